@@ -1,0 +1,41 @@
+# Two commands for a new user: `make demo` and `make test`. Each makes .venv when it is missing.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-all test-nojit lint format bench docs clean
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[plot,logic,exact,qp,dev,docs]"
+	touch $@
+
+demo: .venv/installed
+	$(BIN)/markovfield demo
+
+test: .venv/installed
+	$(BIN)/python -m pytest -m "not slow" -n 2
+
+test-all: .venv/installed
+	$(BIN)/python -m pytest
+
+test-nojit: .venv/installed
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_nojit.py
+
+lint: .venv/installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: .venv/installed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/installed
+	$(BIN)/python -m benchmarks.exact_inference
+
+docs: .venv/installed
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf .venv docs/_build markovfield-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

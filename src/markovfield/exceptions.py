@@ -1,0 +1,26 @@
+"""The errors a user of the library can act on, each one sentence long."""
+
+from __future__ import annotations
+
+__all__ = [
+    "FormatError",
+    "ImpossibleEvidenceError",
+    "MemoryLimitError",
+    "ModelError",
+]
+
+
+class ModelError(ValueError):
+    """A model, a table or an argument that does not fit the rules of what it describes."""
+
+
+class FormatError(ValueError):
+    """A file that does not follow its format; the message starts with ``file:line:column``."""
+
+
+class ImpossibleEvidenceError(ValueError):
+    """Evidence to which the model gives probability zero."""
+
+
+class MemoryLimitError(MemoryError):
+    """An exact computation that would need more memory than allowed; raised before allocating."""
