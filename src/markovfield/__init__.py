@@ -1,0 +1,32 @@
+"""Markovfield: probabilistic graphical models and structured prediction.
+
+Write a model down once; ask it four questions (`fit`, `sample`, `marginals`, `decode`); get an answer that says how
+far it can be trusted. Names are imported on first use, so that importing the package costs little more than NumPy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from markovfield._exports import EXPORTS
+
+if TYPE_CHECKING:
+    from markovfield._exports_typed import *  # noqa: F403
+
+__version__ = "0.1.0"
+__all__ = ["__version__", *sorted(EXPORTS)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    module = EXPORTS.get(name)
+    if module is None:
+        raise AttributeError(f"module 'markovfield' has no attribute {name!r}")
+    loaded = importlib.import_module(module)
+    value = loaded if module.endswith("." + name) and not hasattr(loaded, name) else getattr(loaded, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

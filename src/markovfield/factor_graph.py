@@ -1,0 +1,410 @@
+"""The intermediate form of everything discrete and factored: a frozen structure and a pool of log-potentials.
+
+A factor reads the pool through a base offset and one stride per axis, so that many factors can share one table,
+and so that fixing a variable, or naming one twice in a scope, only changes an offset or a stride.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ModelError
+from markovfield.names import Names
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["CLAUSE", "TABLE", "FactorGraph", "Structure"]
+
+TABLE = 0
+"""Kind of a plain table: cell = base + sum of stride * state."""
+CLAUSE = 1
+"""Kind of a logical clause: two cells, ``base`` when every literal is false and ``base + 1`` when one is true.
+
+The "stride" of an axis holds its literal: ``v >= 0`` is true unless the variable is in state v, and ``-(s + 1)`` is
+true only in state s.
+"""
+
+IntArray = npt.NDArray[np.integer[Any]]
+FloatArray = npt.NDArray[np.float64]
+
+
+def _frozen(array: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """A contiguous array of the dtype that nobody can write through (copied only when it must be)."""
+    result = np.ascontiguousarray(array, dtype=dtype)
+    if result.flags.writeable:
+        if result is array:
+            result = result.copy()
+        result.flags.writeable = False
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """Which variables there are, which factors join them, and where each factor's cells lie in the pool.
+
+    Parameters
+    ----------
+    cardinalities
+        ``int32[n]``, the number of states of each variable.
+    scope_offsets, scopes
+        ``int64[m + 1]`` and ``int32[k]``: the variables of factor f are
+        ``scopes[scope_offsets[f]:scope_offsets[f + 1]]``, in axis order.
+    table_offsets, table_strides
+        ``int64[m]`` and ``int64[k]``: the cell of a configuration is the factor's offset plus, over its axes,
+        stride times state.
+    n_cells
+        Length of the pool of log-potentials.
+    child
+        ``int32[m]``: the variable a factor is a conditional distribution of (it sums to one over that variable for
+        every state of the others), or -1.
+    kind
+        ``int8[m]``: `TABLE` or a structured kind such as `CLAUSE`.
+    names
+        Names of variables and states; they never enter a kernel.
+    """
+
+    cardinalities: npt.NDArray[np.int32]
+    scope_offsets: npt.NDArray[np.int64]
+    scopes: npt.NDArray[np.int32]
+    table_offsets: npt.NDArray[np.int64]
+    table_strides: npt.NDArray[np.int64]
+    n_cells: int
+    child: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.int8]
+    names: Names
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        cardinalities: npt.ArrayLike,
+        scope_offsets: npt.ArrayLike,
+        scopes: npt.ArrayLike,
+        table_offsets: npt.ArrayLike,
+        table_strides: npt.ArrayLike | None = None,
+        *,
+        n_cells: int,
+        child: npt.ArrayLike | None = None,
+        kind: npt.ArrayLike | None = None,
+        names: Names | None = None,
+    ) -> Structure:
+        """Check the arrays, merge axes that name the same variable, and freeze them.
+
+        ``table_strides=None`` means C order (last axis fastest) for every factor.
+        """
+        cards = _frozen(cardinalities, np.int32)
+        offsets = _frozen(scope_offsets, np.int64)
+        flat = _frozen(scopes, np.int32)
+        bases = _frozen(table_offsets, np.int64)
+        n, m = len(cards), len(bases)
+        if cards.ndim != 1 or (n and cards.min() < 1):
+            raise ModelError("cardinalities must be a vector of counts of at least one")
+        if len(offsets) != m + 1 or offsets[0] != 0 or offsets[-1] != len(flat) or np.any(np.diff(offsets) < 0):
+            raise ModelError(f"scope_offsets must rise from 0 to {len(flat)} in {m + 1} entries")
+        if len(flat) and (flat.min() < 0 or flat.max() >= n):
+            raise ModelError(f"a scope names variable {flat.max() if flat.min() >= 0 else flat.min()} of {n}")
+        if table_strides is None:
+            strides = c_order_strides(cards, offsets, flat)
+        else:
+            strides = np.array(table_strides, dtype=np.int64)
+        if len(strides) != len(flat):
+            raise ModelError(f"table_strides needs one entry per axis, {len(flat)}, got {len(strides)}")
+        kinds = np.zeros(m, np.int8) if kind is None else np.array(kind, np.int8)
+        children = np.full(m, -1, np.int32) if child is None else np.array(child, np.int32)
+        if len(kinds) != m or len(children) != m:
+            raise ModelError(f"child and kind need one entry per factor, {m}")
+        offsets, flat, strides, bases, kinds = _merge_repeated_axes(offsets, flat, strides, bases, kinds)
+        structure = cls(
+            cards,
+            offsets,
+            flat,
+            bases,
+            _frozen(strides, np.int64),
+            int(n_cells),
+            _frozen(children, np.int32),
+            _frozen(kinds, np.int8),
+            names if names is not None else Names(range(n)),
+        )
+        structure._check_cells()
+        return structure
+
+    def _check_cells(self) -> None:
+        if not self.n_factors:
+            return
+        factor = np.repeat(np.arange(self.n_factors), np.diff(self.scope_offsets))
+        reach = self.table_strides * (self.cardinalities[self.scopes].astype(np.int64) - 1)
+        is_table = self.kind[factor] == TABLE
+        low, high = self.table_offsets.copy(), self.table_offsets.copy()
+        np.add.at(low, factor, np.where(is_table, np.minimum(reach, 0), 0))
+        np.add.at(high, factor, np.where(is_table, np.maximum(reach, 0), 0))
+        high[self.kind == CLAUSE] += 1
+        bad = np.flatnonzero((low < 0) | (high >= self.n_cells))
+        if len(bad):
+            f = int(bad[0])
+            raise ModelError(
+                f"factor {f} reads cells {low[f]} to {high[f]} of a pool of {self.n_cells} log-potentials"
+            )
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.cardinalities)
+
+    @property
+    def n_factors(self) -> int:
+        """Number of factors."""
+        return len(self.table_offsets)
+
+    def scope(self, factor: int) -> npt.NDArray[np.int32]:
+        """Positions of a factor's variables, in axis order."""
+        return self.scopes[self.scope_offsets[factor] : self.scope_offsets[factor + 1]]
+
+    def strides(self, factor: int) -> npt.NDArray[np.int64]:
+        """Pool strides of a factor's axes (literals, for a clause)."""
+        return self.table_strides[self.scope_offsets[factor] : self.scope_offsets[factor + 1]]
+
+
+def c_order_strides(
+    cardinalities: npt.NDArray[np.int32], scope_offsets: npt.NDArray[np.int64], scopes: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int64]:
+    """Strides of tables stored with the last axis fastest, for all factors at once."""
+    strides = np.ones(len(scopes), np.int64)
+    cards = cardinalities[scopes].astype(np.int64)
+    arity = np.diff(scope_offsets)
+    # One vectorised step per axis position counted from the end: few steps, however many factors.
+    for back in range(2, int(arity.max(initial=0)) + 1):
+        at = scope_offsets[1:][arity >= back] - back
+        strides[at] = strides[at + 1] * cards[at + 1]
+    return strides
+
+
+def _merge_repeated_axes(
+    offsets: Any, scopes: Any, strides: Any, bases: Any, kinds: Any
+) -> tuple[Any, Any, Any, Any, Any]:
+    """A variable that occurs twice in a table's scope walks its diagonal: one axis, the strides added.
+
+    In a clause, equal literals merge; opposite ones make it a tautology, which is a constant read at ``base + 1``.
+    """
+    m = len(bases)
+    factor = np.repeat(np.arange(m), np.diff(offsets))
+    order = np.lexsort((scopes, factor))
+    same = (factor[order][1:] == factor[order][:-1]) & (scopes[order][1:] == scopes[order][:-1])
+    if not same.any():
+        return offsets, scopes, strides, bases, kinds
+    repeated = set(factor[order][1:][same].tolist())
+    new_offsets, new_scopes, new_strides = [0], [], []
+    bases, kinds = bases.copy(), kinds.copy()
+    for f in range(m):
+        scope, stride = scopes[offsets[f] : offsets[f + 1]].tolist(), strides[offsets[f] : offsets[f + 1]].tolist()
+        if f in repeated and kinds[f] == TABLE:
+            merged: dict[int, int] = {}
+            for v, s in zip(scope, stride, strict=True):
+                merged[v] = merged.get(v, 0) + s
+            scope, stride = list(merged), list(merged.values())
+        elif f in repeated:
+            pairs = list(dict.fromkeys(zip(scope, stride, strict=True)))
+            if len({v for v, _ in pairs}) != len(pairs):
+                raise ModelError(f"clause {f} has two different literals on one variable; write it as a table")
+            scope, stride = [v for v, _ in pairs], [s for _, s in pairs]
+        new_scopes += scope
+        new_strides += stride
+        new_offsets.append(len(new_scopes))
+    return (
+        _frozen(np.array(new_offsets), np.int64),
+        _frozen(np.array(new_scopes, np.int32), np.int32),
+        np.array(new_strides, np.int64),
+        _frozen(bases, np.int64),
+        kinds,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FactorGraph:
+    """A structure and the log-potentials in its cells. Scores are sums of log-potentials and are maximised.
+
+    ``-inf`` is a hard constraint and is exact.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
+    >>> _ = net.add_factor(["A", "B"], [[3.0, 1.0], [1.0, 3.0]])
+    >>> graph = net.compile()
+    >>> graph
+    FactorGraph(2 variables, 1 factor, 4 cells)
+    >>> round(float(graph.score({"A": 0, "B": 0})), 4)
+    1.0986
+    """
+
+    structure: Structure
+    log_tables: FloatArray
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
+
+    def __post_init__(self) -> None:
+        tables = _frozen(self.log_tables, np.float64)
+        if tables.shape != (self.structure.n_cells,):
+            raise ModelError(f"log_tables must have shape ({self.structure.n_cells},), got {tables.shape}")
+        object.__setattr__(self, "log_tables", tables)
+
+    def __repr__(self) -> str:
+        s = self.structure
+        return (
+            f"FactorGraph({s.n_variables} variable{'s' * (s.n_variables != 1)}, "
+            f"{s.n_factors} factor{'s' * (s.n_factors != 1)}, {s.n_cells} cells)"
+        )
+
+    def compile(self) -> FactorGraph:
+        """Itself: a factor graph is already in its compiled form."""
+        return self
+
+    @property
+    def names(self) -> Names:
+        """Names of variables and states."""
+        return self.structure.names
+
+    @property
+    def variables(self) -> Sequence[str | int]:
+        """Variable names in position order."""
+        return self.structure.names.variables
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return self.structure.n_variables
+
+    @property
+    def n_factors(self) -> int:
+        """Number of factors."""
+        return self.structure.n_factors
+
+    def check_finite(self) -> None:
+        """Raise when a log-potential is nan or +inf."""
+        bad = np.flatnonzero(np.isnan(self.log_tables) | (self.log_tables == np.inf))
+        if len(bad):
+            raise ModelError(f"log-potential {self.log_tables[bad[0]]} in cell {bad[0]} is not a number below +inf")
+
+    def with_tables(self, log_tables: npt.ArrayLike) -> FactorGraph:
+        """The same structure with other log-potentials; O(1) for a read-only float64 array, plans are kept."""
+        return FactorGraph(self.structure, np.asarray(log_tables, np.float64))
+
+    def cells(self, factor: int) -> npt.NDArray[np.int64]:
+        """Pool index of every cell of a factor, shaped like its table (axes as in its scope).
+
+        Costs the size of the table; for a factor of more than 64 axes the result is flat, last axis fastest.
+        """
+        s = self.structure
+        cards = [int(c) for c in s.cardinalities[s.scope(factor)]]
+        base = int(s.table_offsets[factor])
+        if s.kind[factor] == TABLE:
+            flat = np.array([base], np.int64)
+            for card, stride in zip(cards, s.strides(factor).tolist(), strict=True):
+                flat = (flat[:, None] + stride * np.arange(card)).ravel()
+        else:
+            true = np.zeros(1, np.int64)
+            for card, literal in zip(cards, s.strides(factor).tolist(), strict=True):
+                states = np.arange(card)
+                holds = states != literal if literal >= 0 else states == -literal - 1
+                true = (true[:, None] | holds).ravel()
+            flat = base + true
+        return flat.reshape(cards) if len(cards) <= 64 else flat
+
+    def table(self, factor: int) -> FloatArray:
+        """Log-potentials of one factor as an array with the axes of its scope (a copy)."""
+        return self.log_tables[self.cells(factor)]
+
+    def score(self, assignment: dict[Any, Any] | npt.ArrayLike) -> Any:
+        """Sum of log-potentials of an assignment: a dict of every variable, or ``int[..., n]`` state indices."""
+        s = self.structure
+        if isinstance(assignment, dict):
+            states = np.full(s.n_variables, -1, np.int64)
+            for name, state in assignment.items():
+                position = s.names.position(name)
+                states[position] = s.names.state(position, state, int(s.cardinalities[position]))
+            if (states < 0).any():
+                missing = s.names.variables[int(np.flatnonzero(states < 0)[0])]
+                raise ModelError(f"the assignment says nothing of variable {missing!r}")
+        else:
+            states = np.asarray(assignment, np.int64)
+            if states.shape[-1:] != (s.n_variables,):
+                raise ModelError(f"states need a last axis of {s.n_variables} variables, got shape {states.shape}")
+            if states.size and (states.min() < 0 or np.any(states.max(axis=tuple(range(states.ndim - 1))) >= s.cardinalities)):
+                raise ModelError("a state index is outside its variable's range")
+        rows = states.reshape(-1, s.n_variables)
+        factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
+        is_table = s.kind[factor] == TABLE
+        total = np.empty(len(rows))
+        for i, row in enumerate(rows):
+            x = row[s.scopes]
+            holds = np.where(s.table_strides >= 0, x != s.table_strides, x == -s.table_strides - 1)
+            step = np.where(is_table, s.table_strides * x, 0)
+            cell = s.table_offsets + np.bincount(factor, weights=step, minlength=s.n_factors).astype(np.int64)
+            satisfied = np.bincount(factor, weights=holds & ~is_table, minlength=s.n_factors) > 0
+            total[i] = self.log_tables[cell + satisfied].sum()
+        return total.reshape(states.shape[:-1])[()]
+
+    @staticmethod
+    def union(graphs: Iterable[FactorGraph]) -> FactorGraph:
+        """Disjoint union: variable ``v`` of the i-th graph becomes ``"i/v"``. Pools are joined, nothing is tied anew."""
+        parts = list(graphs)
+        structures = [g.structure for g in parts]
+        variable_at = np.cumsum([0] + [s.n_variables for s in structures])
+        cell_at = np.cumsum([0] + [s.n_cells for s in structures])
+        axis_at = np.cumsum([0] + [len(s.scopes) for s in structures])
+
+        def join(arrays: list[Any], dtype: Any) -> Any:
+            return np.concatenate([np.zeros(0, dtype), *arrays]).astype(dtype)
+
+        names = [f"{i}/{v}" for i, s in enumerate(structures) for v in s.names.variables]
+        states = {
+            int(variable_at[i]) + p: t for i, s in enumerate(structures) for p, t in s.names.states.items()
+        }
+        structure = Structure.from_arrays(
+            join([s.cardinalities for s in structures], np.int32),
+            join([np.zeros(1)] + [s.scope_offsets[1:] + axis_at[i] for i, s in enumerate(structures)], np.int64),
+            join([s.scopes + variable_at[i] for i, s in enumerate(structures)], np.int32),
+            join([s.table_offsets + cell_at[i] for i, s in enumerate(structures)], np.int64),
+            join([s.table_strides for s in structures], np.int64),
+            n_cells=int(cell_at[-1]),
+            child=join(
+                [np.where(s.child >= 0, s.child + variable_at[i], -1) for i, s in enumerate(structures)], np.int32
+            ),
+            kind=join([s.kind for s in structures], np.int8),
+            names=Names(names, states),
+        )
+        return FactorGraph(structure, join([g.log_tables for g in parts], np.float64))
+
+    def lower(self) -> FactorGraph:
+        """An equivalent graph of plain tables only; itself when it has no structured factor.
+
+        Auxiliary variables come after the model's own, and constant tables after the model's own cells, so the
+        first ``n_variables`` marginals and the first ``n_cells`` expected counts are those of this graph. The
+        structural half is done once and kept with the structure.
+        """
+        if not np.any(self.structure.kind != TABLE):
+            return self
+        lowered = self.structure.cache.get("lowered")
+        if lowered is None:
+            from markovfield.structured_factors import lower_structure
+
+            lowered = self.structure.cache["lowered"] = lower_structure(self.structure)
+        structure, constants = lowered
+        return FactorGraph(structure, np.concatenate([self.log_tables, constants]))
+
+    def to_networkx(self) -> nx.Graph:
+        """The bipartite graph: variables by name (``bipartite=0``), factors as ``("factor", i)`` (``bipartite=1``)."""
+        import networkx as nx
+
+        s = self.structure
+        graph = nx.Graph()
+        for i, name in enumerate(s.names.variables):
+            graph.add_node(name, bipartite=0, states=list(s.names.state_names(i, int(s.cardinalities[i]))))
+        for f in range(s.n_factors):
+            graph.add_node(("factor", f), bipartite=1, log_table=self.table(f))
+            graph.add_edges_from((("factor", f), s.names.variables[v]) for v in s.scope(f).tolist())
+        return graph

@@ -1,0 +1,108 @@
+"""Names of variables and of their states: kept beside the arrays, never inside a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from markovfield.exceptions import ModelError
+
+__all__ = ["Names", "VariableName", "normalise_states"]
+
+VariableName = str | int
+StateName = Hashable
+
+
+def normalise_states(variable: VariableName, states: int | Sequence[StateName]) -> tuple[int, tuple[Any, ...] | None]:
+    """Turn ``3`` or ``["low", "mid", "high"]`` into a cardinality and state names (None for plain indices)."""
+    if isinstance(states, (int, np.integer)) and not isinstance(states, bool):
+        if states < 1:
+            raise ModelError(f"variable {variable!r} needs at least one state, got {states}")
+        return int(states), None
+    if isinstance(states, str) or not isinstance(states, Sequence | np.ndarray | range):
+        raise ModelError(
+            f"states of variable {variable!r} must be a count or a sequence of names, got {type(states).__name__}"
+        )
+    named = tuple(s.item() if isinstance(s, np.generic) else s for s in states)
+    if not named:
+        raise ModelError(f"variable {variable!r} needs at least one state, got an empty sequence")
+    if len(set(named)) != len(named):
+        raise ModelError(f"state names of variable {variable!r} are not distinct: {list(named)!r}")
+    return len(named), named
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """Variable names in position order and, where given, the state names of each variable.
+
+    ``states`` maps a *position* to a tuple of names; a variable without an entry has states ``0 .. K-1``.
+    """
+
+    variables: Sequence[VariableName]
+    states: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
+    _position: dict[VariableName, int] = field(default_factory=dict, init=False, repr=False)
+    _state_index: dict[int, dict[Any, int]] = field(default_factory=dict, init=False, repr=False)
+
+    def position(self, variable: VariableName) -> int:
+        """Position of a variable by its name."""
+        if isinstance(self.variables, range):
+            ok = isinstance(variable, (int, np.integer)) and not isinstance(variable, bool)
+            if ok and 0 <= variable < len(self.variables):  # type: ignore[operator]
+                return int(variable)
+        else:
+            if not self._position:
+                self._position.update({name: i for i, name in enumerate(self.variables)})
+            try:
+                return self._position[variable]
+            except (KeyError, TypeError):
+                pass
+        raise ModelError(self._unknown_variable(variable))
+
+    def _unknown_variable(self, variable: object) -> str:
+        message = f"there is no variable {variable!r} in the model"
+        if isinstance(variable, str):
+            close = get_close_matches(variable, [str(v) for v in self.variables], n=1)
+            if close:
+                return f"{message}; did you mean {close[0]!r}?"
+        if isinstance(self.variables, range):
+            return f"{message}; its variables are 0 to {len(self.variables) - 1}"
+        shown = ", ".join(repr(v) for v in list(self.variables)[:8])
+        return f"{message}; its variables are {shown}{', ...' if len(self.variables) > 8 else ''}"
+
+    def positions(self, variables: Sequence[VariableName]) -> list[int]:
+        """Positions of several variables; a repeated name is an error."""
+        found = [self.position(v) for v in variables]
+        if len(set(found)) != len(found):
+            raise ModelError(f"a variable is named twice in {list(variables)!r}")
+        return found
+
+    def state(self, position: int, state: Any, cardinality: int) -> int:
+        """Index of a state, given by its name; an int is an index only when no state name is an int."""
+        names = self.states.get(position)
+        variable = self.variables[position]
+        if names is not None:
+            index = self._state_index.get(position)
+            if index is None:
+                index = self._state_index[position] = {name: i for i, name in enumerate(names)}
+            try:
+                if state in index and not (isinstance(state, bool) != isinstance(names[index[state]], bool)):
+                    return index[state]
+            except TypeError:
+                pass
+        is_index = isinstance(state, (int, np.integer, np.bool_, bool))
+        if is_index and (names is None or not any(isinstance(n, int) and not isinstance(n, bool) for n in names)):
+            if 0 <= int(state) < cardinality:
+                return int(state)
+            raise ModelError(f"state index {state!r} of variable {variable!r} is outside 0 to {cardinality - 1}")
+        if names is None:
+            raise ModelError(f"variable {variable!r} has no state {state!r}; its states are 0 to {cardinality - 1}")
+        shown = ", ".join(repr(n) for n in names[:12])
+        raise ModelError(f"variable {variable!r} has no state {state!r}; its states are {shown}")
+
+    def state_names(self, position: int, cardinality: int) -> Sequence[Any]:
+        """State names of the variable at ``position`` (a range when it has none)."""
+        return self.states.get(position, range(cardinality))
