@@ -1,0 +1,260 @@
+"""What the verbs answer: immutable numbers that say how they were got and how far they can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ModelError
+from markovfield.factor_graph import FactorGraph
+from markovfield.names import VariableName
+
+__all__ = ["Decoding", "Guarantee", "Marginals", "Samples", "Solution"]
+
+Guarantee = Literal["exact", "upper", "lower", "approximate"]
+FloatArray = npt.NDArray[np.float64]
+
+
+def value_offsets(cardinalities: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Where each variable's states start in a flat vector over all variables' states."""
+    offsets = np.zeros(len(cardinalities) + 1, np.int64)
+    np.cumsum(cardinalities, out=offsets[1:])
+    return offsets
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Marginals(Mapping[VariableName, FloatArray]):
+    """Probabilities of every variable's states, and log Z with its guarantee.
+
+    The marginals are exact if and only if ``guarantee == "exact"``, which speaks of `log_partition`.
+
+    Attributes
+    ----------
+    values
+        ``float64[sum of cardinalities]``: the marginals of all variables, one after the other.
+    log_partition
+        log of the sum over assignments consistent with the evidence of exp(score).
+    log_partition_bounds
+        Proven (lower, upper) bounds; both equal `log_partition` when exact.
+    width
+        Size of the largest clique less one, or -1 where it has no meaning.
+    """
+
+    graph: FactorGraph
+    values: FloatArray
+    log_partition: float
+    guarantee: Guarantee = "exact"
+    log_partition_bounds: tuple[float, float] = (-np.inf, np.inf)
+    method: str
+    converged: bool = True
+    iterations: int = 1
+    residuals: tuple[float, ...] = ()
+    seconds: float = 0.0
+    width: int = -1
+    _joint: Callable[[tuple[int, ...]], FloatArray] | None = field(default=None, repr=False)
+    _max_marginals: Callable[[], FloatArray] | None = field(default=None, repr=False)
+    _counts: Callable[[], FloatArray] | None = field(default=None, repr=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def _slice(self, values: FloatArray, position: int) -> FloatArray:
+        offsets = self._cache.get("offsets")
+        if offsets is None:
+            offsets = self._cache["offsets"] = value_offsets(self.graph.structure.cardinalities)
+        return values[offsets[position] : offsets[position + 1]]
+
+    def __getitem__(self, variable: VariableName) -> FloatArray:
+        """Probabilities of the variable's states, in state order."""
+        return self._slice(self.values, self.graph.names.position(variable))
+
+    def __iter__(self) -> Iterator[VariableName]:
+        return iter(self.graph.variables)
+
+    def __len__(self) -> int:
+        return self.graph.n_variables
+
+    def __contains__(self, variable: object) -> bool:
+        try:
+            self.graph.names.position(variable)  # type: ignore[arg-type]
+        except ModelError:
+            return False
+        return True
+
+    def probability_of(self, variable: VariableName, state: Any) -> float:
+        """Probability of one named state of one variable."""
+        s = self.graph.structure
+        position = s.names.position(variable)
+        index = s.names.state(position, state, int(s.cardinalities[position]))
+        return float(self._slice(self.values, position)[index])
+
+    def joint(self, variables: Sequence[VariableName]) -> FloatArray:
+        """Joint distribution of several variables, axes in the order asked.
+
+        Read off a clique that holds them all; when there is none, the query is run anew with them kept together.
+        """
+        positions = tuple(self.graph.names.positions(variables))
+        if self._joint is None:
+            raise ModelError(f"method {self.method!r} has no joint distributions; ask junction_tree for them")
+        return self._joint(positions)
+
+    def mpm(self) -> dict[VariableName, Any]:
+        """Maximiser of the posterior marginals: the likeliest state of each variable on its own."""
+        s = self.graph.structure
+        result = {}
+        for i, name in enumerate(s.names.variables):
+            best = int(np.argmax(self._slice(self.values, i)))
+            result[name] = s.names.state_names(i, int(s.cardinalities[i]))[best]
+        return result
+
+    @property
+    def max_marginals(self) -> dict[VariableName, FloatArray]:
+        """For every state of every variable, the best score of an assignment that has it (a log-potential)."""
+        if self._max_marginals is None:
+            raise ModelError(f"method {self.method!r} has no max-marginals; ask junction_tree for them")
+        if "max" not in self._cache:
+            self._cache["max"] = self._max_marginals()
+        return {name: self._slice(self._cache["max"], i) for i, name in enumerate(self.graph.variables)}
+
+    @property
+    def expected_counts(self) -> FloatArray:
+        """For every cell of the pool, how often it is read in expectation: the gradient of `log_partition`."""
+        if self._counts is None:
+            raise ModelError(f"method {self.method!r} has no expected counts; ask junction_tree for them")
+        if "counts" not in self._cache:
+            self._cache["counts"] = self._counts()
+        counts: FloatArray = self._cache["counts"]
+        return counts
+
+    def factor_marginal(self, factor: int) -> FloatArray:
+        """Joint distribution of a factor's variables, shaped like its table."""
+        scope = self.graph.structure.scope(factor).tolist()
+        return self.joint([self.graph.variables[v] for v in scope])
+
+    def _rows(self, limit: int = 20) -> list[tuple[str, str]]:
+        s = self.graph.structure
+        rows = []
+        for i in range(min(limit, s.n_variables)):
+            states = s.names.state_names(i, int(s.cardinalities[i]))
+            p = self._slice(self.values, i)
+            shown = "  ".join(f"{state}: {value:.4g}" for state, value in list(zip(states, p, strict=True))[:6])
+            rows.append((str(s.names.variables[i]), shown + ("  ..." if len(p) > 6 else "")))
+        return rows
+
+    def _headline(self) -> str:
+        return f"log Z = {self.log_partition:.6g} ({self.guarantee}), {self.method}, {self.seconds:.3g} s"
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        wide = max((len(name) for name, _ in rows), default=0)
+        lines = [f"Marginals of {len(self)} variables: {self._headline()}"]
+        lines += [f"  {name:<{wide}}  {shown}" for name, shown in rows]
+        if len(self) > len(rows):
+            lines.append(f"  ... and {len(self) - len(rows)} more")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        body = "".join(f"<tr><th>{escape(n)}</th><td>{escape(p)}</td></tr>" for n, p in self._rows())
+        return f"<table><caption>{escape(self._headline())}</caption>{body}</table>"
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """One assignment and its score."""
+
+    assignment: dict[VariableName, Any]
+    score: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Decoding:
+    """The most likely outcome, its score, and how far from the best it can be.
+
+    Attributes
+    ----------
+    assignment
+        State name of each decoded variable.
+    states
+        ``int32[n]`` state indices by position; -1 for variables summed out (marginal MAP).
+    score
+        Sum of log-potentials of the assignment (of the marginal, for marginal MAP); scores are maximised.
+    gap
+        Upper bound less score; ``optimal`` means ``gap <= tolerance``.
+    n_best
+        The best assignments in falling order of score, this one first.
+    """
+
+    graph: FactorGraph
+    states: npt.NDArray[np.int32]
+    assignment: dict[VariableName, Any]
+    score: float
+    gap: float = 0.0
+    tolerance: float = 0.0
+    n_best: tuple[Solution, ...] = ()
+    guarantee: Guarantee = "exact"
+    method: str
+    converged: bool = True
+    iterations: int = 1
+    residuals: tuple[float, ...] = ()
+    seconds: float = 0.0
+    width: int = -1
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the score is proven to be within `tolerance` of the best."""
+        return self.gap <= self.tolerance
+
+    def __getitem__(self, variable: VariableName) -> Any:
+        return self.assignment[variable]
+
+    def __repr__(self) -> str:
+        proof = "optimal" if self.optimal else f"within {self.gap:.4g} of the best"
+        lines = [f"Decoding: score {self.score:.6g} ({proof}), {self.method}, {self.seconds:.3g} s"]
+        items = list(self.assignment.items())
+        lines += [f"  {name}: {state}" for name, state in items[:20]]
+        if len(items) > 20:
+            lines.append(f"  ... and {len(items) - 20} more")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Samples:
+    """Assignments drawn from a model.
+
+    Attributes
+    ----------
+    states
+        ``int32[size, n]`` state indices, one row a sample, one column a variable.
+    """
+
+    graph: FactorGraph
+    states: npt.NDArray[np.int32]
+    guarantee: Guarantee = "exact"
+    method: str
+    seconds: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def __getitem__(self, variable: VariableName) -> npt.NDArray[Any]:
+        """The variable's column: state names where it has any, state indices otherwise."""
+        s = self.graph.structure
+        position = s.names.position(variable)
+        column = self.states[:, position]
+        names = s.names.states.get(position)
+        if names is None:
+            return column
+        values = np.empty(len(names), object)
+        values[:] = names
+        return values[column]
+
+    def to_dict(self) -> dict[VariableName, npt.NDArray[Any]]:
+        """Columns by variable name, ready for a data frame."""
+        return {name: self[name] for name in self.graph.variables}
+
+    def __repr__(self) -> str:
+        return f"Samples({len(self)} of {self.graph.n_variables} variables, {self.guarantee}, {self.method})"
