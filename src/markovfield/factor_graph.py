@@ -6,6 +6,7 @@ and so that fixing a variable, or naming one twice in a scope, only changes an o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ def _frozen(array: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """A contiguous array of the dtype that nobody can write through (copied only when it must be)."""
     result = np.ascontiguousarray(array, dtype=dtype)
     if result.flags.writeable:
-        if result is array:
+        if not isinstance(array, (list, tuple)) and np.may_share_memory(result, np.asarray(array)):
             result = result.copy()
         result.flags.writeable = False
     return result
@@ -105,7 +106,12 @@ class Structure:
         n, m = len(cards), len(bases)
         if cards.ndim != 1 or (n and cards.min() < 1):
             raise ModelError("cardinalities must be a vector of counts of at least one")
-        if len(offsets) != m + 1 or offsets[0] != 0 or offsets[-1] != len(flat) or np.any(np.diff(offsets) < 0):
+        if (
+            len(offsets) != m + 1
+            or offsets[0] != 0
+            or offsets[-1] != len(flat)
+            or np.any(np.diff(offsets) < 0)
+        ):
             raise ModelError(f"scope_offsets must rise from 0 to {len(flat)} in {m + 1} entries")
         if len(flat) and (flat.min() < 0 or flat.max() >= n):
             raise ModelError(f"a scope names variable {flat.max() if flat.min() >= 0 else flat.min()} of {n}")
@@ -201,17 +207,20 @@ def _merge_repeated_axes(
     new_offsets, new_scopes, new_strides = [0], [], []
     bases, kinds = bases.copy(), kinds.copy()
     for f in range(m):
-        scope, stride = scopes[offsets[f] : offsets[f + 1]].tolist(), strides[offsets[f] : offsets[f + 1]].tolist()
+        scope, stride = (
+            scopes[offsets[f] : offsets[f + 1]].tolist(),
+            strides[offsets[f] : offsets[f + 1]].tolist(),
+        )
         if f in repeated and kinds[f] == TABLE:
             merged: dict[int, int] = {}
             for v, s in zip(scope, stride, strict=True):
                 merged[v] = merged.get(v, 0) + s
             scope, stride = list(merged), list(merged.values())
         elif f in repeated:
-            pairs = list(dict.fromkeys(zip(scope, stride, strict=True)))
-            if len({v for v, _ in pairs}) != len(pairs):
-                raise ModelError(f"clause {f} has two different literals on one variable; write it as a table")
-            scope, stride = [v for v, _ in pairs], [s for _, s in pairs]
+            scope, stride, tautology = _merge_literals(scope, stride, f)
+            if tautology:
+                bases[f] += 1
+                kinds[f] = TABLE
         new_scopes += scope
         new_strides += stride
         new_offsets.append(len(new_scopes))
@@ -222,6 +231,27 @@ def _merge_repeated_axes(
         _frozen(bases, np.int64),
         kinds,
     )
+
+
+def _merge_literals(scope: list[int], literals: list[int], clause: int) -> tuple[list[int], list[int], bool]:
+    """One literal per variable, and whether the clause always holds (then its scope is empty).
+
+    "x is not s" absorbs "x is t"; with "x is s", or with "x is not t", it always holds.
+    """
+    merged: dict[int, int] = {}
+    for v, literal in zip(scope, literals, strict=True):
+        other = merged.setdefault(v, literal)
+        if other == literal:
+            continue
+        low, high = sorted((other, literal))
+        if low >= 0 or low == -high - 1:
+            return [], [], True
+        if high < 0:
+            raise ModelError(
+                f"clause {clause} asks for two different states of one variable; write it as a table"
+            )
+        merged[v] = high
+    return list(merged), list(merged.values()), False
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,7 +317,9 @@ class FactorGraph:
         """Raise when a log-potential is nan or +inf."""
         bad = np.flatnonzero(np.isnan(self.log_tables) | (self.log_tables == np.inf))
         if len(bad):
-            raise ModelError(f"log-potential {self.log_tables[bad[0]]} in cell {bad[0]} is not a number below +inf")
+            raise ModelError(
+                f"log-potential {self.log_tables[bad[0]]} in cell {bad[0]} is not a number below +inf"
+            )
 
     def with_tables(self, log_tables: npt.ArrayLike) -> FactorGraph:
         """The same structure with other log-potentials; O(1) for a read-only float64 array, plans are kept."""
@@ -332,10 +364,14 @@ class FactorGraph:
         else:
             states = np.asarray(assignment, np.int64)
             if states.shape[-1:] != (s.n_variables,):
-                raise ModelError(f"states need a last axis of {s.n_variables} variables, got shape {states.shape}")
-            if states.size and (states.min() < 0 or np.any(states.max(axis=tuple(range(states.ndim - 1))) >= s.cardinalities)):
+                raise ModelError(
+                    f"states need a last axis of {s.n_variables} variables, got shape {states.shape}"
+                )
+            if states.size and (
+                states.min() < 0 or np.any(states.max(axis=tuple(range(states.ndim - 1))) >= s.cardinalities)
+            ):
                 raise ModelError("a state index is outside its variable's range")
-        rows = states.reshape(-1, s.n_variables)
+        rows = states.reshape(math.prod(states.shape[:-1]), s.n_variables)
         factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
         is_table = s.kind[factor] == TABLE
         total = np.empty(len(rows))
@@ -350,7 +386,10 @@ class FactorGraph:
 
     @staticmethod
     def union(graphs: Iterable[FactorGraph]) -> FactorGraph:
-        """Disjoint union: variable ``v`` of the i-th graph becomes ``"i/v"``. Pools are joined, nothing is tied anew."""
+        """Disjoint union: variable ``v`` of the i-th graph becomes ``"i/v"``. Pools are joined, nothing is tied anew.
+
+        Where a graph has both a number and the text of that number as names, the text is quoted: ``"i/'1'"``.
+        """
         parts = list(graphs)
         structures = [g.structure for g in parts]
         variable_at = np.cumsum([0] + [s.n_variables for s in structures])
@@ -360,19 +399,31 @@ class FactorGraph:
         def join(arrays: list[Any], dtype: Any) -> Any:
             return np.concatenate([np.zeros(0, dtype), *arrays]).astype(dtype)
 
-        names = [f"{i}/{v}" for i, s in enumerate(structures) for v in s.names.variables]
+        names: list[str | int] = []
+        for i, s in enumerate(structures):
+            numbers = (
+                set()
+                if isinstance(s.names.variables, range)
+                else {str(v) for v in s.names.variables if not isinstance(v, str)}
+            )
+            names += [
+                f"{i}/{v!r}" if isinstance(v, str) and v in numbers else f"{i}/{v}" for v in s.names.variables
+            ]
         states = {
             int(variable_at[i]) + p: t for i, s in enumerate(structures) for p, t in s.names.states.items()
         }
         structure = Structure.from_arrays(
             join([s.cardinalities for s in structures], np.int32),
-            join([np.zeros(1)] + [s.scope_offsets[1:] + axis_at[i] for i, s in enumerate(structures)], np.int64),
+            join(
+                [np.zeros(1)] + [s.scope_offsets[1:] + axis_at[i] for i, s in enumerate(structures)], np.int64
+            ),
             join([s.scopes + variable_at[i] for i, s in enumerate(structures)], np.int32),
             join([s.table_offsets + cell_at[i] for i, s in enumerate(structures)], np.int64),
             join([s.table_strides for s in structures], np.int64),
             n_cells=int(cell_at[-1]),
             child=join(
-                [np.where(s.child >= 0, s.child + variable_at[i], -1) for i, s in enumerate(structures)], np.int32
+                [np.where(s.child >= 0, s.child + variable_at[i], -1) for i, s in enumerate(structures)],
+                np.int32,
             ),
             kind=join([s.kind for s in structures], np.int8),
             names=Names(names, states),

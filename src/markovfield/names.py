@@ -11,13 +11,24 @@ import numpy as np
 
 from markovfield.exceptions import ModelError
 
-__all__ = ["Names", "VariableName", "normalise_states"]
+__all__ = ["Names", "VariableName", "check_name", "normalise_states"]
 
 VariableName = str | int
 StateName = Hashable
 
 
-def normalise_states(variable: VariableName, states: int | Sequence[StateName]) -> tuple[int, tuple[Any, ...] | None]:
+def check_name(name: object) -> VariableName:
+    """A variable's name as a plain str or int, or an error when it is neither."""
+    if isinstance(name, str):
+        return name
+    if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
+        return int(name)
+    raise ModelError(f"a variable is named by a str or an int, got {name!r}")
+
+
+def normalise_states(
+    variable: VariableName, states: int | Sequence[StateName]
+) -> tuple[int, tuple[Any, ...] | None]:
     """Turn ``3`` or ``["low", "mid", "high"]`` into a cardinality and state names (None for plain indices)."""
     if isinstance(states, (int, np.integer)) and not isinstance(states, bool):
         if states < 1:
@@ -82,6 +93,8 @@ class Names:
 
     def state(self, position: int, state: Any, cardinality: int) -> int:
         """Index of a state, given by its name; an int is an index only when no state name is an int."""
+        if isinstance(state, np.generic):
+            state = state.item()  # otherwise np.bool_ would not count as the state named True
         names = self.states.get(position)
         variable = self.variables[position]
         if names is not None:
@@ -89,17 +102,23 @@ class Names:
             if index is None:
                 index = self._state_index[position] = {name: i for i, name in enumerate(names)}
             try:
-                if state in index and not (isinstance(state, bool) != isinstance(names[index[state]], bool)):
+                if state in index and isinstance(state, bool) == isinstance(names[index[state]], bool):
                     return index[state]
             except TypeError:
                 pass
-        is_index = isinstance(state, (int, np.integer, np.bool_, bool))
-        if is_index and (names is None or not any(isinstance(n, int) and not isinstance(n, bool) for n in names)):
+        # Float names count as well: 1 == 1.0, so an int would be a name or an index depending on its value.
+        if isinstance(state, int) and not any(
+            isinstance(n, (int, float)) and not isinstance(n, bool) for n in names or ()
+        ):
             if 0 <= int(state) < cardinality:
                 return int(state)
-            raise ModelError(f"state index {state!r} of variable {variable!r} is outside 0 to {cardinality - 1}")
+            raise ModelError(
+                f"state index {state!r} of variable {variable!r} is outside 0 to {cardinality - 1}"
+            )
         if names is None:
-            raise ModelError(f"variable {variable!r} has no state {state!r}; its states are 0 to {cardinality - 1}")
+            raise ModelError(
+                f"variable {variable!r} has no state {state!r}; its states are 0 to {cardinality - 1}"
+            )
         shown = ", ".join(repr(n) for n in names[:12])
         raise ModelError(f"variable {variable!r} has no state {state!r}; its states are {shown}")
 

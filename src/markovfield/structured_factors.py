@@ -90,7 +90,11 @@ class _Builder:
     def finish(self) -> tuple[Structure, np.ndarray[Any, np.dtype[np.float64]]]:
         s = self.structure
         extra = len(self.cardinalities) - s.n_variables
-        names = Names([*s.names.variables, *(f"auxiliary {i}" for i in range(extra))], s.names.states)
+        taken = set(s.names.variables)
+        prefix = "auxiliary"
+        while any(isinstance(v, str) and v.startswith(prefix) for v in taken):
+            prefix = "_" + prefix
+        names = Names([*s.names.variables, *(f"{prefix} {i}" for i in range(extra))], s.names.states)
         lowered = Structure.from_arrays(
             self.cardinalities,
             self.offsets,

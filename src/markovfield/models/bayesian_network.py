@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.names import Names, VariableName, normalise_states
+from markovfield.names import Names, VariableName, check_name, normalise_states
 
 __all__ = ["BayesianNetwork"]
 
@@ -50,6 +50,7 @@ class BayesianNetwork:
 
     def add_variable(self, name: VariableName, states: int | Sequence[Any]) -> None:
         """Add a variable with a number of states or with state names."""
+        name = check_name(name)
         if name in self._position:
             raise ModelError(f"there is already a variable {name!r}")
         cardinality, state_names = normalise_states(name, states)
@@ -62,27 +63,52 @@ class BayesianNetwork:
     def parents(self, variable: VariableName) -> tuple[VariableName, ...]:
         """Parents of a variable, in the axis order of its table."""
         names = self.variables
-        position = Names(names).position(variable)
-        return tuple(names[p] for p in self._parents.get(position, []))
+        return tuple(names[p] for p in self._parents.get(self._find(variable), []))
+
+    def _find(self, variable: VariableName) -> int:
+        # The dict first: building Names for every lookup would make reading a large network quadratic.
+        try:
+            return self._position[variable]
+        except (KeyError, TypeError):
+            return Names(self.variables).position(variable)
 
     def add_cpt(
-        self, variable: VariableName, parents: Sequence[VariableName], table: npt.ArrayLike, *, tolerance: float = 1e-2
+        self,
+        variable: VariableName,
+        parents: Sequence[VariableName],
+        table: npt.ArrayLike,
+        *,
+        tolerance: float = 1e-2,
     ) -> None:
         """Give a variable its distribution: parents' axes first, the variable's own axis last.
 
         Rows are rescaled to sum to one exactly; a row further than ``tolerance`` from one is an error.
         """
-        names = Names(tuple(self._position), self._states)
-        child = names.position(variable)
-        above = names.positions(parents)
+        if isinstance(parents, str):
+            raise ModelError(
+                f"the parents of {variable!r} are a sequence of variable names; write [{parents!r}]"
+            )
+        child = self._find(variable)
+        above = [self._find(p) for p in parents]
+        if len(set(above)) != len(above):
+            raise ModelError(f"a variable is named twice in {list(parents)!r}")
         if child in above:
             raise ModelError(f"variable {variable!r} cannot be its own parent")
         shape = tuple(self._cardinalities[v] for v in [*above, child])
-        values = np.array(table, np.float64)
+        try:
+            values = np.array(table, np.float64)
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"the table of {variable!r} needs numbers in rows of equal length: {error}"
+            ) from error
         if values.shape != shape:
-            raise ModelError(f"the table of {variable!r} given {list(parents)!r} needs shape {shape}, got {values.shape}")
+            raise ModelError(
+                f"the table of {variable!r} given {list(parents)!r} needs shape {shape}, got {values.shape}"
+            )
         if not (values >= 0).all():
-            raise ModelError(f"the table of {variable!r} has a negative probability or one that is not a number")
+            raise ModelError(
+                f"the table of {variable!r} has a negative probability or one that is not a number"
+            )
         total = values.sum(axis=-1, keepdims=True)
         if (np.abs(total - 1) > tolerance).any():
             worst = total.ravel()[np.argmax(np.abs(total - 1))]
@@ -93,7 +119,29 @@ class BayesianNetwork:
 
     def cpt(self, variable: VariableName) -> npt.NDArray[np.float64]:
         """The table of a variable: parents' axes first, its own last."""
-        return self._cpts[Names(self.variables).position(variable)].copy()
+        position = self._find(variable)
+        if position not in self._cpts:
+            raise ModelError(f"variable {variable!r} has no conditional probability table")
+        return self._cpts[position].copy()
+
+    @classmethod
+    def from_factor_graph(cls, graph: FactorGraph) -> BayesianNetwork:
+        """Read a network back from a factor graph with one conditional distribution for every variable."""
+        s = graph.structure
+        if sorted(s.child.tolist()) != list(range(s.n_variables)) or s.kind.any():
+            raise ModelError("a Bayesian network needs exactly one conditional table for each variable")
+        states = s.names.states
+        net = cls({v: states.get(i, int(s.cardinalities[i])) for i, v in enumerate(s.names.variables)})
+        for f, child in enumerate(s.child.tolist()):
+            scope = s.scope(f).tolist()
+            if child not in scope:
+                raise ModelError(f"factor {f} is marked as a distribution of a variable outside its scope")
+            table = np.moveaxis(np.exp(graph.table(f)), scope.index(child), -1)
+            net.add_cpt(s.names.variables[child], [s.names.variables[v] for v in scope if v != child], table)
+        net._check_acyclic()
+        if np.array_equal(s.child, np.arange(s.n_variables)):
+            net._compiled = graph  # so that going there and back changes no bit of the log-potentials
+        return net
 
     def _check_acyclic(self) -> None:
         # Iterative depth-first search, so that long chains do not meet the recursion limit.

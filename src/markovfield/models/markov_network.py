@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import CLAUSE, TABLE, FactorGraph, Structure
-from markovfield.names import Names, VariableName, normalise_states
+from markovfield.names import Names, VariableName, check_name, normalise_states
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -49,6 +50,7 @@ class MarkovNetwork:
         self._tables: list[npt.NDArray[np.float64]] = []
         self._n_cells = 0
         self._compiled: FactorGraph | None = None
+        self._names: Names | None = None
         for name, states in (variables or {}).items():
             self.add_variable(name, states)
 
@@ -63,9 +65,7 @@ class MarkovNetwork:
 
     def add_variable(self, name: VariableName, states: int | Sequence[Any]) -> None:
         """Add a variable with a number of states or with state names."""
-        if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool):
-            raise ModelError(f"a variable is named by a str or an int, got {name!r}")
-        name = name if isinstance(name, str) else int(name)
+        name = check_name(name)
         if name in self._position:
             raise ModelError(f"there is already a variable {name!r}")
         cardinality, state_names = normalise_states(name, states)
@@ -74,6 +74,13 @@ class MarkovNetwork:
         if state_names is not None:
             self._states[position] = state_names
         self._compiled = None
+        self._names = None
+
+    def _current_names(self) -> Names:
+        # Kept between calls: building it for every clause would make writing a large network quadratic.
+        if self._names is None:
+            self._names = Names(tuple(self._position), dict(self._states))
+        return self._names
 
     def _scope(self, variables: Sequence[VariableName]) -> list[int]:
         if isinstance(variables, str):
@@ -81,8 +88,7 @@ class MarkovNetwork:
         try:
             return [self._position[v] for v in variables]
         except (KeyError, TypeError):
-            names = Names(tuple(self._position))
-            return [names.position(v) for v in variables]
+            return [self._current_names().position(v) for v in variables]
 
     def _add_table(
         self, scope: list[int], table: npt.ArrayLike | None, log_table: npt.ArrayLike | None, where: str
@@ -90,7 +96,10 @@ class MarkovNetwork:
         """Validate a table against a scope and append it to the pool; returns its base cell."""
         if (table is None) == (log_table is None):
             raise ModelError(f"{where} takes either a table of potentials or log_table, not both or neither")
-        values = np.array(table if log_table is None else log_table, dtype=np.float64)
+        try:
+            values = np.array(table if log_table is None else log_table, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"{where} needs a table of numbers, rows of equal length: {error}") from error
         shape = tuple(self._cardinalities[v] for v in scope)
         size = int(np.prod([1, *shape], dtype=object))
         flat_ok = len(shape) > 64 and values.shape == (size,)
@@ -100,7 +109,9 @@ class MarkovNetwork:
             raise ModelError(f"{where} has a potential that is not a number")
         if log_table is None:
             if (values < 0).any():
-                raise ModelError(f"{where} has a negative potential, {values.min()}; pass log_table= for log-potentials")
+                raise ModelError(
+                    f"{where} has a negative potential, {values.min()}; pass log_table= for log-potentials"
+                )
             with np.errstate(divide="ignore"):
                 values = np.log(values)
         if (values == np.inf).any():
@@ -166,7 +177,7 @@ class MarkovNetwork:
         A satisfied clause adds ``weight`` to the score; ``weight=inf`` (the default) makes it hard: assignments that
         violate it have probability zero. Any number of literals costs memory linear in that number.
         """
-        names = Names(tuple(self._position), self._states)
+        names = self._current_names()
         scope, literals = [], []
         for sign, part in ((True, positive or {}), (False, negative or {})):
             for name, state in part.items():
@@ -198,12 +209,34 @@ class MarkovNetwork:
             for f, given in enumerate(self._strides):
                 if given is not None:
                     strides[offsets[f] : offsets[f + 1]] = given
-            names = Names(tuple(self._position), dict(self._states))
+            names = self._current_names()
             structure = Structure.from_arrays(
-                cards, offsets, scopes, self._bases, strides, n_cells=self._n_cells, kind=self._kinds, names=names
+                cards,
+                offsets,
+                scopes,
+                self._bases,
+                strides,
+                n_cells=self._n_cells,
+                kind=self._kinds,
+                names=names,
             )
             self._compiled = FactorGraph(structure, np.concatenate([np.zeros(0), *self._tables]))
         return self._compiled
+
+    @classmethod
+    def from_factor_graph(cls, graph: FactorGraph) -> MarkovNetwork:
+        """A network with the variables and factors of a graph; shared tables and clauses stay as they are."""
+        s = graph.structure
+        states = s.names.states
+        net = cls({v: states.get(i, int(s.cardinalities[i])) for i, v in enumerate(s.names.variables)})
+        bounds = s.scope_offsets.tolist()
+        scopes, strides = s.scopes.tolist(), s.table_strides.tolist()
+        net._scopes = [scopes[a:b] for a, b in pairwise(bounds)]
+        net._strides = [strides[a:b] for a, b in pairwise(bounds)]
+        net._bases, net._kinds = s.table_offsets.tolist(), s.kind.tolist()
+        net._tables, net._n_cells = [graph.log_tables], s.n_cells
+        net._compiled = graph if (s.child < 0).all() else None
+        return net
 
     def to_networkx(self) -> nx.Graph:
         """The primal graph: an edge wherever two variables share a factor; nodes carry ``states``."""
@@ -212,7 +245,9 @@ class MarkovNetwork:
         structure = self.compile().structure
         graph = nx.Graph()
         for name, position in self._position.items():
-            graph.add_node(name, states=list(structure.names.state_names(position, self._cardinalities[position])))
+            graph.add_node(
+                name, states=list(structure.names.state_names(position, self._cardinalities[position]))
+            )
         names = list(self._position)
         for scope in self._scopes:
             distinct = list(dict.fromkeys(scope))
@@ -231,8 +266,11 @@ class MarkovNetwork:
         for name, data in graph.nodes(data=True):
             if data.get("bipartite") != 1:
                 states = data.get("states", 2)
-                plain = not isinstance(states, int) and list(states) == list(range(len(states)))
-                net.add_variable(name, len(states) if plain else states)
+                if not isinstance(states, (int, np.integer)):
+                    # Equality alone would take [False, True] or [0.0, 1.0] for plain indices.
+                    plain = all(type(s) is int and s == i for i, s in enumerate(states))
+                    states = len(states) if plain and len(states) else states
+                net.add_variable(name, states)
         for node, data in factors:
             net.add_factor(list(graph.neighbors(node)), log_table=data["log_table"])
         if not factors:

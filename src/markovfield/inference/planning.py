@@ -1,0 +1,202 @@
+"""The structural plan of exact inference: order, clique tree, layout. Made once, run for any tables and evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import MemoryLimitError
+from markovfield.factor_graph import Structure
+from markovfield.inference.answers import value_offsets
+from markovfield.inference.limits import format_bytes
+from markovfield.kernels.clique_tree import build_clique_tree
+from markovfield.kernels.layout import Layout, lay_out
+from markovfield.kernels.orders import eliminate, search_order
+
+__all__ = ["Plan", "make_plan"]
+
+SIMPLICIAL, ALMOST_SIMPLICIAL = 1, 2
+# Cost of one clique state in both passes, and the share of the run that searching for a better order may take.
+NANOSECONDS_PER_STATE = 4.0
+SEARCH_SHARE = 0.25
+SEARCH_CEILING = 2e9
+# Cliques beyond 2**MAX_LOG2 states are not even laid out.
+MAX_LOG2 = 50.0
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A clique tree laid out flat, with what it will cost, known before anything of table size is allocated.
+
+    Attributes
+    ----------
+    width
+        Variables in the largest clique, less one.
+    log2_states
+        log2 of the number of states of all cliques together: time grows as these times the slots per clique.
+    log2_largest
+        log2 of the states of the largest clique.
+    bytes
+        Memory of a run: messages in both directions, index blocks, marginals. Cliques themselves are never stored.
+    operations
+        Multiply-adds of an upward and a downward pass.
+    """
+
+    structure: Structure
+    layout: Layout
+    value_offsets: npt.NDArray[np.int64]
+    stage: npt.NDArray[np.int8]
+    width: int
+    n_cliques: int
+    log2_states: float
+    log2_largest: float
+    bytes: float
+    operations: float
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
+
+    def cliques(self) -> list[tuple[int, ...]]:
+        """Variables of each clique by position, in axis order: residual first, then separator."""
+        lay = self.layout
+        return [
+            tuple(lay.axis_variable[a:b].tolist())
+            for a, b in zip(lay.axis_offsets[:-1].tolist(), lay.axis_offsets[1:].tolist(), strict=True)
+        ]
+
+    def describe(self) -> str:
+        """The plan in one line."""
+        return (
+            f"{self.n_cliques} cliques, width {self.width}, 2^{self.log2_states:.1f} clique states, "
+            f"{format_bytes(np.log2(max(self.bytes, 1)))}"
+        )
+
+
+@dataclass(frozen=True)
+class TreeSize:
+    """What is known of a clique tree before it is laid out."""
+
+    width: int
+    n_cliques: int
+    log2_states: float
+    log2_largest: float
+
+
+def _with_scopes(structure: Structure, extra: Iterable[Sequence[int]]) -> tuple[Any, Any]:
+    """The structure's scopes and some more sets of variables to be kept together."""
+    sets = [np.asarray(s, np.int32) for s in extra]
+    if not sets:
+        return structure.scope_offsets, structure.scopes
+    ends = structure.scope_offsets[-1] + np.cumsum([len(s) for s in sets])
+    offsets = np.concatenate([structure.scope_offsets, ends]).astype(np.int64)
+    scopes = np.concatenate([structure.scopes, *sets]).astype(np.int32)
+    offsets.flags.writeable = scopes.flags.writeable = False
+    return offsets, scopes
+
+
+def find_order(
+    structure: Structure,
+    *,
+    stage: npt.NDArray[np.int8],
+    together: Iterable[Sequence[int]] = (),
+    order: Sequence[int] | None = None,
+    search: float | None = None,
+    seed: int = 0,
+    rules: int = SIMPLICIAL | ALMOST_SIMPLICIAL,
+) -> tuple[Any, Any, Any, float]:
+    """An elimination order and its fill: a fixed portfolio, then more search where the run itself would be long.
+
+    ``search`` scales how long (1 is the default, 0 none beyond the portfolio).
+    """
+    offsets, scopes = _with_scopes(structure, together)
+    cards = structure.cardinalities
+    if order is not None:
+        given = np.asarray(order, np.int32)
+        given = np.ascontiguousarray(given[cards[given] > 1])
+        given.flags.writeable = False
+        higher_offsets, higher, log2_states = eliminate(cards, offsets, scopes, given)
+        return given, higher_offsets, higher, log2_states
+    found = search_order(cards, offsets, scopes, stage, 0.0, seed, rules)
+    share = SEARCH_SHARE * (1.0 if search is None else search)
+    effort = min(SEARCH_CEILING, share * NANOSECONDS_PER_STATE * 2.0 ** min(found[3], 60.0))
+    if effort > 2e5:
+        better = search_order(cards, offsets, scopes, stage, effort, seed, rules)
+        if better[3] < found[3]:
+            found = better
+    return found  # type: ignore[no-any-return]
+
+
+def make_plan(
+    structure: Structure,
+    *,
+    stage: npt.NDArray[np.int8] | None = None,
+    together: Iterable[Sequence[int]] = (),
+    order: Sequence[int] | None = None,
+    search: float | None = None,
+    seed: int = 0,
+    rules: int = SIMPLICIAL | ALMOST_SIMPLICIAL,
+    memory_limit: float = np.inf,
+) -> Plan:
+    """Plan exact inference on plain tables.
+
+    Parameters
+    ----------
+    stage
+        ``int8[n]``: variables of a lower stage are eliminated first, and cliques never mix stages. Without it the
+        tree may be hung from the clique that makes the passes cheapest.
+    together
+        Sets of variables that must share a clique.
+    memory_limit
+        Bytes; a plan that needs more raises `MemoryLimitError` before anything of that size is allocated.
+    """
+    s = structure
+    free_root = stage is None
+    stages = np.zeros(s.n_variables, np.int8) if stage is None else np.asarray(stage, np.int8)
+    chosen, higher_offsets, higher, log2_states = find_order(
+        s, stage=stages, together=together, order=order, search=search, seed=seed, rules=rules
+    )
+    parent, offsets, members, log2_sizes, home, unit = build_clique_tree(
+        s.cardinalities, s.scope_offsets, s.scopes, s.child, stages, chosen, higher_offsets, higher, free_root
+    )
+    n = len(parent)
+    largest = float(log2_sizes.max()) if n else 0.0
+    width = int((offsets[1:] - offsets[:-1]).max()) - 1 if n else 0
+    if largest > MAX_LOG2:
+        raise too_large(width, largest + 3.0, memory_limit)
+    values_at = value_offsets(s.cardinalities)
+    arrays = lay_out(
+        s.cardinalities, values_at, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides,
+        parent, offsets, members, home, unit,
+    )  # fmt: skip
+    axes, cards, n_residual, n_outer, size, block, separator_size, message_offset, slot_offsets = arrays[:9]
+    layout = Layout(
+        parent, unit, offsets, axes, cards, n_residual, n_outer, size, block, separator_size, message_offset,
+        slot_offsets, *arrays[9:], home,
+    )  # fmt: skip
+    slots = slot_offsets[1:] - slot_offsets[:-1]
+    needed = 16.0 * float(message_offset[-1]) + 4.0 * len(layout.index) + 8.0 * s.n_cells + 200.0 * n
+    if needed > memory_limit:
+        raise too_large(width, float(np.log2(needed)), memory_limit)
+    return Plan(
+        s,
+        layout,
+        values_at,
+        stages,
+        width,
+        n,
+        log2_states,
+        largest,
+        needed,
+        2.0 * float(np.dot(size.astype(np.float64), slots + 1.0)),
+    )
+
+
+def too_large(width: int, log2_bytes: float, limit: float) -> MemoryLimitError:
+    """The refusal: how wide, how much memory, what to try instead."""
+    allowed = "a clique too large to index" if not np.isfinite(limit) else f"memory_limit is {format_bytes(np.log2(limit))}"
+    return MemoryLimitError(
+        f"exact inference needs a clique tree of width {width} and about {format_bytes(log2_bytes)}, while {allowed}: "
+        "raise memory_limit, fix more variables by evidence, or take an approximate method"
+    )

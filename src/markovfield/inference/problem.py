@@ -1,0 +1,201 @@
+"""A factor graph made ready for exact inference under some evidence: lowered, reduced, with its linear potentials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ImpossibleEvidenceError
+from markovfield.factor_graph import FactorGraph, Structure
+from markovfield.inference.answers import value_offsets
+from markovfield.inference.evidence import Evidence
+from markovfield.inference.reduction import Reduced, reduce, zeros_in_factors
+from markovfield.kernels.potentials import factor_ranges, linear_pool
+
+__all__ = ["Potentials", "Problem", "prepare"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Potentials:
+    """A pool in both spaces.
+
+    Attributes
+    ----------
+    linear
+        exp(log_tables - shift).
+    low, high
+        log2 of each factor's smallest positive and largest linear potential.
+    safe
+        Whether every supported cell survived in linear space.
+    """
+
+    log_tables: FloatArray
+    linear: FloatArray
+    shift: float
+    low: FloatArray
+    high: FloatArray
+    safe: bool
+
+
+def potentials(graph: FactorGraph) -> Potentials:
+    """The linear potentials of a graph of plain tables; computed once per graph."""
+    found = graph.cache.get("potentials")
+    if found is None:
+        s = graph.structure
+        linear = np.empty(s.n_cells)
+        shift, safe = linear_pool(graph.log_tables, linear)
+        linear.flags.writeable = False
+        low, high = factor_ranges(
+            s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, linear
+        )
+        found = graph.cache["potentials"] = Potentials(graph.log_tables, linear, shift, low, high, safe)
+    return found  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What exact methods solve: a reduced structure of plain tables, its potentials, virtual evidence.
+
+    Attributes
+    ----------
+    graph
+        The graph as the user gave it; answers speak of it.
+    reduced
+        The reduced problem and the way back; None when nothing was reduced.
+    likelihood, active
+        Log-likelihood of every variable's states (reduced), and which variables have one.
+    """
+
+    graph: FactorGraph
+    lowered: FactorGraph
+    evidence: Evidence
+    structure: Structure
+    potentials: Potentials
+    reduced: Reduced | None
+    likelihood: FloatArray
+    active: npt.NDArray[np.bool_]
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
+
+    def impossible(self) -> ImpossibleEvidenceError:
+        """The error for probability zero, naming the evidence."""
+        return impossible_evidence(self.graph, self.evidence)
+
+    def expand(self, values: FloatArray, fill: float) -> FloatArray:
+        """Values per state of the reduced variables, put where they belong among all states of the user's graph."""
+        n_values = int(self.graph.structure.cardinalities.sum()) if self.lowered is not self.graph else -1
+        if self.reduced is None:
+            return values if n_values < 0 else values[:n_values]
+        offsets = value_offsets(self.lowered.structure.cardinalities)
+        out = np.full(int(offsets[-1]), fill)
+        counts = self.structure.cardinalities
+        out[np.repeat(offsets[:-1], counts) + self.reduced.states] = values
+        return out if n_values < 0 else out[:n_values]
+
+    def states(self, reduced_states: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
+        """State indices ``[..., n]`` of the reduced problem as those of the user's graph."""
+        states = reduced_states
+        if self.reduced is not None:
+            states = self.reduced.states[self.reduced.state_offsets[:-1] + states]
+        return states[..., : self.graph.n_variables].astype(np.int32)
+
+    def counts(self, counts: FloatArray) -> FloatArray:
+        """Expected counts of the reduced pool, added up in the cells of the user's graph."""
+        n = self.graph.structure.n_cells
+        if self.reduced is None or not len(self.reduced.cell_origin):
+            return counts[:n]
+        out = counts[: self.lowered.structure.n_cells].copy()
+        np.add.at(out, self.reduced.cell_origin, counts[self.lowered.structure.n_cells :])
+        return out[:n]
+
+
+def impossible_evidence(graph: FactorGraph, evidence: Evidence) -> ImpossibleEvidenceError:
+    """The error for probability zero, naming the evidence."""
+    if evidence:
+        return ImpossibleEvidenceError(
+            f"the model gives probability zero to the evidence {evidence.describe(graph.structure)}"
+        )
+    return ImpossibleEvidenceError("the model gives probability zero to every assignment, even without evidence")
+
+
+def _extend(evidence: Evidence, n: int) -> npt.NDArray[np.int32]:
+    if len(evidence.states) == n:
+        return evidence.states
+    return np.concatenate([evidence.states, np.full(n - len(evidence.states), -1, np.int32)])
+
+
+def prepare(
+    graph: FactorGraph,
+    evidence: Evidence,
+    *,
+    absorb: bool = True,
+    propagate_zeros: bool = True,
+    drop_barren: bool = False,
+    keep: npt.NDArray[np.bool_] | None = None,
+) -> Problem:
+    """Lower and reduce a graph under evidence.
+
+    ``absorb=False`` leaves the structure alone and turns observed states into likelihoods of zero and one, which is
+    what a compiled plan needs.
+    """
+    lowered = graph.lower()
+    s = lowered.structure
+    pool = potentials(lowered)
+    states = _extend(evidence, s.n_variables)
+    likelihoods = evidence.likelihoods
+    if absorb:
+        if keep is not None and len(keep) < s.n_variables:
+            keep = np.concatenate([keep, np.zeros(s.n_variables - len(keep), np.bool_)])
+        if likelihoods and drop_barren:
+            keep = np.zeros(s.n_variables, np.bool_) if keep is None else keep.copy()
+            keep[[v for v, _ in likelihoods]] = True
+        has_zeros = lowered.cache.get("zeros")
+        if has_zeros is None and propagate_zeros:
+            has_zeros = lowered.cache["zeros"] = zeros_in_factors(s, lowered.log_tables)
+        reduced = reduce(
+            s,
+            lowered.log_tables,
+            states,
+            propagate_zeros=propagate_zeros,
+            drop_barren=drop_barren,
+            keep=keep,
+            has_zeros=has_zeros,
+        )
+        if reduced.impossible:
+            raise impossible_evidence(graph, evidence)
+    if absorb and reduced.structure is not s:
+        structure = reduced.structure
+        if len(reduced.cell_origin):
+            linear = np.concatenate([pool.linear, pool.linear[reduced.cell_origin]])
+            linear.flags.writeable = False
+        else:
+            linear = pool.linear
+        factors = reduced.factors
+        narrowed = Potentials(
+            reduced.log_tables, linear, pool.shift, pool.low[factors], pool.high[factors], pool.safe
+        )
+        problem_reduced: Reduced | None = reduced
+    else:
+        structure, narrowed, problem_reduced = s, pool, None
+    active = np.zeros(structure.n_variables, np.bool_)
+    likelihood = np.zeros(0)
+    if likelihoods or (not absorb and evidence):
+        offsets = value_offsets(structure.cardinalities)
+        likelihood = np.zeros(int(offsets[-1]))
+        for v, vector in likelihoods:
+            kept = vector
+            if problem_reduced is not None:
+                kept = vector[reduced.states[reduced.state_offsets[v] : reduced.state_offsets[v + 1]]]
+            likelihood[offsets[v] : offsets[v + 1]] += kept
+            active[v] = True
+        if not absorb:
+            for v in np.flatnonzero(states >= 0).tolist():
+                chosen = likelihood[offsets[v] + states[v]]
+                likelihood[offsets[v] : offsets[v + 1]] = -np.inf
+                likelihood[offsets[v] + states[v]] = chosen
+                active[v] = True
+    return Problem(graph, lowered, evidence, structure, narrowed, problem_reduced, likelihood, active)

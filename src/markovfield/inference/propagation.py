@@ -1,0 +1,251 @@
+"""Running a plan: choose the algebra, collect, distribute, and fall back to log space where linear space underflows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.inference.planning import Plan
+from markovfield.inference.problem import Problem
+from markovfield.kernels.propagation import (
+    IMPOSSIBLE,
+    LINEAR,
+    LOG_MAX,
+    LOG_SUM,
+    UNDERFLOW,
+    collect,
+    distribute,
+    messages_needed,
+)
+from markovfield.kernels.queries import clique_table
+
+__all__ = ["Propagation", "propagate"]
+
+FloatArray = npt.NDArray[np.float64]
+LN2 = float(np.log(2.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Propagation:
+    """A collected, and where asked for distributed, clique tree.
+
+    Attributes
+    ----------
+    value
+        log of the total (sum), or the best score (max).
+    marginals
+        ``float64``: probabilities (sum) or max-marginals less the score (max) of the reduced variables' states;
+        empty after an upward pass alone.
+    counts
+        Expected counts of the reduced pool's cells; empty unless asked for.
+    message, ratio
+        Upward messages; beliefs of separators over them.
+    """
+
+    plan: Plan
+    problem: Problem
+    log_space: bool
+    value: float
+    marginals: FloatArray
+    counts: FloatArray
+    pool: FloatArray
+    likelihood: FloatArray
+    active: npt.NDArray[np.bool_]
+    needed: npt.NDArray[np.bool_]
+    message: FloatArray
+    ratio: FloatArray
+
+    def belief(self, clique: int) -> FloatArray:
+        """Joint distribution of a clique's variables, axes in the clique's order, normalised."""
+        lay = self.plan.layout
+        table = np.empty(int(lay.size[clique]))
+        clique_table(
+            lay, clique, self.log_space, self.pool, self.message, self.likelihood, self.active, self.needed,
+            self.ratio, True, table,
+        )  # fmt: skip
+        if self.log_space:
+            table = np.exp(table - table.max())
+        table /= table.sum()
+        return table.reshape(lay.axis_card[lay.axis_offsets[clique] : lay.axis_offsets[clique + 1]])
+
+
+def _log_likelihood_scale(plan: Plan, problem: Problem) -> tuple[FloatArray, FloatArray, float, bool]:
+    """Likelihoods in linear space, each variable's maximum one; the log2 of each one's smallest; what was taken out."""
+    offsets = plan.value_offsets
+    linear = np.ones(int(offsets[-1]))
+    low = np.zeros(problem.structure.n_variables)
+    taken, safe = 0.0, True
+    for v in np.flatnonzero(problem.active).tolist():
+        vector = problem.likelihood[offsets[v] : offsets[v + 1]]
+        top = vector.max()
+        if top == -np.inf:
+            raise problem.impossible()
+        taken += float(top)
+        scaled = np.exp(vector - top)
+        linear[offsets[v] : offsets[v + 1]] = scaled
+        supported = vector[vector > -np.inf]
+        if len(supported) and supported.min() - top < -650:
+            safe = False
+        else:
+            low[v] = float(np.log2(scaled[scaled > 0].min()))
+    return linear, low, taken, safe
+
+
+def propagate(
+    plan: Plan,
+    problem: Problem,
+    *,
+    operation: str = "sum",
+    downward: bool = True,
+    counts: bool = False,
+    log_space: bool = False,
+    decode: npt.NDArray[np.bool_] | None = None,
+) -> Propagation:
+    """Run a plan on a problem.
+
+    Parameters
+    ----------
+    operation
+        ``"sum"``, or ``"max"`` (log space).
+    decode
+        With ``"max"``: ``bool[variables]``, which variables are maximised; the others are summed (marginal MAP).
+    log_space
+        Go to log space at once; otherwise only where linear space would underflow.
+    """
+    constant = _constants(plan, problem)
+    if operation == "sum" and not log_space and problem.potentials.safe:
+        result = _linear(plan, problem, constant, downward, counts)
+        if result is not None:
+            return result
+    return _logarithmic(plan, problem, constant, operation, downward, counts, decode)
+
+
+def _constants(plan: Plan, problem: Problem) -> float:
+    """Sum of the factors that no free variable is left in, and of the likelihoods of variables with one state."""
+    without = plan.cache.get("without_home")
+    if without is None:
+        without = plan.cache["without_home"] = problem.structure.table_offsets[plan.layout.home < 0]
+    constant = float(problem.potentials.log_tables[without].sum()) if len(without) else 0.0
+    if len(problem.likelihood):
+        alone = np.flatnonzero(problem.active & (problem.structure.cardinalities == 1))
+        constant += float(problem.likelihood[plan.value_offsets[alone]].sum())
+    if constant == -np.inf:
+        raise problem.impossible()
+    return constant
+
+
+def _linear(plan: Plan, problem: Problem, constant: float, downward: bool, counts: bool) -> Propagation | None:
+    lay = plan.layout
+    n = plan.n_cliques
+    pool = problem.potentials
+    active = problem.active
+    if len(problem.likelihood):
+        active = active & (problem.structure.cardinalities > 1)
+        likelihood, variable_low, taken, safe = _log_likelihood_scale(plan, problem)
+        if not safe:
+            return None
+        taken -= float(
+            sum(
+                problem.likelihood[plan.value_offsets[v]]
+                for v in np.flatnonzero(problem.active & (problem.structure.cardinalities == 1)).tolist()
+            )
+        )
+    else:
+        likelihood, variable_low, taken = problem.likelihood, pool.low, 0.0
+    needed = messages_needed(lay, active) if pool.shift == 0.0 else np.ones(n, np.bool_)
+    message = np.empty(int(lay.message_offset[-1]))
+    message_low, totals, exponents = np.zeros(n), np.zeros(n), np.zeros(n, np.int64)
+    operations = np.zeros(n, np.int8)
+    roots = not downward or counts
+    status = collect(
+        lay, operations, False, roots, pool.linear, pool.low, pool.high, likelihood, active, variable_low, needed,
+        message, message_low, totals, exponents,
+    )  # fmt: skip
+    marginals = ratio = tallies = np.zeros(0)
+    if status == 0 and downward:
+        marginals = np.zeros(int(plan.value_offsets[-1]))
+        ratio = np.zeros(len(message))
+        tallies = np.zeros(len(pool.linear) if counts else 0)
+        status = distribute(
+            lay, LINEAR, pool.linear, pool.low, pool.high, likelihood, active, variable_low, needed, message,
+            message_low, ratio, totals, exponents, not roots, marginals, tallies, counts,
+        )  # fmt: skip
+        marginals[plan.value_offsets[:-1][problem.structure.cardinalities == 1]] = 1.0
+    if status == UNDERFLOW:
+        return None
+    if status == IMPOSSIBLE:
+        raise problem.impossible()
+    n_inside = int(np.count_nonzero(lay.home >= 0)) if pool.shift else 0
+    roots_at = lay.parent < 0
+    exponent = int(exponents[roots_at].sum())
+    value = float(np.log(totals[roots_at]).sum()) + exponent * LN2 + n_inside * pool.shift + taken + constant
+    if counts:
+        np.add.at(tallies, problem.structure.table_offsets[lay.home < 0], 1.0)
+    return Propagation(
+        plan, problem, False, value, marginals, tallies, pool.linear, likelihood, active, needed, message, ratio
+    )
+
+
+def _logarithmic(
+    plan: Plan,
+    problem: Problem,
+    constant: float,
+    operation: str,
+    downward: bool,
+    counts: bool,
+    decode: npt.NDArray[np.bool_] | None,
+) -> Propagation:
+    lay = plan.layout
+    n = plan.n_cliques
+    pool = problem.potentials
+    active = problem.active & (problem.structure.cardinalities > 1)
+    algebra = LOG_SUM if operation == "sum" else LOG_MAX
+    operations = np.full(n, algebra, np.int8)
+    if decode is not None and n:
+        first = lay.axis_variable[lay.axis_offsets[:-1]]
+        operations[~decode[first]] = LOG_SUM
+    needed = np.ones(n, np.bool_)
+    message = np.empty(int(lay.message_offset[-1]))
+    message_low, totals, exponents = np.zeros(n), np.zeros(n), np.zeros(n, np.int64)
+    likelihood: Any = problem.likelihood
+    status = collect(
+        lay, operations, True, True, pool.log_tables, pool.low, pool.high, likelihood, active, pool.low, needed,
+        message, message_low, totals, exponents,
+    )  # fmt: skip
+    if status == IMPOSSIBLE:
+        raise problem.impossible()
+    marginals = ratio = tallies = np.zeros(0)
+    if downward:
+        fill = 0.0 if algebra == LOG_SUM else -np.inf
+        marginals = np.full(int(plan.value_offsets[-1]), fill)
+        ratio = np.full(len(message), fill)
+        tallies = np.zeros(len(pool.log_tables) if counts else 0)
+        distribute(
+            lay, algebra, pool.log_tables, pool.low, pool.high, likelihood, active, pool.low, needed, message,
+            message_low, ratio, totals, exponents, False, marginals, tallies, counts,
+        )  # fmt: skip
+        if algebra == LOG_MAX:
+            _subtract_tree_scores(plan, totals, marginals)
+        alone = plan.value_offsets[:-1][problem.structure.cardinalities == 1]
+        marginals[alone] = 1.0 if algebra == LOG_SUM else 0.0
+        if counts:
+            np.add.at(tallies, problem.structure.table_offsets[lay.home < 0], 1.0)
+    value = float(totals[lay.parent < 0].sum()) + constant
+    return Propagation(
+        plan, problem, True, value, marginals, tallies, pool.log_tables, likelihood, active, needed, message, ratio
+    )
+
+
+def _subtract_tree_scores(plan: Plan, totals: FloatArray, marginals: FloatArray) -> None:
+    """Make max-marginals relative to the best score of their own tree, so that one number places them all."""
+    lay = plan.layout
+    roots = np.flatnonzero(lay.parent < 0)
+    root_of = roots[np.searchsorted(roots, np.arange(plan.n_cliques), side="right") - 1] if plan.n_cliques else roots
+    offsets, variables = lay.axis_offsets, lay.axis_variable
+    clique_of_axis = np.repeat(np.arange(plan.n_cliques), np.diff(offsets))
+    best = np.zeros(plan.structure.n_variables)
+    best[variables] = totals[root_of[clique_of_axis]]
+    marginals -= np.repeat(best, plan.structure.cardinalities)

@@ -1,0 +1,293 @@
+"""The library's own save format: a zip of one JSON member and one npy member per array, written atomically.
+
+Nothing in it is ever executed. Members are stored, not deflated, so no number in the file can claim more
+memory than the file has bytes, and a bomb has nothing to expand.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import struct
+import zipfile
+import zlib
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import FormatError, ModelError
+from markovfield.factor_graph import CLAUSE, TABLE, FactorGraph, Structure
+from markovfield.io._text import PathLike, atomic_writer
+from markovfield.models import BayesianNetwork, MarkovNetwork
+from markovfield.names import Names, normalise_states
+
+__all__ = ["load", "save"]
+
+Model = FactorGraph | MarkovNetwork | BayesianNetwork
+
+_VERSION = 1
+_MANIFEST = "model.json"
+_DTYPES = {
+    "cardinalities": "<i4",
+    "scope_offsets": "<i8",
+    "scopes": "<i4",
+    "table_offsets": "<i8",
+    "table_strides": "<i8",
+    "child": "<i4",
+    "kind": "|i1",
+    "log_tables": "<f8",
+}
+_CLASSES: dict[str, type[Model]] = {c.__name__: c for c in (FactorGraph, MarkovNetwork, BayesianNetwork)}
+# Exactly what NumPy writes for a vector; matched as text, so that no header is ever evaluated.
+_NPY_HEADER = re.compile(
+    rb"\{'descr': '([<|][fi]\d)', 'fortran_order': False, 'shape': \((\d{1,18}),\), \} *\n"
+)
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,  # an encrypted member; also RecursionError, from deeply nested JSON
+    ValueError,
+)
+
+
+def save(model: Model, path: PathLike) -> None:
+    """Save a model to a file that `load` reads back as the same class, with the same names and numbers.
+
+    The file appears under its name only once it is complete and on the disk: an interrupted save leaves the
+    old one.
+
+    Parameters
+    ----------
+    model
+        A `FactorGraph`, `MarkovNetwork` or `BayesianNetwork`. State names must be str, int, finite float,
+        bool or None.
+    path
+        Where to save; any name, ``.mfz`` by custom.
+
+    Raises
+    ------
+    ModelError
+        For another kind of model, or a state name that JSON cannot hold.
+
+    Notes
+    -----
+    Shared tables and clauses are kept as what they are, so the file is about as large as the model in memory.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import markovfield as mf
+    >>> import markovfield.io as mio
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pair.mfz"
+    >>> net = mf.MarkovNetwork({"A": ["low", "high"], 7: 2})
+    >>> _ = net.add_factor(["A", 7], [[3.0, 1.0], [0.0, 3.0]])
+    >>> mio.save(net, path)
+    >>> mio.load(path)
+    MarkovNetwork(2 variables, 1 factor)
+    """
+    name = next((n for n, c in _CLASSES.items() if isinstance(model, c)), None)
+    if name is None:
+        raise ModelError(f"save() takes a {', '.join(_CLASSES)}, got {type(model).__name__}")
+    graph = model.compile()
+    manifest = json.dumps(_manifest(graph.structure, name), allow_nan=False, separators=(",", ":"))
+    with atomic_writer(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(_info(_MANIFEST), manifest)
+        for key, dtype in _DTYPES.items():
+            array = graph.log_tables if key == "log_tables" else getattr(graph.structure, key)
+            with archive.open(_info(f"{key}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(
+                    member, np.asarray(array, dtype), version=(1, 0), allow_pickle=False
+                )
+
+
+def _info(name: str) -> zipfile.ZipInfo:
+    # A fixed date: the same model gives the same bytes.
+    info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    info.external_attr = 0o644 << 16
+    return info
+
+
+def _manifest(structure: Structure, name: str) -> dict[str, Any]:
+    names = structure.names
+    variables = [int(v) if isinstance(v, np.integer) else v for v in names.variables]
+    for position, states in names.states.items():
+        for state in states:
+            finite = not isinstance(state, float) or math.isfinite(state)
+            if not (finite and (state is None or type(state) in (str, int, float, bool))):
+                raise ModelError(
+                    f"state {state!r} of variable {names.variables[position]!r} cannot be saved; "
+                    "name states by str, int, finite float, bool or None"
+                )
+    return {
+        "format": "markovfield",
+        "version": _VERSION,
+        "class": name,
+        # None: the variables are named by their positions, however many there are.
+        "variables": None if isinstance(names.variables, range) else variables,
+        "states": [[position, list(states)] for position, states in sorted(names.states.items())],
+    }
+
+
+def load(path: PathLike) -> Model:
+    """Load a model that `save` wrote.
+
+    Loading runs no code from the file, and allocates nothing that the file's own size does not bound.
+
+    Raises
+    ------
+    FormatError
+        When the file is no such archive, is damaged, or was written by a newer version of the format.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import markovfield as mf
+    >>> import markovfield.io as mio
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "coin.mfz"
+    >>> net = mf.BayesianNetwork({"coin": ["heads", "tails"]})
+    >>> net.add_cpt("coin", [], [0.5, 0.5])
+    >>> mio.save(net, path)
+    >>> mio.load(path).cpt("coin").tolist()
+    [0.5, 0.5]
+    """
+    name = os.fspath(path)
+    with open(name, "rb") as stream:
+        try:
+            members = _read_members(stream)
+            manifest = json.loads(members.pop(_MANIFEST).decode("utf-8"))
+            return _assemble(manifest, members)
+        except _DAMAGE as error:
+            reason = str(error) or type(error).__name__
+            raise FormatError(f"{name}: this Markovfield archive cannot be loaded: {reason}") from None
+
+
+def _read_members(stream: IO[bytes]) -> dict[str, bytes]:
+    """The bytes of every member, after checking that no size claims more than the file has."""
+    size = os.fstat(stream.fileno()).st_size
+    expected = [_MANIFEST, *(f"{key}.npy" for key in _DTYPES)]
+    with zipfile.ZipFile(stream) as archive:
+        infos = archive.infolist()
+        if sorted(i.filename for i in infos) != sorted(expected):
+            raise FormatError(f"it must hold the members {', '.join(expected)} and no others")
+        for info in infos:
+            if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+                raise FormatError(f"member {info.filename} is compressed, and archives are stored")
+        if sum(i.file_size for i in infos) > size:
+            raise FormatError("its members claim more bytes than the file has")
+        return {info.filename: archive.read(info) for info in infos}
+
+
+def _vector(members: dict[str, bytes], key: str) -> npt.NDArray[Any]:
+    """A member as a vector of the one dtype it may have; the shape must account for every byte."""
+    data, dtype = members[f"{key}.npy"], np.dtype(_DTYPES[key])
+    start = 10 + int.from_bytes(data[8:10], "little")
+    header = _NPY_HEADER.fullmatch(data[10:start])
+    if data[:8] != b"\x93NUMPY\x01\x00" or header is None:
+        raise FormatError(f"{key}.npy is not a vector as NumPy writes it")
+    if header[1].decode() != _DTYPES[key]:
+        raise FormatError(f"{key}.npy has the dtype {header[1].decode()}, expected {_DTYPES[key]}")
+    if int(header[2]) * dtype.itemsize != len(data) - start:
+        raise FormatError(f"{key}.npy announces {int(header[2])} entries and holds {len(data) - start} bytes")
+    return np.frombuffer(data, dtype, offset=start).astype(dtype.newbyteorder("="), copy=False)
+
+
+def _assemble(manifest: Any, members: dict[str, bytes]) -> Model:
+    if not isinstance(manifest, dict) or manifest.get("format") != "markovfield":
+        raise FormatError(f"{_MANIFEST} is not that of a Markovfield archive")
+    version = manifest.get("version")
+    if type(version) is not int or version < 1:
+        raise FormatError(f"{_MANIFEST} has no version")
+    if version > _VERSION:
+        raise FormatError(
+            f"its version is {version} and this Markovfield reads up to {_VERSION}; upgrade to load it"
+        )
+    name = manifest.get("class")
+    if not isinstance(name, str) or name not in _CLASSES:
+        raise FormatError(f"it holds a {name!r}, expected one of {', '.join(_CLASSES)}")
+    arrays = {key: _vector(members, key) for key in _DTYPES}
+    _check_arrays(arrays)
+    log_tables = arrays.pop("log_tables")
+    names = _names(manifest, arrays["cardinalities"])
+    structure = Structure.from_arrays(**arrays, n_cells=len(log_tables), names=names)
+    graph = FactorGraph(structure, log_tables)
+    graph.check_finite()
+    if name == "FactorGraph":
+        return graph
+    if name == "MarkovNetwork":
+        return MarkovNetwork.from_factor_graph(graph)
+    factor = np.repeat(np.arange(structure.n_factors), np.diff(structure.scope_offsets))
+    bits = np.bincount(factor, np.log2(structure.cardinalities[structure.scopes]), structure.n_factors)
+    if bits.max(initial=0) > 60 or np.exp2(bits).sum() > structure.n_cells + 0.5:
+        # Strides of zero could make a table of any size out of one cell, and a network's tables are its own.
+        raise FormatError("its tables are larger than its pool of log-potentials")
+    return BayesianNetwork.from_factor_graph(graph)
+
+
+def _check_arrays(arrays: dict[str, npt.NDArray[Any]]) -> None:
+    """What `Structure.from_arrays` takes on trust: kernels index memory with these numbers."""
+    cards, offsets, scopes = arrays["cardinalities"], arrays["scope_offsets"], arrays["scopes"]
+    kind, child, strides = arrays["kind"], arrays["child"], arrays["table_strides"]
+    n_factors, n_cells = len(arrays["table_offsets"]), len(arrays["log_tables"])
+    steps = np.diff(offsets)
+    if len(offsets) != n_factors + 1 or offsets[0] != 0 or (steps < 0).any() or offsets[-1] != len(scopes):
+        raise FormatError("its scope offsets do not fit its scopes")
+    if len(strides) != len(scopes) or len(kind) != n_factors or len(child) != n_factors:
+        raise FormatError("its arrays differ in length")
+    if len(scopes) and (scopes.min() < 0 or scopes.max() >= len(cards)):
+        raise FormatError("a scope names a variable that is not there")
+    if not np.isin(kind, (TABLE, CLAUSE)).all():
+        raise FormatError("it has a kind of factor that this version does not know")
+    factor = np.repeat(np.arange(n_factors), steps)
+    card = cards[scopes].astype(np.float64)
+    # In floating point, where nothing wraps around; the exact check that follows then cannot overflow either.
+    table_ok = np.abs(strides.astype(np.float64)) * (card - 1) < n_cells
+    clause_ok = (strides < card) & (strides >= -card)
+    if not np.where(kind[factor] == TABLE, table_ok, clause_ok).all():
+        raise FormatError("a factor reads outside the pool of log-potentials")
+    if n_factors and np.abs(arrays["table_offsets"].astype(np.float64)).max() > n_cells:
+        raise FormatError("a factor starts outside the pool of log-potentials")
+    has_child = np.bincount(factor[scopes == child[factor]], minlength=n_factors) > 0
+    if not (has_child | (child == -1)).all():
+        raise FormatError("a factor is marked as a distribution of a variable outside its scope")
+
+
+def _names(manifest: dict[str, Any], cardinalities: npt.NDArray[Any]) -> Names:
+    variables, listed = manifest.get("variables"), manifest.get("states")
+    n = len(cardinalities)
+    if variables is None:
+        variables = range(n)
+    elif not isinstance(variables, list) or any(type(v) not in (str, int) for v in variables):
+        raise FormatError("its variables are not a list of str and int")
+    elif len(variables) != n or len(set(variables)) != n:
+        raise FormatError(f"it must name its {n} variables, each once")
+    if not isinstance(listed, list):
+        raise FormatError("its states are not a list")
+    states: dict[int, tuple[Any, ...]] = {}
+    for entry in listed:
+        if (
+            not isinstance(entry, list)
+            or len(entry) != 2
+            or type(entry[0]) is not int
+            or not 0 <= entry[0] < n
+        ):
+            raise FormatError("its states are not a list of pairs of a variable and its state names")
+        position, names = entry
+        if not isinstance(names, list) or any(isinstance(s, (list, dict)) for s in names):
+            raise FormatError(
+                f"the state names of variable {variables[position]!r} are not a list of plain values"
+            )
+        if len(names) != cardinalities[position]:
+            raise FormatError(
+                f"variable {variables[position]!r} has {cardinalities[position]} states, not {len(names)}"
+            )
+        states[position] = normalise_states(variables[position], names)[1] or ()
+    return Names(variables if isinstance(variables, range) else tuple(variables), states)

@@ -1,0 +1,178 @@
+"""Meeting a block of clique states with a slot: multiply it in, or add the block to it.
+
+In linear space blocks are products, in log space sums. A block lives in cache and is never stored: cliques are
+recomputed from their slots whenever they are needed, which costs less than writing them to memory and back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from markovfield.kernels._flags import kernel
+from markovfield.kernels.exponential import exp_scalar
+from markovfield.kernels.layout import FACTOR, MESSAGE, SCALAR, STRETCH
+
+__all__ = ["advance", "block_maximum", "block_sum", "deposit", "deposit_maximum", "form_block", "start_offsets"]
+
+
+@kernel
+def _combine(block, length, source, at, mode, index, index_at, scalar, fresh, log_space):  # type: ignore[no-untyped-def]
+    """Bring one slot into the block; ``fresh`` blocks are written, others updated."""
+    if mode == STRETCH:
+        stretch = source[at : at + length]
+        if log_space:
+            if fresh:
+                for j in range(length):
+                    block[j] = scalar + stretch[j]
+            else:
+                for j in range(length):
+                    block[j] += stretch[j]
+        elif fresh:
+            for j in range(length):
+                block[j] = scalar * stretch[j]
+        else:
+            for j in range(length):
+                block[j] *= stretch[j]
+    else:
+        cells = source[at:]
+        picks = index[index_at : index_at + length]
+        if log_space:
+            if fresh:
+                for j in range(length):
+                    block[j] = scalar + cells[picks[j]]
+            else:
+                for j in range(length):
+                    block[j] += cells[picks[j]]
+        elif fresh:
+            for j in range(length):
+                block[j] = scalar * cells[picks[j]]
+        else:
+            for j in range(length):
+                block[j] *= cells[picks[j]]
+
+
+@kernel
+def form_block(block, length, first, last, kind, mode, index_offset, index, at, use, pool, message, likelihood, constant, log_space):  # type: ignore[no-untyped-def]
+    """The block's potentials: the combination of all slots in use, at their present offsets."""
+    scalar = constant
+    for s in range(first, last):
+        i = s - first
+        if use[i] and mode[s] == SCALAR:
+            if kind[s] == FACTOR:
+                value = pool[at[i]]
+            elif kind[s] == MESSAGE:
+                value = message[at[i]]
+            else:
+                value = likelihood[at[i]]
+            if log_space:
+                scalar += value
+            else:
+                scalar *= value
+    fresh = True
+    for s in range(first, last):
+        i = s - first
+        if use[i] and mode[s] != SCALAR:
+            if kind[s] == FACTOR:
+                _combine(block, length, pool, at[i], mode[s], index, index_offset[s], scalar, fresh, log_space)
+            elif kind[s] == MESSAGE:
+                _combine(block, length, message, at[i], mode[s], index, index_offset[s], scalar, fresh, log_space)
+            else:
+                _combine(block, length, likelihood, at[i], mode[s], index, index_offset[s], scalar, fresh, log_space)
+            fresh = False
+    if fresh:
+        for j in range(length):
+            block[j] = scalar
+
+
+@kernel
+def block_sum(block, length):  # type: ignore[no-untyped-def]
+    """Sum of a block."""
+    total = 0.0
+    for j in range(length):
+        total += block[j]
+    return total
+
+
+@kernel
+def block_maximum(block, length):  # type: ignore[no-untyped-def]
+    """Maximum of a block."""
+    best = block[0]
+    for j in range(1, length):
+        best = max(best, block[j])
+    return best
+
+
+@kernel
+def deposit(block, length, target, at, mode, index, index_at):  # type: ignore[no-untyped-def]
+    """Add the block to a slot's table: the adjoint of combining it."""
+    if mode == SCALAR:
+        target[at] += block_sum(block, length)
+    elif mode == STRETCH:
+        stretch = target[at : at + length]
+        for j in range(length):
+            stretch[j] += block[j]
+    else:
+        cells = target[at:]
+        picks = index[index_at : index_at + length]
+        for j in range(length):
+            cells[picks[j]] += block[j]
+
+
+@kernel
+def deposit_maximum(block, length, target, at, mode, index, index_at):  # type: ignore[no-untyped-def]
+    """Raise a slot's table to the block's maxima."""
+    if mode == SCALAR:
+        target[at] = max(target[at], block_maximum(block, length))
+    elif mode == STRETCH:
+        stretch = target[at : at + length]
+        for j in range(length):
+            stretch[j] = max(stretch[j], block[j])
+    else:
+        cells = target[at:]
+        picks = index[index_at : index_at + length]
+        for j in range(length):
+            cells[picks[j]] = max(cells[picks[j]], block[j])
+
+
+@kernel
+def start_offsets(at, first, last, base, counter, n_outer):  # type: ignore[no-untyped-def]
+    """Begin a walk over a clique's blocks."""
+    for s in range(first, last):
+        at[s - first] = base[s]
+    for a in range(n_outer):
+        counter[a] = 0
+
+
+@kernel
+def advance(at, first, last, stride_offset, strides, counter, cards, axis_start, n_outer):  # type: ignore[no-untyped-def]
+    """Step to the next block: an odometer over the axes before it, last fastest."""
+    a = n_outer - 1
+    while a >= 0:
+        counter[a] += 1
+        if counter[a] < cards[axis_start + a]:
+            for s in range(first, last):
+                at[s - first] += strides[stride_offset[s] + a]
+            return
+        back = cards[axis_start + a] - 1
+        for s in range(first, last):
+            at[s - first] -= strides[stride_offset[s] + a] * back
+        counter[a] = 0
+        a -= 1
+
+
+@kernel
+def exponentiate(block, length):  # type: ignore[no-untyped-def]
+    """exp of a block, in place."""
+    for j in range(length):
+        block[j] = exp_scalar(block[j])
+
+
+@kernel
+def scratch(layout):  # type: ignore[no-untyped-def]
+    """Work space of a pass: a block, the slots' offsets, whether each is in use, the odometer."""
+    longest, widest, most = 1, 1, 1
+    for c in range(len(layout.parent)):
+        longest = max(longest, layout.block[c])
+        widest = max(widest, layout.n_outer[c])
+        most = max(most, layout.slot_offsets[c + 1] - layout.slot_offsets[c])
+    return np.empty(longest), np.empty(most, np.int64), np.empty(most, np.bool_), np.empty(widest, np.int64)

@@ -1,0 +1,383 @@
+"""Local search on an elimination tree: small connected parts of it are eliminated anew, better.
+
+The graph left after eliminating a set does not depend on the order within the set. So when a connected part S of the
+elimination tree is reordered, only the cliques of S change: everything below was eliminated before, everything above
+sees the same graph. A part and the vertices it touches make a small dense graph on which a greedy run costs
+microseconds, whatever the size of the whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from markovfield.kernels._flags import kernel
+from markovfield.kernels.bitsets import FIXED, bit, lowest_bit, random_below
+from markovfield.kernels.orders_greedy import (
+    ABORTED,
+    CARDINALITY,
+    OWN_WEIGHT,
+    STAGE,
+    WEIGHT,
+    clique_cost,
+    greedy,
+    initial_state,
+)
+from markovfield.kernels.orders_search import random_rule
+
+__all__ = ["improve"]
+
+PARENT, FIRST, NEXT, PREVIOUS, START, SIZE, CLIQUE, ABSORBED, LOCAL = range(9)
+"""Rows of ``tree int64[9, n]``: parent, children as linked lists, higher set in the pool, weight of the clique,
+whether it is contained in another, and the index in the part being reordered."""
+
+
+@kernel
+def improve(
+    own: Any,
+    cards: Any,
+    stage: Any,
+    offsets: Any,
+    neighbours: Any,
+    order: Any,
+    starts: Any,
+    higher: Any,
+    ref: float,
+    budget: float,
+    random: Any,
+) -> None:
+    """Reorder ``order`` in place until the budget is spent."""
+    n = own.size
+    tree = _tree(own, order, starts, higher)
+    pool = np.empty(2 * higher.size + 1024, np.int32)
+    for k in range(higher.size):
+        pool[k] = higher[k]
+    used = higher.size
+    part = np.empty(n, np.int32)
+    candidates = np.empty(n, np.int32)
+    heavy = np.empty(n, np.int32)
+    chances = np.empty(n, np.float64)
+    n_heavy = 0
+    since = 0
+    rule = np.zeros(4, np.int64)
+    spent = 0.0
+    while spent < budget:
+        if since <= 0:
+            n_heavy = _heavy_cliques(tree, order, heavy, chances)
+            since = 64 + n_heavy // 8
+            spent += 2 * n
+        since -= 1
+        x = random_below(random, 1 << 30) / (1 << 30) * chances[n_heavy - 1]
+        centre = heavy[min(np.searchsorted(chances[:n_heavy], x), n_heavy - 1)]
+        target = 4 << random_below(random, 4)
+        target += random_below(random, target)
+        size = _grow(tree, centre, target, part, candidates, random)
+        rows, state, hanging, hangers, names = _extract(
+            own, cards, stage, offsets, neighbours, tree, pool, part[:size]
+        )
+        spent += 100 + 4 * rows.size + 10 * hangers.size
+        old = 0.0
+        for i in range(size):
+            if tree[ABSORBED, names[i]] == 0:
+                old += np.exp2(tree[CLIQUE, names[i]] / FIXED - ref)
+        tries = 8
+        work_rows = np.empty_like(rows)
+        work_state = state.copy()
+        best_rows = work_rows
+        best_state = work_state
+        trial = np.empty(size, np.int32)
+        parents = np.empty(size + hangers.size, np.int32)
+        absorbed = np.empty(size, np.int32)
+        best_order = trial
+        best_parents = parents
+        best_absorbed = absorbed
+        found = False
+        for _ in range(tries):
+            random_rule(rule, random)
+            cost, work = greedy(
+                rows, state, size, rule, ref, old * (1 + 1e-9), work_rows, work_state, trial, random
+            )
+            spent += work
+            if cost == ABORTED:
+                continue
+            cost = clique_cost(work_rows, work_state, size, trial, hanging, ref, parents, absorbed)
+            if cost <= old * (1 + 1e-9):
+                found = True
+                old = cost
+                best_rows = work_rows.copy()
+                best_state = work_state.copy()
+                best_order = trial.copy()
+                best_parents = parents.copy()
+                best_absorbed = absorbed.copy()
+        if found:
+            needed = 0
+            for i in range(size):
+                needed += best_state[0, i]
+            if used + needed > pool.size:
+                pool, used = _collected(tree, order, pool, needed)
+            used = _commit(tree, pool, used, names, best_rows, best_state, best_order, best_parents, best_absorbed, hangers)
+        for i in range(names.size):
+            tree[LOCAL, names[i]] = -1
+    _postorder(tree, order)
+
+
+@kernel
+def _tree(own: Any, order: Any, starts: Any, higher: Any) -> Any:
+    """Elimination tree of an order with its higher sets (first entry = parent)."""
+    tree = np.full((9, own.size), -1, np.int64)
+    for i in range(order.size):
+        tree[ABSORBED, order[i]] = 0
+    for i in range(order.size):
+        v = order[i]
+        size = starts[i + 1] - starts[i]
+        tree[START, v] = starts[i]
+        tree[SIZE, v] = size
+        weight = own[v]
+        for k in range(starts[i], starts[i + 1]):
+            weight += own[higher[k]]
+        tree[CLIQUE, v] = weight
+        if size > 0:
+            _link(tree, v, higher[starts[i]])
+    for i in range(order.size):
+        v = order[i]
+        p = tree[PARENT, v]
+        if p >= 0 and tree[SIZE, v] == tree[SIZE, p] + 1:
+            tree[ABSORBED, p] = 1
+    return tree
+
+
+@kernel
+def _link(tree: Any, v: int, parent: int) -> None:
+    """Make v a child of ``parent``."""
+    tree[PARENT, v] = parent
+    tree[PREVIOUS, v] = -1
+    tree[NEXT, v] = tree[FIRST, parent]
+    if tree[FIRST, parent] >= 0:
+        tree[PREVIOUS, tree[FIRST, parent]] = v
+    tree[FIRST, parent] = v
+
+
+@kernel
+def _unlink(tree: Any, v: int) -> None:
+    """Take v from its parent's children."""
+    before, after = tree[PREVIOUS, v], tree[NEXT, v]
+    if before >= 0:
+        tree[NEXT, before] = after
+    else:
+        tree[FIRST, tree[PARENT, v]] = after
+    if after >= 0:
+        tree[PREVIOUS, after] = before
+
+
+@kernel
+def _heavy_cliques(tree: Any, order: Any, heavy: Any, chances: Any) -> int:
+    """The cliques worth attention, and the running sum of their chances: the square root of their states."""
+    heaviest = 0
+    for v in order:
+        heaviest = max(heaviest, tree[CLIQUE, v])
+    count = 0
+    total = 0.0
+    for v in order:
+        below = heaviest - tree[CLIQUE, v]
+        if below <= 24 * FIXED and tree[ABSORBED, v] == 0:
+            total += np.exp2(-0.5 * below / FIXED)
+            heavy[count] = v
+            chances[count] = total
+            count += 1
+    return count
+
+
+@kernel
+def _grow(tree: Any, centre: int, target: int, part: Any, candidates: Any, random: Any) -> int:
+    """A connected part of the tree around ``centre``, preferring heavy cliques."""
+    count = 0
+    size = 0
+    candidates[0] = centre
+    count = 1
+    tree[LOCAL, centre] = 0
+    while count > 0 and size < target:
+        pick = random_below(random, count)
+        for _ in range(2):
+            other = random_below(random, count)
+            if tree[CLIQUE, candidates[other]] > tree[CLIQUE, candidates[pick]]:
+                pick = other
+        v = candidates[pick]
+        count -= 1
+        candidates[pick] = candidates[count]
+        part[size] = v
+        size += 1
+        u = tree[PARENT, v]
+        if u >= 0 and tree[LOCAL, u] < 0:
+            tree[LOCAL, u] = 0
+            candidates[count] = u
+            count += 1
+        u = tree[FIRST, v]
+        while u >= 0:
+            if tree[LOCAL, u] < 0:
+                tree[LOCAL, u] = 0
+                candidates[count] = u
+                count += 1
+            u = tree[NEXT, u]
+    for i in range(count):
+        tree[LOCAL, candidates[i]] = -1
+    for i in range(size):
+        tree[LOCAL, part[i]] = i
+    return size
+
+
+@kernel
+def _extract(
+    own: Any, cards: Any, stage: Any, offsets: Any, neighbours: Any, tree: Any, pool: Any, part: Any
+) -> tuple[Any, Any, Any, Any, Any]:
+    """The graph on a part and what it touches above, after everything below the part is eliminated.
+
+    The part's vertices come first. The vertices above are joined to a clique: they will be one whatever is done here.
+    """
+    size = part.size
+    root = part[0]
+    while tree[PARENT, root] >= 0 and tree[LOCAL, tree[PARENT, root]] >= 0:
+        root = tree[PARENT, root]
+    above = tree[SIZE, root]
+    m = size + above
+    words = (m + 63) >> 6
+    names = np.empty(m, np.int32)
+    for i in range(size):
+        names[i] = part[i]
+    for k in range(above):
+        u = pool[tree[START, root] + k]
+        names[size + k] = u
+        tree[LOCAL, u] = size + k
+    n_hanging = 0
+    for i in range(size):
+        u = tree[FIRST, part[i]]
+        while u >= 0:
+            if tree[LOCAL, u] < 0:
+                n_hanging += 1
+            u = tree[NEXT, u]
+    rows = np.zeros((m, words), np.uint64)
+    hanging = np.zeros((n_hanging, words), np.uint64)
+    hangers = np.empty(n_hanging, np.int32)
+    state = np.empty((9, m), np.int64)
+    h = 0
+    for i in range(m):
+        v = names[i]
+        state[OWN_WEIGHT, i] = own[v]
+        state[CARDINALITY, i] = min(cards[v], 1024)
+        state[STAGE, i] = stage[v]
+        if i >= size:
+            continue
+        for k in range(offsets[v], offsets[v + 1]):
+            j = tree[LOCAL, neighbours[k]]
+            if j >= 0:
+                rows[i, j >> 6] |= bit(j)
+                rows[j, i >> 6] |= bit(i)
+        u = tree[FIRST, v]
+        while u >= 0:
+            if tree[LOCAL, u] < 0:
+                hangers[h] = u
+                for k in range(tree[START, u], tree[START, u] + tree[SIZE, u]):
+                    j = tree[LOCAL, pool[k]]
+                    hanging[h, j >> 6] |= bit(j)
+                for k in range(tree[START, u], tree[START, u] + tree[SIZE, u]):
+                    j = tree[LOCAL, pool[k]]
+                    for w in range(words):
+                        rows[j, w] |= hanging[h, w]
+                h += 1
+            u = tree[NEXT, u]
+    for i in range(size, m):
+        for j in range(size, m):
+            rows[i, j >> 6] |= bit(j)
+    for i in range(m):
+        rows[i, i >> 6] &= ~bit(i)
+    initial_state(rows, state)
+    return rows, state, hanging, hangers, names
+
+
+@kernel
+def _commit(
+    tree: Any,
+    pool: Any,
+    used: int,
+    names: Any,
+    rows: Any,
+    state: Any,
+    order: Any,
+    parents: Any,
+    absorbed: Any,
+    hangers: Any,
+) -> int:
+    """Write a part's new order into the tree; returns the new end of the pool."""
+    size = order.size
+    words = rows.shape[1]
+    root = names[0]
+    while tree[PARENT, root] >= 0 and 0 <= tree[LOCAL, tree[PARENT, root]] < size:
+        root = tree[PARENT, root]
+    above = tree[PARENT, root]
+    if above >= 0:
+        _unlink(tree, root)
+    for i in range(size):
+        v = names[i]
+        tree[FIRST, v] = -1
+        tree[CLIQUE, v] = state[WEIGHT, i]
+        tree[ABSORBED, v] = absorbed[i]
+        tree[START, v] = used
+        for w in range(words):
+            x = rows[i, w]
+            while x != 0:
+                pool[used] = names[(w << 6) + lowest_bit(x)]
+                used += 1
+                x &= x - np.uint64(1)
+        tree[SIZE, v] = used - tree[START, v]
+    for i in range(size):
+        if parents[i] >= 0:
+            _link(tree, names[i], names[parents[i]])
+        elif above >= 0:
+            _link(tree, names[i], above)
+        else:
+            tree[PARENT, names[i]] = -1
+    for h in range(hangers.size):
+        _link(tree, hangers[h], names[parents[size + h]])
+    return used
+
+
+@kernel
+def _collected(tree: Any, order: Any, pool: Any, needed: int) -> tuple[Any, int]:
+    """The pool without the sets that were replaced, with room for at least ``needed`` more entries."""
+    total = 0
+    for v in order:
+        total += tree[SIZE, v]
+    fresh = np.empty(2 * total + needed + 1024, np.int32)
+    used = 0
+    for v in order:
+        start = tree[START, v]
+        tree[START, v] = used
+        for k in range(start, start + tree[SIZE, v]):
+            fresh[used] = pool[k]
+            used += 1
+    return fresh, used
+
+
+@kernel
+def _postorder(tree: Any, order: Any) -> None:
+    """An order in which children come before their parents."""
+    end = order.size
+    roots = order.copy()
+    for v in roots:
+        if tree[PARENT, v] >= 0:
+            continue
+        # Parents first, filled in from the back: the stack is the part of ``order`` not yet written.
+        stack = 0
+        order[0] = v
+        while stack >= 0:
+            u = order[stack]
+            stack -= 1
+            end -= 1
+            child = tree[FIRST, u]
+            tree[LOCAL, u] = end
+            while child >= 0:
+                stack += 1
+                order[stack] = child
+                child = tree[NEXT, child]
+    for v in roots:
+        order[tree[LOCAL, v]] = v

@@ -1,0 +1,89 @@
+"""The pool of log-potentials in linear space, and how far each factor's potentials are spread."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from markovfield.kernels._flags import kernel
+from markovfield.kernels.exponential import fill_exp
+
+__all__ = ["factor_ranges", "linear_pool"]
+
+
+@kernel
+def linear_pool(log_tables, out):  # type: ignore[no-untyped-def]
+    """Write exp(log_tables - shift) to ``out``; returns the shift and whether no supported cell was lost.
+
+    The shift is the pool's maximum, or zero where that is small anyway: conditional probabilities stay as they are.
+    """
+    top, bottom = -np.inf, np.inf
+    for i in range(len(log_tables)):
+        x = log_tables[i]
+        top = max(top, x)
+        if x > -np.inf:
+            bottom = min(bottom, x)
+    shift = top if (top > 30.0 or top < -30.0) and top > -np.inf else 0.0
+    fill_exp(out, log_tables, shift)
+    return shift, bottom - shift > -650.0
+
+
+@kernel
+def factor_ranges(cardinalities, scope_offsets, scopes, table_offsets, table_strides, pool):  # type: ignore[no-untyped-def]
+    """log2 of each factor's smallest positive and largest potential (both 0 for one that is zero everywhere)."""
+    m = len(table_offsets)
+    low, high = np.zeros(m), np.zeros(m)
+    widest = 1
+    for f in range(m):
+        widest = max(widest, scope_offsets[f + 1] - scope_offsets[f])
+    counter = np.zeros(widest, np.int64)
+    for f in range(m):
+        start, stop = scope_offsets[f], scope_offsets[f + 1]
+        if f and _same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides):
+            low[f], high[f] = low[f - 1], high[f - 1]
+            continue
+        smallest, largest = np.inf, 0.0
+        at = table_offsets[f]
+        inner_card, inner_stride = 1, 0
+        if stop > start:
+            inner_card, inner_stride = cardinalities[scopes[stop - 1]], table_strides[stop - 1]
+        n_outer = max(0, stop - start - 1)
+        counter[:n_outer] = 0
+        while True:
+            for j in range(inner_card):
+                x = pool[at + j * inner_stride]
+                largest = max(largest, x)
+                if x > 0.0:
+                    smallest = min(smallest, x)
+            a = n_outer - 1
+            while a >= 0:
+                counter[a] += 1
+                at += table_strides[start + a]
+                if counter[a] < cardinalities[scopes[start + a]]:
+                    break
+                at -= table_strides[start + a] * counter[a]
+                counter[a] = 0
+                a -= 1
+            if a < 0:
+                break
+        if largest > 0.0:
+            low[f], high[f] = math.log2(smallest), math.log2(largest)
+    return low, high
+
+
+@kernel
+def _same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides):  # type: ignore[no-untyped-def]
+    """Whether factor f reads the very cells of the factor before it (tied tables come in runs)."""
+    if table_offsets[f] != table_offsets[f - 1]:
+        return False
+    width = scope_offsets[f + 1] - scope_offsets[f]
+    if width != scope_offsets[f] - scope_offsets[f - 1]:
+        return False
+    for i in range(width):
+        here, before = scope_offsets[f] + i, scope_offsets[f - 1] + i
+        if table_strides[here] != table_strides[before]:
+            return False
+        if cardinalities[scopes[here]] != cardinalities[scopes[before]]:
+            return False
+    return True

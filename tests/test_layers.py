@@ -1,0 +1,127 @@
+"""Imports point downwards only (DESIGN section 3), wherever in a file they stand."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "markovfield"
+
+# From the bottom up; names on one line share a layer and may import each other.
+LAYERS = [
+    {"exceptions", "_validation", "_exports"},
+    {"kernels"},
+    {"names", "semirings"},
+    {"factor_graph", "structured_factors"},
+    {"graphs"},
+    {"models"},
+    {"inference"},
+    {"learning"},
+    {"logic"},
+    {"structured"},
+    {"io"},
+    {"datasets"},
+    {"plot"},
+    {"markovfield"},  # the package itself, which reaches everything: only the command line may use it
+    {"cli", "__main__"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+# Read by type checkers only; it repeats the public names.
+EXEMPT = {"_exports_typed.py"}
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name not in EXEMPT)
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and absolute name of everything a file imports, at any depth."""
+    package = module_name(path) if path.name == "__init__.py" else module_name(path).rpartition(".")[0]
+    return imports_of(path.read_text(), package)
+
+
+def imports_of(source: str, package: str) -> Iterator[tuple[int, str]]:
+    """The same for source text in a package."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, *([base] if base else [])])
+            for alias in node.names:
+                # "from markovfield import names" may name a module or a public object: both resolve below.
+                yield node.lineno, f"{base}.{alias.name}" if base == "markovfield" else base
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in {"import_module", "__import__"} and isinstance(node.args[0].value, str):
+                yield node.lineno, node.args[0].value
+
+
+def layer(module: str) -> str:
+    """The layer a module of ours belongs to; the package itself for its public names."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in LEVEL else "markovfield"
+
+
+def test_every_module_has_a_layer():
+    top = {path.stem if path.is_file() else path.name for path in PACKAGE.iterdir()}
+    known = set(LEVEL) | {"__init__", "_exports_typed", "py", "__pycache__"}
+    assert {name for name in top if not name.endswith("typed")} <= known
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_point_downwards(path: Path):
+    own = layer(module_name(path))
+    wrong = []
+    for line, module in imports(path):
+        if module.split(".")[0] != "markovfield" or module == "markovfield._exports_typed.*":
+            continue
+        if (
+            path.name == "__init__.py"
+            and path.parent == PACKAGE
+            and module.startswith("markovfield._exports")
+        ):
+            continue
+        target = layer(module)
+        if LEVEL[target] > LEVEL[own]:
+            wrong.append(f"{path.name}:{line}: {own} imports {module}, which lies above it")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.glob("kernels/*.py")), ids=lambda p: p.name)
+def test_kernels_import_only_arrays_and_the_compiler(path: Path):
+    allowed = {"__future__", "collections", "math", "typing", "numpy", "numba", "llvmlite", "markovfield"}
+    if path.name == "_flags.py":  # the decorator, not a kernel: it also finds the cache directory
+        allowed |= {"hashlib", "os", "pathlib"}
+    for line, module in imports(path):
+        assert module.split(".")[0] in allowed, f"{path.name}:{line} imports {module}"
+        if module.startswith("markovfield"):
+            assert module.startswith("markovfield.kernels"), f"{path.name}:{line} imports {module}"
+
+
+def test_the_walk_sees_every_form_of_import():
+    source = (
+        "def f():\n"
+        "    if True:\n"
+        "        import markovfield.cli\n"
+        "        from markovfield import io\n"
+        "    from ..inference.answers import Marginals\n"
+        "    from . import uai\n"
+        "    importlib.import_module('markovfield.plot')\n"
+    )
+    assert sorted(imports_of(source, "markovfield.models")) == [
+        (3, "markovfield.cli"),
+        (4, "markovfield.io"),
+        (5, "markovfield.inference.answers"),
+        (6, "markovfield.models"),
+        (7, "markovfield.plot"),
+    ]
