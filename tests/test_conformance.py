@@ -30,12 +30,13 @@ EXAMPLES = 25
 
 
 def registered(verb: str) -> dict[str, Any]:
-    """Methods of a verb; none while the registry does not exist."""
+    """Methods of a verb; none where they cannot be imported (which `test_methods_are_registered` reports)."""
     try:
         from markovfield.inference.registry import methods
+
+        return dict(methods(verb))
     except ImportError:
         return {}
-    return dict(methods(verb))
 
 
 def exact(verb: str) -> list[str]:
@@ -107,6 +108,19 @@ def check_marginals(answer: mf.Marginals, spec: Spec, oracle: Oracle) -> None:
 
 def subset(rng: np.random.Generator, n: int, at_most: int) -> list[int]:
     return rng.permutation(n)[: rng.integers(1, at_most + 1)].tolist()
+
+
+@pytest.mark.parametrize("verb", ["marginals", "decode", "sample", "log_partition"])
+def test_methods_are_registered(verb: str):
+    from markovfield.inference.registry import methods
+
+    found = methods(verb)
+    assert {"enumeration", "junction_tree"} <= set(found)
+    if verb == "marginals":
+        assert {"belief_propagation", "variable_elimination"} <= set(found)
+    for name, method in found.items():
+        assert method.name == name and verb in method.verbs and isinstance(method.exact, bool)
+        assert method() == method(), "methods are frozen dataclasses, equal when their settings are"
 
 
 class TestMarginals:
@@ -304,7 +318,7 @@ class TestSample:
     @for_every("sample")
     @pytest.mark.parametrize("kind", ["graph", "forest", "bayesian"])
     def test_same_seed_same_samples(self, method: str, kind: str):
-        spec = random_spec(21, kind)
+        spec = random_spec(21, kind, **({} if kind == "bayesian" else {"hard": False}))
         try:
             first = ask("sample", method, spec, {}, kind, size=50, rng=7)
             again = ask("sample", method, spec, {}, kind, size=50, rng=np.random.default_rng(7))
@@ -568,6 +582,40 @@ class TestInvariance:
         close_logs(one.log_partition, two.log_partition)
         for label in spec.labels:
             close(one[label], two[label])
+
+    @settings(max_examples=EXAMPLES)
+    @given(specs_with_evidence(), st.randoms(use_true_random=False))
+    def test_any_elimination_order(self, case: tuple[Spec, dict], random: Any):
+        spec, evidence = case
+        oracle = spec.oracle(evidence)
+        if oracle.impossible:
+            return
+        order = list(spec.labels)
+        random.shuffle(order)
+        for method in (
+            mf.JunctionTree(order=tuple(order)),
+            mf.JunctionTree(search=0.0),
+            mf.JunctionTree(seed=5),
+        ):
+            answer = mf.marginals(spec.build(), evidence=spec.named(evidence), method=method)
+            check_marginals(answer, spec, oracle)
+            best = mf.decode(spec.build(), evidence=spec.named(evidence), method=method)
+            close_logs(best.score, oracle.best_score)
+
+    @pytest.mark.parametrize("step", ["propagate_zeros", "drop_barren", "simplicial", "almost_simplicial"])
+    @pytest.mark.parametrize("kind", ["graph", "bayesian"])
+    @settings(max_examples=10)
+    @given(data=st.data())
+    def test_every_preprocessing_step_is_safe_to_leave_out(self, step: str, kind: str, data: Any):
+        spec, evidence = data.draw(specs_with_evidence(kind))
+        oracle = spec.oracle(evidence)
+        method = mf.JunctionTree(**{step: False})
+        if oracle.impossible:
+            check_impossible(lambda: mf.marginals(spec.build(), evidence=spec.named(evidence), method=method))
+            return
+        answer = mf.marginals(spec.build(), evidence=spec.named(evidence), method=method)
+        check_marginals(answer, spec, oracle)
+        close(answer.expected_counts, spec.pool_counts(oracle))
 
     @for_exact("marginals")
     @settings(max_examples=12)

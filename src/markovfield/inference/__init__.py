@@ -1,1 +1,1 @@
-"""inference."""
+"""Inference: one file per algorithm, the answers, the method registry, explain."""

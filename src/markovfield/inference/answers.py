@@ -13,7 +13,7 @@ from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.names import VariableName
 
-__all__ = ["Decoding", "Guarantee", "Marginals", "Samples", "Solution"]
+__all__ = ["Decoding", "Guarantee", "LogPartition", "Marginals", "Samples", "Solution"]
 
 Guarantee = Literal["exact", "upper", "lower", "approximate"]
 FloatArray = npt.NDArray[np.float64]
@@ -24,6 +24,32 @@ def value_offsets(cardinalities: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]
     offsets = np.zeros(len(cardinalities) + 1, np.int64)
     np.cumsum(cardinalities, out=offsets[1:])
     return offsets
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LogPartition:
+    """log Z alone, with its guarantee; ``float(answer)`` is the number."""
+
+    log_partition: float
+    guarantee: Guarantee = "exact"
+    method: str
+    converged: bool = True
+    iterations: int = 1
+    seconds: float = 0.0
+    width: int = -1
+
+    @property
+    def log_partition_bounds(self) -> tuple[float, float]:
+        """Proven (lower, upper) bounds."""
+        low = self.log_partition if self.guarantee in ("exact", "lower") else -np.inf
+        high = self.log_partition if self.guarantee in ("exact", "upper") else np.inf
+        return low, high
+
+    def __float__(self) -> float:
+        return self.log_partition
+
+    def __repr__(self) -> str:
+        return f"log Z = {self.log_partition:.6g} ({self.guarantee}), {self.method}, {self.seconds:.3g} s"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -258,3 +284,33 @@ class Samples:
 
     def __repr__(self) -> str:
         return f"Samples({len(self)} of {self.graph.n_variables} variables, {self.guarantee}, {self.method})"
+
+
+def named_states(graph: FactorGraph, states: npt.NDArray[np.int32], variables: Sequence[int]) -> dict[VariableName, Any]:
+    """State names of some variables, by variable name."""
+    s = graph.structure
+    if not s.names.states:
+        return {s.names.variables[v]: int(states[v]) for v in variables}
+    return {
+        s.names.variables[v]: s.names.state_names(v, int(s.cardinalities[v]))[int(states[v])] for v in variables
+    }
+
+
+def decoding_of_states(
+    graph: FactorGraph,
+    solutions: Sequence[tuple[npt.NDArray[np.int32], float]],
+    variables: Sequence[int] | None,
+    **details: Any,
+) -> Decoding:
+    """Dress proven best assignments (state indices and scores, best first) as the user's answer."""
+    shown = range(graph.n_variables) if variables is None else variables
+    named = tuple(Solution(named_states(graph, states, shown), float(score)) for states, score in solutions)
+    states = solutions[0][0].copy()
+    if variables is not None:
+        hidden = np.ones(graph.n_variables, np.bool_)
+        hidden[list(variables)] = False
+        states[hidden] = -1
+    states.flags.writeable = False
+    return Decoding(
+        graph=graph, states=states, assignment=named[0].assignment, score=named[0].score, n_best=named, **details
+    )

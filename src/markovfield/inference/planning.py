@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from markovfield.factor_graph import Structure
 from markovfield.inference.answers import value_offsets
 from markovfield.inference.limits import format_bytes
 from markovfield.kernels.clique_tree import build_clique_tree
-from markovfield.kernels.layout import Layout, lay_out
+from markovfield.kernels.layout import FACTOR, Layout, lay_out
 from markovfield.kernels.orders import eliminate, search_order
+from markovfield.kernels.schedule import split_tree
 
 __all__ = ["Plan", "make_plan"]
 
@@ -24,6 +25,9 @@ SIMPLICIAL, ALMOST_SIMPLICIAL = 1, 2
 NANOSECONDS_PER_STATE = 4.0
 SEARCH_SHARE = 0.25
 SEARCH_CEILING = 2e9
+# Plans below this run as one kernel call; above, subtrees run side by side and long stretches are cut into steps.
+PARALLEL_OPERATIONS = 4e7
+STEP_OPERATIONS = 2e8
 # Cliques beyond 2**MAX_LOG2 states are not even laid out.
 MAX_LOG2 = 50.0
 
@@ -65,6 +69,40 @@ class Plan:
             tuple(lay.axis_variable[a:b].tolist())
             for a, b in zip(lay.axis_offsets[:-1].tolist(), lay.axis_offsets[1:].tolist(), strict=True)
         ]
+
+    def parts(self) -> tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]]:
+        """Whole subtrees that may run side by side, and the top of the trees in pieces; all in preorder.
+
+        Small plans are one piece. Parts depend on the plan alone, never on the number of threads.
+        """
+        found: tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]] | None = self.cache.get("parts")
+        if found is None:
+            found = self.cache["parts"] = self._cut()
+        return found
+
+    def _cut(self) -> tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]]:
+        everything = np.arange(self.n_cliques)
+        if self.operations < PARALLEL_OPERATIONS:
+            return [], [everything]
+        slots = np.diff(self.layout.slot_offsets)
+        cost = self.layout.size.astype(np.float64) * (slots + 1.0)
+        part, _ = split_tree(self.layout.parent, cost, float(cost.sum()) / 8)
+        top = np.flatnonzero(part == 0)
+        # Gather small parts into tasks of about a sixteenth of the work, and cut the top where it grows long.
+        sums = np.bincount(part, weights=cost)
+        task = np.cumsum(sums[1:]) // (cost.sum() / 16)
+        tasks = [everything[(part > 0)][task[part[part > 0] - 1] == t] for t in np.unique(task)]
+        piece = np.cumsum(cost[top]) // STEP_OPERATIONS
+        return tasks, [top[piece == p] for p in np.unique(piece)]
+
+    def moved_to(self, structure: Structure) -> Plan:
+        """The same plan for a structure that differs in table offsets only (other evidence, same pattern)."""
+        lay = self.layout
+        base = lay.slot_base.copy()
+        at = lay.slot_kind == FACTOR
+        factor = lay.slot_ref[at]
+        base[at] += structure.table_offsets[factor] - self.structure.table_offsets[factor]
+        return replace(self, structure=structure, layout=lay._replace(slot_base=base))
 
     def describe(self) -> str:
         """The plan in one line."""
@@ -173,7 +211,7 @@ def make_plan(
     axes, cards, n_residual, n_outer, size, block, separator_size, message_offset, slot_offsets = arrays[:9]
     layout = Layout(
         parent, unit, offsets, axes, cards, n_residual, n_outer, size, block, separator_size, message_offset,
-        slot_offsets, *arrays[9:], home,
+        slot_offsets, *arrays[9:-1], home, arrays[-1],
     )  # fmt: skip
     slots = slot_offsets[1:] - slot_offsets[:-1]
     needed = 16.0 * float(message_offset[-1]) + 4.0 * len(layout.index) + 8.0 * s.n_cells + 200.0 * n

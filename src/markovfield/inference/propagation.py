@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.inference.planning import Plan
+from markovfield.inference.running import Running
 from markovfield.inference.problem import Problem
 from markovfield.kernels.propagation import (
     IMPOSSIBLE,
@@ -72,6 +74,35 @@ class Propagation:
         return table.reshape(lay.axis_card[lay.axis_offsets[clique] : lay.axis_offsets[clique + 1]])
 
 
+class _Steps:
+    """The passes cut into kernel calls: subtrees side by side on threads, then the top of the trees."""
+
+    def __init__(self, plan: Plan, running: Running) -> None:
+        self.plan, self.running = plan, running
+
+    def up(self, run: Callable[[Any], int]) -> int:
+        """Collect: subtrees first, the top after them."""
+        parts, top = self.plan.parts()
+        status = self.running.side_by_side([lambda part=part: run(part[::-1].copy()) for part in parts])
+        for piece in reversed(top):
+            status = status or self.running.alone(lambda piece=piece: run(piece[::-1].copy()))
+        return status
+
+    def down(self, run: Callable[[Any, FloatArray], int], tallies: FloatArray) -> int:
+        """Distribute: the top first. Every part tallies counts for itself; they are added up in order."""
+        parts, top = self.plan.parts()
+        status = 0
+        for piece in top:
+            status = status or self.running.alone(lambda piece=piece: run(piece, tallies))
+        own = [np.zeros(len(tallies)) if len(tallies) else tallies for _ in parts]
+        pairs = list(zip(parts, own, strict=True))
+        status = status or self.running.side_by_side([lambda p=p, t=t: run(p, t) for p, t in pairs])
+        if len(tallies):
+            for tally in own:
+                tallies += tally
+        return status
+
+
 def _log_likelihood_scale(plan: Plan, problem: Problem) -> tuple[FloatArray, FloatArray, float, bool]:
     """Likelihoods in linear space, each variable's maximum one; the log2 of each one's smallest; what was taken out."""
     offsets = plan.value_offsets
@@ -103,6 +134,7 @@ def propagate(
     counts: bool = False,
     log_space: bool = False,
     decode: npt.NDArray[np.bool_] | None = None,
+    running: Running | None = None,
 ) -> Propagation:
     """Run a plan on a problem.
 
@@ -114,13 +146,16 @@ def propagate(
         With ``"max"``: ``bool[variables]``, which variables are maximised; the others are summed (marginal MAP).
     log_space
         Go to log space at once; otherwise only where linear space would underflow.
+    running
+        Threads, time limit and callback.
     """
+    steps = _Steps(plan, running or Running())
     constant = _constants(plan, problem)
     if operation == "sum" and not log_space and problem.potentials.safe:
-        result = _linear(plan, problem, constant, downward, counts)
+        result = _linear(plan, problem, steps, constant, downward, counts)
         if result is not None:
             return result
-    return _logarithmic(plan, problem, constant, operation, downward, counts, decode)
+    return _logarithmic(plan, problem, steps, constant, operation, downward, counts, decode)
 
 
 def _constants(plan: Plan, problem: Problem) -> float:
@@ -137,7 +172,9 @@ def _constants(plan: Plan, problem: Problem) -> float:
     return constant
 
 
-def _linear(plan: Plan, problem: Problem, constant: float, downward: bool, counts: bool) -> Propagation | None:
+def _linear(
+    plan: Plan, problem: Problem, steps: _Steps, constant: float, downward: bool, counts: bool
+) -> Propagation | None:
     lay = plan.layout
     n = plan.n_cliques
     pool = problem.potentials
@@ -160,18 +197,23 @@ def _linear(plan: Plan, problem: Problem, constant: float, downward: bool, count
     message_low, totals, exponents = np.zeros(n), np.zeros(n), np.zeros(n, np.int64)
     operations = np.zeros(n, np.int8)
     roots = not downward or counts
-    status = collect(
-        lay, operations, False, roots, pool.linear, pool.low, pool.high, likelihood, active, variable_low, needed,
-        message, message_low, totals, exponents,
+    status = steps.up(
+        lambda cliques: collect(
+            lay, cliques, operations, False, roots, pool.linear, pool.low, pool.high, likelihood, active,
+            variable_low, needed, message, message_low, totals, exponents,
+        )
     )  # fmt: skip
     marginals = ratio = tallies = np.zeros(0)
     if status == 0 and downward:
         marginals = np.zeros(int(plan.value_offsets[-1]))
         ratio = np.zeros(len(message))
         tallies = np.zeros(len(pool.linear) if counts else 0)
-        status = distribute(
-            lay, LINEAR, pool.linear, pool.low, pool.high, likelihood, active, variable_low, needed, message,
-            message_low, ratio, totals, exponents, not roots, marginals, tallies, counts,
+        status = steps.down(
+            lambda cliques, tally: distribute(
+                lay, cliques, LINEAR, pool.linear, pool.low, pool.high, likelihood, active, variable_low, needed,
+                message, message_low, ratio, totals, exponents, not roots, marginals, tally, counts,
+            ),
+            tallies,
         )  # fmt: skip
         marginals[plan.value_offsets[:-1][problem.structure.cardinalities == 1]] = 1.0
     if status == UNDERFLOW:
@@ -192,6 +234,7 @@ def _linear(plan: Plan, problem: Problem, constant: float, downward: bool, count
 def _logarithmic(
     plan: Plan,
     problem: Problem,
+    steps: _Steps,
     constant: float,
     operation: str,
     downward: bool,
@@ -211,9 +254,11 @@ def _logarithmic(
     message = np.empty(int(lay.message_offset[-1]))
     message_low, totals, exponents = np.zeros(n), np.zeros(n), np.zeros(n, np.int64)
     likelihood: Any = problem.likelihood
-    status = collect(
-        lay, operations, True, True, pool.log_tables, pool.low, pool.high, likelihood, active, pool.low, needed,
-        message, message_low, totals, exponents,
+    status = steps.up(
+        lambda cliques: collect(
+            lay, cliques, operations, True, True, pool.log_tables, pool.low, pool.high, likelihood, active,
+            pool.low, needed, message, message_low, totals, exponents,
+        )
     )  # fmt: skip
     if status == IMPOSSIBLE:
         raise problem.impossible()
@@ -223,9 +268,12 @@ def _logarithmic(
         marginals = np.full(int(plan.value_offsets[-1]), fill)
         ratio = np.full(len(message), fill)
         tallies = np.zeros(len(pool.log_tables) if counts else 0)
-        distribute(
-            lay, algebra, pool.log_tables, pool.low, pool.high, likelihood, active, pool.low, needed, message,
-            message_low, ratio, totals, exponents, False, marginals, tallies, counts,
+        steps.down(
+            lambda cliques, tally: distribute(
+                lay, cliques, algebra, pool.log_tables, pool.low, pool.high, likelihood, active, pool.low, needed,
+                message, message_low, ratio, totals, exponents, False, marginals, tally, counts,
+            ),
+            tallies,
         )  # fmt: skip
         if algebra == LOG_MAX:
             _subtract_tree_scores(plan, totals, marginals)

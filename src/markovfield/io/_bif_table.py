@@ -33,7 +33,7 @@ class Body:
     fail
         Raises a `FormatError` at a position in the file.
     words
-        Splits a list of states.
+        Splits a list of states, given how many there should be.
     spare_cells
         How many cells a default may fill: they do not stand in the file, so its size does not bound them.
     """
@@ -43,7 +43,7 @@ class Body:
     child: tuple[str, dict[str, int]]
     parents: list[tuple[str, dict[str, int]]]
     fail: Callable[[int, str], NoReturn]
-    words: Callable[[str], list[str]]
+    words: Callable[[str, int], list[str]]
     spare_cells: int
     statements: list[str] = field(default_factory=list)
     filled_cells: int = 0
@@ -91,7 +91,7 @@ class Body:
 
     def _row(self, statement: int, key: str) -> int:
         """Number of the row a list of parents' states stands for (C order)."""
-        names = self.words(key) if len(self.parents) != 1 else [key.strip()]
+        names = self.words(key, len(self.parents))
         if len(names) != len(self.parents):
             self._fail(
                 statement,

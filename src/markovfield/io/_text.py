@@ -41,7 +41,7 @@ class Source:
         before = self.data[:offset]
         line = before.count(b"\n") + 1
         start = before.rfind(b"\n") + 1
-        column = len(before[start:].decode("utf-8", "replace")) + 1
+        column = len(before[start:].decode("utf-8-sig", "replace")) + 1
         return FormatError(f"{self.name}:{line}:{column}: {message}")
 
     def text(self) -> str:

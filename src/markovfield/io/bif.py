@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+import numpy as np
+
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.io._bif_table import Body
 from markovfield.io._text import PathLike, Source, read_source
@@ -108,6 +110,8 @@ class _Reader:
         if '"' in self.text or "//" in self.text or "/*" in self.text:
             self.text = self._set_aside(self.text)
         self._scan()
+        if not self.states:
+            self.fail(len(self.text), "the file declares no variable")
         net = BayesianNetwork({name: tuple(index) for name, index in self.states.items()})
         given: set[str] = set()
         for block in self.blocks:
@@ -137,9 +141,10 @@ class _Reader:
 
         return _ASIDE.sub(replace, text)
 
-    def _words(self, listing: str) -> list[str]:
-        """The words of a list, separated by commas if it has any and by spaces otherwise."""
-        words = [w.strip() for w in listing.split(",")] if "," in listing else listing.split()
+    def _words(self, listing: str, count: int = -1) -> list[str]:
+        """The words of a list, separated by commas if it has any, by spaces otherwise; or its one word."""
+        by_commas = "," in listing or count == 1
+        words = [w.strip() for w in listing.split(",")] if by_commas else listing.split()
         return [w.translate(_SHOW) for w in words] if self.quoted else words
 
     def _scan(self) -> None:
@@ -241,7 +246,10 @@ class _Reader:
             max(_DEFAULT_CELLS_FLOOR, _DEFAULT_CELLS_PER_CHARACTER * len(self.text)) - self.default_cells,
         )
         try:
-            net.add_cpt(child, parents, body.table())
+            with np.errstate(
+                over="ignore", invalid="ignore"
+            ):  # sums of huge numbers, which are errors anyway
+                net.add_cpt(child, parents, body.table())
         except ModelError as error:
             self.fail(block.start, str(error))
         self.default_cells += body.filled_cells

@@ -20,7 +20,7 @@ _MODEST_CARDINALITY = 1 << 20
 
 # Structured factors and shared tables are written out in full: the graph's size does not bound the file's.
 _LARGEST_TABLE = 1 << 24
-_LOWEST, _HIGHEST = float(np.log(np.finfo(float).tiny)), float(np.log(np.finfo(float).max))
+_LOWEST, _HIGHEST = -708.39, 709.78  # where exp stays within normal doubles
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -84,16 +84,12 @@ def read_uai(path: PathLike) -> FactorGraph:
 
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(arity)])
     bases = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])[:-1] if n_factors else sizes
+    child = None
+    if kind == b"BAYES":
+        child = _children(cardinalities, offsets, scopes, bases, sizes, log_tables)
+    names = Names(range(n_variables))
     structure = Structure.from_arrays(
-        cardinalities,
-        offsets,
-        scopes,
-        bases,
-        n_cells=len(log_tables),
-        child=_children(cardinalities, offsets, scopes, bases, sizes, log_tables)
-        if kind == b"BAYES"
-        else None,
-        names=Names(range(n_variables)),
+        cardinalities, offsets, scopes, bases, n_cells=len(log_tables), child=child, names=names
     )
     return FactorGraph(structure, log_tables)
 
@@ -116,18 +112,18 @@ def _scopes(tokens: Tokens, n_factors: int, n_variables: int) -> tuple[IntArray,
     arity: list[int] = []
     flat: list[int] = []
     try:
-        for f in range(n_factors):
+        while len(arity) < n_factors:
             k = int(items[at])
             scope = list(map(int, items[at + 1 : at + 1 + k])) if k > 0 else []
-            if len(scope) != k or (
-                k and (len(set(scope)) != k or min(scope) < 0 or max(scope) >= n_variables)
-            ):
-                raise _scope_error(tokens, f, at, n_variables)
+            if len(set(scope)) != k or (k and (min(scope) < 0 or max(scope) >= n_variables)):
+                break
             arity.append(k)
             flat += scope
             at += 1 + k
     except (ValueError, IndexError):
-        raise _scope_error(tokens, len(arity), at, n_variables) from None
+        pass
+    if len(arity) < n_factors:
+        raise _scope_error(tokens, len(arity), at, n_variables)
     tokens.at = at
     return np.array(arity, np.int64), np.array(flat, np.int64)
 
@@ -203,7 +199,8 @@ def _children(
     """Last variable of each scope if its table sums to one over it; else, or if taken before, -1."""
     children = np.full(len(sizes), -1, np.int64)
     taken: set[int] = set()
-    tables = np.exp(log_tables)
+    # e is already too much for a probability, and sums of it do not overflow.
+    tables = np.exp(np.minimum(log_tables, 1.0))
     for f in np.flatnonzero(np.diff(offsets) > 0).tolist():
         child = int(scopes[offsets[f + 1] - 1])
         rows = tables[bases[f] : bases[f] + sizes[f]].reshape(-1, cardinalities[child])

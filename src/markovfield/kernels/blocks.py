@@ -170,9 +170,5 @@ def exponentiate(block, length):  # type: ignore[no-untyped-def]
 @kernel
 def scratch(layout):  # type: ignore[no-untyped-def]
     """Work space of a pass: a block, the slots' offsets, whether each is in use, the odometer."""
-    longest, widest, most = 1, 1, 1
-    for c in range(len(layout.parent)):
-        longest = max(longest, layout.block[c])
-        widest = max(widest, layout.n_outer[c])
-        most = max(most, layout.slot_offsets[c + 1] - layout.slot_offsets[c])
+    longest, widest, most = layout.limits[0], layout.limits[1], layout.limits[2]
     return np.empty(longest), np.empty(most, np.int64), np.empty(most, np.bool_), np.empty(widest, np.int64)

@@ -26,7 +26,11 @@ SCALAR, STRETCH, GATHER = 0, 1, 2
 
 
 class Layout(NamedTuple):
-    """The flat plan. Cliques are in preorder; entry c of an ``_offsets`` array starts clique c's part."""
+    """The flat plan. Cliques are in preorder; entry c of an ``_offsets`` array starts clique c's part.
+
+    ``home`` is the clique of each factor; ``limits`` the longest block, the most outer axes and the most slots of
+    any clique, which is the work space a pass needs.
+    """
 
     parent: npt.NDArray[np.int64]
     unit: npt.NDArray[np.bool_]
@@ -49,6 +53,7 @@ class Layout(NamedTuple):
     strides: npt.NDArray[np.int64]
     index: npt.NDArray[np.uint32]
     home: npt.NDArray[np.int64]
+    limits: npt.NDArray[np.int64]
 
 
 @kernel
@@ -206,11 +211,15 @@ def lay_out(cardinalities, value_offsets, scope_offsets, scopes, table_offsets, 
     local = np.empty(widest, np.int64)
     local_cards = np.empty(widest, np.int64)
     strides_used, index_used = 0, 0
+    limits = np.ones(3, np.int64)
     for c in range(n):
         start, width, outer = offsets[c], offsets[c + 1] - offsets[c], n_outer[c]
         for a in range(width):
             place[axes[start + a]] = a
             local_cards[a] = cards[start + a]
+        limits[0] = max(limits[0], block[c])
+        limits[1] = max(limits[1], outer)
+        limits[2] = max(limits[2], slot_offsets[c + 1] - slot_offsets[c])
         for s in range(slot_offsets[c], slot_offsets[c + 1]):
             local[:width] = 0
             r = ref[s]
@@ -264,4 +273,5 @@ def lay_out(cardinalities, value_offsets, scope_offsets, scopes, table_offsets, 
         index_offset,
         strides,
         index[:index_used].copy(),
+        limits,
     )

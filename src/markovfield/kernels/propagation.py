@@ -177,11 +177,13 @@ def _exponent_below(layout, c, use, exponents):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def collect(layout, operations, log_space, roots, pool, factor_low, factor_high, likelihood, active, variable_low, needed, message, message_low, totals, exponents):  # type: ignore[no-untyped-def]
+def collect(layout, schedule, operations, log_space, roots, pool, factor_low, factor_high, likelihood, active, variable_low, needed, message, message_low, totals, exponents):  # type: ignore[no-untyped-def]
     """Upward pass: the message of every clique that needs one, and with ``roots`` the total of every root.
 
     Parameters
     ----------
+    schedule
+        ``int64``: the cliques to do, each after all those beneath it that are to be done at all.
     operations
         ``int8[n]`` LINEAR, LOG_SUM or LOG_MAX per clique; LINEAR if and only if ``log_space`` is false.
     needed
@@ -198,10 +200,9 @@ def collect(layout, operations, log_space, roots, pool, factor_low, factor_high,
     int
         DONE, or what went wrong.
     """
-    n = len(layout.parent)
     work = scratch(layout)
     use = work[2]
-    for c in range(n - 1, -1, -1):
+    for c in schedule:
         is_root = layout.parent[c] < 0
         if (is_root and not roots) or (not is_root and not needed[c]):
             continue
@@ -281,17 +282,16 @@ def _open_ratio(layout, c, operation, needed, message, belief):  # type: ignore[
 
 
 @kernel
-def distribute(layout, operation, pool, factor_low, factor_high, likelihood, active, variable_low, needed, message, message_low, belief, totals, exponents, fused, marginals, counts, want_counts):  # type: ignore[no-untyped-def]
+def distribute(layout, schedule, operation, pool, factor_low, factor_high, likelihood, active, variable_low, needed, message, message_low, belief, totals, exponents, fused, marginals, counts, want_counts):  # type: ignore[no-untyped-def]
     """Downward pass: beliefs of separators (as ratios), marginals of variables, expected counts of cells.
 
+    ``schedule`` lists the cliques to do, each after its parent.
     With ``fused`` (linear space, no counts) roots have not been collected: their totals come out of the same walk
     that feeds their children. Marginals must come in as zeros (-inf for LOG_MAX).
     """
-    n = len(layout.parent)
-    work = scratch(layout)
-    block, at, use, counter = work
+    block, at, use, counter = scratch(layout)
     log_space = operation != LINEAR
-    for c in range(n):
+    for c in schedule:
         is_root = layout.parent[c] < 0
         first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
         length, size, n_outer = layout.block[c], layout.separator_size[c], layout.n_outer[c]

@@ -6,6 +6,7 @@ import numpy as np
 
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.blocks import advance, form_block, scratch, start_offsets
+from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.layout import FACTOR, MESSAGE, STRETCH
 from markovfield.kernels.propagation import _inputs, _spread
 
@@ -151,8 +152,19 @@ def second_best(layout, first_clique, pool, message, likelihood, active, needed,
 
 
 @kernel
-def draw(layout, uniforms, pool, message, likelihood, active, needed, states, table_limit):  # type: ignore[no-untyped-def]
-    """Sample assignments from the roots down: each residual given the states above it (linear space).
+def _exponentiate_columns(table, size, n_residual):  # type: ignore[no-untyped-def]
+    """exp of a (residual, separator) table, each column's maximum becoming one."""
+    for j in range(size):
+        top = -np.inf
+        for r in range(n_residual):
+            top = max(top, table[r * size + j])
+        for r in range(n_residual):
+            table[r * size + j] = exp_scalar(table[r * size + j] - top) if top > -np.inf else 0.0
+
+
+@kernel
+def draw(layout, uniforms, log_space, pool, message, likelihood, active, needed, states, table_limit):  # type: ignore[no-untyped-def]
+    """Sample assignments from the roots down: each residual given the states above it.
 
     ``uniforms`` is ``float64[cliques, samples]``. Where many samples meet a small clique its conditional tables are
     accumulated once; else only the asked-for column is formed.
@@ -166,30 +178,31 @@ def draw(layout, uniforms, pool, message, likelihood, active, needed, states, ta
         tabulate = layout.parent[c] < 0 or (
             layout.size[c] <= table_limit and layout.size[c] <= 4 * n_samples * n_residual
         )
+        table = np.empty(layout.size[c] if tabulate else n_residual)
         if tabulate:
-            table = np.empty(layout.size[c])
-            clique_table(layout, c, False, pool, message, likelihood, active, needed, message, False, table)
+            clique_table(layout, c, log_space, pool, message, likelihood, active, needed, message, False, table)
+            if log_space:
+                _exponentiate_columns(table, size, n_residual)
             for i in range(size, layout.size[c]):
                 table[i] += table[i - size]
-        column = np.empty(0 if tabulate else n_residual)
         for k in range(n_samples):
             fixed = _separator_state(layout, c, states[k])
-            if tabulate:
-                goal = uniforms[c, k] * table[(n_residual - 1) * size + fixed]
-                low, high = 0, n_residual - 1
-                while low < high:
-                    middle = (low + high) // 2
-                    if table[middle * size + fixed] > goal:
-                        high = middle
-                    else:
-                        low = middle + 1
-            else:
-                total = 0.0
+            step = size
+            if not tabulate:
+                step = 1
                 for r in range(n_residual):
-                    total += _cell(layout, c, r * size + fixed, use, False, pool, message, likelihood)
-                    column[r] = total
-                goal = uniforms[c, k] * total
-                low = 0
-                while low < n_residual - 1 and column[low] <= goal:
-                    low += 1
+                    table[r] = _cell(layout, c, r * size + fixed, use, log_space, pool, message, likelihood)
+                if log_space:
+                    _exponentiate_columns(table, 1, n_residual)
+                for r in range(1, n_residual):
+                    table[r] += table[r - 1]
+                fixed = 0
+            goal = uniforms[c, k] * table[(n_residual - 1) * step + fixed]
+            low, high = 0, n_residual - 1
+            while low < high:
+                middle = (low + high) // 2
+                if table[middle * step + fixed] > goal:
+                    high = middle
+                else:
+                    low = middle + 1
             _assign_residual(layout, c, low, states[k])

@@ -136,7 +136,8 @@ class BayesianNetwork:
             scope = s.scope(f).tolist()
             if child not in scope:
                 raise ModelError(f"factor {f} is marked as a distribution of a variable outside its scope")
-            table = np.moveaxis(np.exp(graph.table(f)), scope.index(child), -1)
+            with np.errstate(over="ignore"):  # add_cpt refuses what is no probability
+                table = np.moveaxis(np.exp(graph.table(f)), scope.index(child), -1)
             net.add_cpt(s.names.variables[child], [s.names.variables[v] for v in scope if v != child], table)
         net._check_acyclic()
         if np.array_equal(s.child, np.arange(s.n_variables)):

@@ -1,0 +1,257 @@
+"""Enumeration: the joint table of all free variables, in NumPy alone, so small models never wait for a compiler."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError
+from markovfield.factor_graph import TABLE, FactorGraph
+from markovfield.inference.answers import (
+    Decoding,
+    LogPartition,
+    Marginals,
+    Samples,
+    decoding_of_states,
+    value_offsets,
+)
+from markovfield.inference.evidence import Evidence
+from markovfield.inference.running import Running
+
+__all__ = ["Enumeration", "joint_states"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def joint_states(graph: FactorGraph, evidence: Evidence) -> float:
+    """log2 of the number of assignments consistent with the evidence."""
+    free = graph.structure.cardinalities[evidence.states < 0]
+    return float(np.log2(free).sum()) if len(free) else 0.0
+
+
+@dataclass(frozen=True)
+class Enumeration:
+    """Exact answers from the joint table; for models of at most ``max_states`` joint states (after evidence).
+
+    Time and memory grow with the joint states times the factors.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
+    >>> _ = net.add_factor(["A", "B"], [[3.0, 1.0], [1.0, 3.0]])
+    >>> float(mf.marginals(net, method="enumeration").joint(["A", "B"])[0, 0])
+    0.375
+    """
+
+    max_states: int = 2**22
+
+    name: ClassVar[str] = "enumeration"
+    exact: ClassVar[bool] = True
+    verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals", "decode", "log_partition"})
+
+    def _joint(self, graph: FactorGraph, evidence: Evidence) -> _Joint:
+        size = joint_states(graph, evidence)
+        if size > np.log2(self.max_states) + 1e-9:
+            raise MemoryLimitError(
+                f"the model has 2^{size:.1f} joint states, more than enumeration's max_states of {self.max_states}: "
+                "take junction_tree, or raise max_states"
+            )
+        return _Joint(graph, evidence)
+
+    def log_partition(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> LogPartition:
+        """log of the joint table's sum."""
+        joint = self._joint(graph, evidence)
+        return LogPartition(
+            log_partition=joint.log_partition, method=self.name, seconds=time.perf_counter() - running.started
+        )
+
+    def marginals(
+        self, graph: FactorGraph, evidence: Evidence, *, targets: Sequence[Sequence[int]] = (), running: Running
+    ) -> Marginals:
+        """All single marginals."""
+        joint = self._joint(graph, evidence)
+        value = joint.log_partition
+        values = joint.marginals()
+        values.flags.writeable = False
+        return Marginals(
+            graph=graph,
+            values=values,
+            log_partition=value,
+            log_partition_bounds=(value, value),
+            method=self.name,
+            seconds=time.perf_counter() - running.started,
+            _joint=joint.joint,
+            _max_marginals=joint.max_marginals,
+            _counts=joint.counts,
+        )
+
+    def decode(
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        variables: Sequence[int] | None = None,
+        n_best: int = 1,
+        running: Running,
+    ) -> Decoding:
+        """The best cells of the joint table, or of its marginal over ``variables``."""
+        joint = self._joint(graph, evidence)
+        return decoding_of_states(
+            graph,
+            joint.best(n_best, variables),
+            variables,
+            method=self.name,
+            seconds=time.perf_counter() - running.started,
+        )
+
+    def sample(
+        self, graph: FactorGraph, size: int, evidence: Evidence, *, rng: np.random.Generator, running: Running
+    ) -> Samples:
+        """Independent samples by inverting the joint table's cumulative sum."""
+        joint = self._joint(graph, evidence)
+        cumulative = np.cumsum(joint.probabilities.ravel())
+        picks = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
+        states = joint.states_of(np.minimum(picks, len(cumulative) - 1))
+        return Samples(
+            graph=graph, states=states, method=self.name, seconds=time.perf_counter() - running.started
+        )
+
+
+class _Joint:
+    """The joint table over free variables: ``scores`` has one axis per free variable of more than one state."""
+
+    def __init__(self, graph: FactorGraph, evidence: Evidence) -> None:
+        self.graph, self.evidence = graph, evidence
+        s = graph.structure
+        cards = s.cardinalities.tolist()
+        self.fixed = np.where(evidence.states >= 0, evidence.states, 0)
+        fixed = self.fixed.tolist()
+        observed = evidence.states.tolist()
+        self.free = [v for v, x in enumerate(observed) if x < 0 and cards[v] > 1]
+        self.axis = {v: i for i, v in enumerate(self.free)}
+        self.shape = tuple([cards[v] for v in self.free])
+        scores = np.zeros(self.shape)
+        scopes, strides = s.scopes.tolist(), s.table_strides.tolist()
+        ends, bases, kinds = s.scope_offsets.tolist(), s.table_offsets.tolist(), s.kind.tolist()
+        self.steps: list[tuple[int, list[int]] | None] = []
+        n_axes = len(self.free)
+        for f, base in enumerate(bases):
+            if kinds[f] != TABLE:
+                self.steps.append(None)
+                scores += graph.log_tables[self._cells(f)]
+                continue
+            step = [0] * n_axes
+            for i in range(ends[f], ends[f + 1]):
+                axis = self.axis.get(scopes[i])
+                if axis is None:
+                    base += strides[i] * fixed[scopes[i]]
+                else:
+                    step[axis] = 8 * strides[i]
+            self.steps.append((base, step))
+            scores += np.ndarray(self.shape, np.float64, graph.log_tables, 8 * base, step)
+        for v, vector in evidence.likelihoods:
+            axis = self.axis.get(v)
+            shape = [-1 if a == axis else 1 for a in range(n_axes)]
+            scores += vector[fixed[v]] if axis is None else vector.reshape(shape)
+        self.scores = scores
+        top = float(scores.max())
+        if top == -np.inf:
+            if evidence:
+                raise ImpossibleEvidenceError(
+                    f"the model gives probability zero to the evidence {evidence.describe(s)}"
+                )
+            raise ImpossibleEvidenceError(
+                "the model gives probability zero to every assignment, even without evidence"
+            )
+        weights = np.exp(scores - top)
+        total = float(weights.sum())
+        self.log_partition = top + float(np.log(total))
+        self.probabilities = weights / total
+
+    def _cells(self, f: int) -> Any:
+        """Pool cells a structured factor reads, over the joint axes."""
+        s = self.graph.structure
+        true: Any = np.zeros((1,) * len(self.free), np.int64)
+        for v, literal in zip(s.scope(f).tolist(), s.strides(f).tolist(), strict=True):
+            axis = self.axis.get(v)
+            states = np.arange(int(s.cardinalities[v])) if axis is not None else self.fixed[v]
+            holds = np.asarray(states != literal if literal >= 0 else states == -literal - 1, np.int64)
+            true = true | (holds if axis is None else holds.reshape([-1 if a == axis else 1 for a in range(len(self.free))]))
+        return np.broadcast_to(int(s.table_offsets[f]) + true, self.shape)
+
+    def _fill(self, reduce: Any, table: FloatArray, absent: float, alone: float) -> FloatArray:
+        """A vector over all variables' states from one reduction per free axis."""
+        s = self.graph.structure
+        offsets = value_offsets(s.cardinalities)
+        out = np.full(int(offsets[-1]), absent)
+        out[offsets[:-1] + self.fixed] = alone
+        axes = tuple(range(len(self.free)))
+        for v, axis in self.axis.items():
+            out[offsets[v] : offsets[v + 1]] = reduce(table, axis=axes[:axis] + axes[axis + 1 :])
+        return out
+
+    def marginals(self) -> FloatArray:
+        return self._fill(np.add.reduce, self.probabilities, 0.0, 1.0)
+
+    def max_marginals(self) -> FloatArray:
+        return self._fill(np.max, self.scores, -np.inf, float(self.scores.max()))
+
+    def joint(self, positions: tuple[int, ...]) -> FloatArray:
+        cards = self.graph.structure.cardinalities
+        kept = [v for v in self.free if v in positions]
+        table = self.probabilities.sum(axis=tuple(a for v, a in self.axis.items() if v not in positions))
+        asked = [v for v in positions if v in self.axis]
+        table = table.transpose([kept.index(v) for v in asked])
+        out = np.zeros([int(cards[v]) for v in positions])
+        out[tuple(slice(None) if v in self.axis else int(self.fixed[v]) for v in positions)] = table
+        return out
+
+    def counts(self) -> FloatArray:
+        out = np.zeros(self.graph.structure.n_cells)
+        for f, step in enumerate(self.steps):
+            if step is None:
+                cells = self._cells(f)
+            else:
+                cells = np.array(step[0])
+                for card, stride in zip(self.shape, step[1], strict=True):
+                    cells = cells[..., None] + stride // 8 * np.arange(card)
+            np.add.at(out, cells.ravel(), self.probabilities.ravel())
+        return out
+
+    def states_of(self, flat: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
+        """Full state rows of flat cells of the joint table."""
+        states = np.tile(self.fixed.astype(np.int32), (len(flat), 1))
+        if self.free:
+            states[:, self.free] = np.stack(np.unravel_index(flat, self.shape), axis=1)
+        return states
+
+    def best(
+        self, n_best: int, variables: Sequence[int] | None
+    ) -> list[tuple[npt.NDArray[np.int32], float]]:
+        if variables is None:
+            scores, shape = self.scores, self.shape
+            kept = self.free
+        else:
+            kept = [v for v in self.free if v in set(variables)]
+            axes = tuple(a for v, a in self.axis.items() if v not in set(kept))
+            top = self.scores.max(axis=axes, keepdims=True)
+            safe = np.where(top == -np.inf, 0.0, top)
+            with np.errstate(divide="ignore"):
+                scores = np.log(np.exp(self.scores - safe).sum(axis=axes)) + safe.reshape([self.shape[self.axis[v]] for v in kept])
+            shape = tuple(self.shape[self.axis[v]] for v in kept)
+        flat = scores.ravel()
+        order = np.argsort(-flat, kind="stable")[:n_best]
+        order = order[flat[order] > -np.inf]
+        solutions = []
+        for cell in order.tolist():
+            states = self.fixed.astype(np.int32)
+            if kept:
+                states[kept] = np.unravel_index(cell, shape)
+            solutions.append((states, float(flat[cell])))
+        return solutions

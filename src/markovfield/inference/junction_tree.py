@@ -1,0 +1,277 @@
+"""The junction tree: exact answers to every question by two passes over a tree of cliques."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ModelError
+from markovfield.factor_graph import FactorGraph
+from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples
+from markovfield.inference.answers import decoding_of_states as _decoding
+from markovfield.inference.clique_queries import best_assignments, clique_holding, draw_samples, joint_of_clique
+from markovfield.inference.evidence import Evidence
+from markovfield.inference.limits import memory_limit_bytes
+from markovfield.inference.planning import ALMOST_SIMPLICIAL, SIMPLICIAL, Plan, make_plan
+from markovfield.inference.problem import Problem, prepare
+from markovfield.inference.propagation import Propagation, propagate
+from markovfield.inference.running import Running
+from markovfield.names import VariableName
+
+__all__ = ["JunctionTree"]
+
+FloatArray = npt.NDArray[np.float64]
+KEPT_PLANS = 16
+
+
+@dataclass(frozen=True)
+class JunctionTree:
+    """Exact inference on a junction tree (Hugin-style passes; seed 001, lecture 5).
+
+    Cost grows with the states of all cliques together, that is exponentially in the width; memory only with the
+    states of the separators, since clique tables are formed in cache and never stored.
+
+    Parameters
+    ----------
+    memory_limit
+        Bytes, or like ``"4GiB"``; None is 8 GiB, or four fifths of the container's memory if that is less. A plan that
+        needs more raises `MemoryLimitError` before allocating.
+    order
+        Elimination order by variable name; found by search when None.
+    search
+        How long to search for a good order, as a multiple of the default; 0 takes the best of a few greedy ones.
+    seed
+        Seed of that search: the same seed gives the same tree.
+    propagate_zeros, drop_barren, simplicial, almost_simplicial
+        Preprocessing steps, each safe to switch off: shrink domains by hard zeros, drop variables of directed models
+        that the query does not depend on, and the two graph reductions before the search.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
+    >>> _ = net.add_factor(["A", "B"], [[3.0, 1.0], [1.0, 3.0]])
+    >>> answer = mf.marginals(net, evidence={"A": 0}, method=mf.JunctionTree(memory_limit="1GiB"))
+    >>> answer["B"].round(4).tolist()
+    [0.75, 0.25]
+    """
+
+    memory_limit: str | int | None = None
+    order: tuple[VariableName, ...] | None = None
+    search: float = 1.0
+    seed: int = 0
+    propagate_zeros: bool = True
+    drop_barren: bool = True
+    simplicial: bool = True
+    almost_simplicial: bool = True
+
+    name: ClassVar[str] = "junction_tree"
+    exact: ClassVar[bool] = True
+    verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals", "decode", "log_partition"})
+
+    @classmethod
+    def compile(cls, model: Any, **settings: Any) -> Any:
+        """Plan once, ask often: an object whose ``run(evidence)`` and ``run_batch(rows)`` cost no planning."""
+        from markovfield.inference.compiled import CompiledJunctionTree
+
+        return CompiledJunctionTree(model.compile(), cls(**settings))
+
+    # ---- planning -------------------------------------------------------------------------------------------------
+
+    def plan(
+        self,
+        problem: Problem,
+        *,
+        stage: npt.NDArray[np.int8] | None = None,
+        together: Sequence[Sequence[int]] = (),
+    ) -> Plan:
+        """The plan of a problem; kept with the structure it came from, and reused where only cells moved."""
+        s = problem.structure
+        plans = problem.lowered.structure.cache.setdefault("plans", {})
+        key = (
+            self,
+            None if stage is None else stage.tobytes(),
+            tuple(tuple(t) for t in together),
+            s.cardinalities.tobytes(),
+            s.scope_offsets.tobytes(),
+            s.scopes.tobytes(),
+            s.table_strides.tobytes(),
+            s.child.tobytes(),
+        )
+        plan: Plan | None = plans.pop(key, None)
+        if plan is None:
+            plan = make_plan(
+                s,
+                stage=stage,
+                together=together,
+                order=self._order(problem),
+                search=self.search,
+                seed=self.seed,
+                rules=SIMPLICIAL * self.simplicial + ALMOST_SIMPLICIAL * self.almost_simplicial,
+                memory_limit=memory_limit_bytes(self.memory_limit),
+            )
+        elif plan.structure is not s:
+            plan = plan.moved_to(s)
+        plans[key] = plan
+        while len(plans) > KEPT_PLANS:
+            del plans[next(iter(plans))]
+        return plan
+
+    def _order(self, problem: Problem) -> list[int] | None:
+        if self.order is None:
+            return None
+        given = problem.graph.names.positions(self.order)
+        if len(given) != problem.graph.n_variables:
+            raise ModelError(f"order names {len(given)} of {problem.graph.n_variables} variables")
+        # Auxiliary variables of structured factors are not the user's to order: they go first.
+        return [*range(problem.graph.n_variables, problem.structure.n_variables), *given]
+
+    def prepare(self, graph: FactorGraph, evidence: Evidence, *, drop_barren: bool = False, keep: Any = None) -> Problem:
+        """Reduce a graph under evidence as this method's settings say."""
+        return prepare(
+            graph,
+            evidence,
+            propagate_zeros=self.propagate_zeros,
+            drop_barren=drop_barren and self.drop_barren,
+            keep=keep,
+        )
+
+    # ---- verbs ----------------------------------------------------------------------------------------------------
+
+    def log_partition(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> LogPartition:
+        """log Z by the upward pass alone."""
+        problem = self.prepare(graph, evidence, drop_barren=True)
+        plan = self.plan(problem)
+        result = propagate(plan, problem, downward=False, running=running)
+        return LogPartition(
+            log_partition=result.value,
+            method=self.name,
+            seconds=time.perf_counter() - running.started,
+            width=plan.width,
+        )
+
+    def marginals(
+        self, graph: FactorGraph, evidence: Evidence, *, targets: Sequence[Sequence[int]] = (), running: Running
+    ) -> Marginals:
+        """All single marginals; ``targets`` are kept together in cliques."""
+        problem = self.prepare(graph, evidence)
+        free = [[v for v in t if problem.structure.cardinalities[v] > 1] for t in targets]
+        plan = self.plan(problem, together=[t for t in free if len(t) > 1])
+        return answer(self, problem, propagate(plan, problem, running=running), running)
+
+    def decode(
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        variables: Sequence[int] | None = None,
+        n_best: int = 1,
+        running: Running,
+    ) -> Decoding:
+        """The best assignment, the next best ones, or with ``variables`` the best marginal assignment."""
+        problem = self.prepare(graph, evidence)
+        chosen = stage = None
+        if variables is not None:
+            chosen = np.zeros(problem.structure.n_variables, np.bool_)
+            chosen[list(variables)] = True
+            stage = chosen.astype(np.int8)
+        plan = self.plan(problem, stage=stage)
+        result = propagate(plan, problem, operation="max", downward=False, decode=chosen, running=running)
+        found = best_assignments(result, n_best, chosen)
+        return _decoding(
+            graph,
+            [(problem.states(states), result.value - loss) for states, loss in found],
+            variables,
+            method=self.name,
+            seconds=time.perf_counter() - running.started,
+            width=plan.width,
+        )
+
+    def sample(
+        self, graph: FactorGraph, size: int, evidence: Evidence, *, rng: np.random.Generator, running: Running
+    ) -> Samples:
+        """Independent exact samples, drawn from the roots down."""
+        problem = self.prepare(graph, evidence)
+        plan = self.plan(problem)
+        result = propagate(plan, problem, downward=False, running=running)
+        states = problem.states(draw_samples(result, size, rng))
+        return Samples(
+            graph=graph, states=states, method=self.name, seconds=time.perf_counter() - running.started
+        )
+
+
+def answer(method: JunctionTree, problem: Problem, result: Propagation, running: Running) -> Marginals:
+    """Dress a propagation as the user's answer."""
+
+    def joint(positions: tuple[int, ...]) -> FloatArray:
+        return _joint(method, problem, result, positions)
+
+    def max_marginals() -> FloatArray:
+        best = propagate(result.plan, problem, operation="max")
+        return problem.expand(best.marginals + best.value, -np.inf)
+
+    def counts() -> FloatArray:
+        return problem.counts(propagate(result.plan, problem, counts=True).counts)
+
+    return Marginals(
+        graph=problem.graph,
+        values=_read_only(problem.expand(result.marginals, 0.0)),
+        log_partition=result.value,
+        log_partition_bounds=(result.value, result.value),
+        method=method.name,
+        seconds=time.perf_counter() - running.started,
+        width=result.plan.width,
+        _joint=joint,
+        _max_marginals=max_marginals,
+        _counts=counts,
+    )
+
+
+def _read_only(array: FloatArray) -> FloatArray:
+    array.flags.writeable = False
+    return array
+
+
+def _joint(
+    method: JunctionTree, problem: Problem, result: Propagation | None, positions: tuple[int, ...]
+) -> FloatArray:
+    """Joint distribution of any variables: from a clique that holds them, else from a new plan that keeps them together."""
+    cards = problem.structure.cardinalities
+    free = [v for v in positions if cards[v] > 1]
+    if free:
+        clique = None if result is None else clique_holding(result, free)
+        if result is None or clique is None:
+            plan = method.plan(problem, together=[free])
+            result = propagate(plan, problem)
+            clique = clique_holding(result, free)
+            assert clique is not None
+        table = joint_of_clique(result, clique, free)
+    else:
+        table = np.ones(())
+    table = table.reshape([int(cards[v]) for v in positions])
+    if problem.reduced is None:
+        return table
+    r = problem.reduced
+    full = np.zeros([int(problem.lowered.structure.cardinalities[v]) for v in positions])
+    full[np.ix_(*(r.states[r.state_offsets[v] : r.state_offsets[v + 1]] for v in positions))] = table
+    return full
+
+
+def clamps_to_evidence(graph: FactorGraph, clamps: Mapping[Any, Any] | npt.ArrayLike | None) -> Evidence:
+    """Evidence from an array of states with -1 for free variables."""
+    if clamps is None or isinstance(clamps, Mapping):
+        return Evidence.parse(graph.structure, clamps)
+    states = np.array(clamps, np.int32)
+    cards = graph.structure.cardinalities
+    if states.shape != cards.shape:
+        raise ModelError(f"clamps must have shape {cards.shape}, got {states.shape}")
+    if (states < -1).any() or (states >= cards).any():
+        bad = int(np.flatnonzero((states < -1) | (states >= cards))[0])
+        raise ModelError(f"clamp {states[bad]} of variable {graph.variables[bad]!r} is not -1 to {cards[bad] - 1}")
+    states.flags.writeable = False
+    return Evidence(states)

@@ -1,0 +1,83 @@
+"""The one list of algorithms: which method answers which verb for which form of model.
+
+Adding an algorithm is one file, one kernel and one line in `ENTRIES`. Classes are imported when first asked for, so
+that listing methods costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+from markovfield.exceptions import ModelError
+
+__all__ = ["ENTRIES", "VERBS", "Entry", "methods", "resolve"]
+
+VERBS = ("fit", "sample", "marginals", "decode", "log_partition")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered method: its name, where its class is, what it answers, for which form."""
+
+    name: str
+    where: str
+    verbs: tuple[str, ...]
+    aliases: tuple[str, ...] = ()
+    form: str = "FactorGraph"
+
+    def load(self) -> type[Any]:
+        """The method's class."""
+        module, _, attribute = self.where.partition(":")
+        loaded: type[Any] = getattr(import_module(f"markovfield.inference.{module}"), attribute)
+        return loaded
+
+
+ENTRIES = (
+    Entry("enumeration", "enumeration:Enumeration", ("sample", "marginals", "decode", "log_partition")),
+    Entry(
+        "junction_tree",
+        "junction_tree:JunctionTree",
+        ("sample", "marginals", "decode", "log_partition"),
+        aliases=("jt", "exact"),
+    ),
+    Entry(
+        "variable_elimination",
+        "variable_elimination:VariableElimination",
+        ("marginals", "decode", "log_partition"),
+        aliases=("ve", "elimination"),
+    ),
+)
+
+
+def methods(verb: str, form: str = "FactorGraph") -> dict[str, type[Any]]:
+    """Registered methods that answer ``verb`` for a form, by name.
+
+    Examples
+    --------
+    >>> "junction_tree" in methods("marginals")
+    True
+    """
+    if verb not in VERBS:
+        raise ModelError(f"there is no verb {verb!r}; the verbs are {', '.join(VERBS)}")
+    return {e.name: e.load() for e in ENTRIES if verb in e.verbs and e.form == form}
+
+
+def resolve(method: Any, verb: str, form: str = "FactorGraph") -> Any:
+    """The method object behind a name, an alias or itself; ``"auto"`` is left to the caller."""
+    if not isinstance(method, str):
+        if not hasattr(method, "verbs"):
+            raise ModelError(f"method must be a name or a method object, got {type(method).__name__}")
+        if verb not in method.verbs:
+            raise ModelError(f"method {method.name!r} does not answer {verb!r}")
+        return method
+    fitting = [e for e in ENTRIES if verb in e.verbs and e.form == form]
+    for entry in fitting:
+        if method == entry.name or method in entry.aliases:
+            return entry.load()()
+    known = ["auto", *(e.name for e in fitting)]
+    close = get_close_matches(method, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise ModelError(f"there is no method {method!r} for {verb!r}: choose from {', '.join(known)}{hint}")

@@ -1,0 +1,86 @@
+"""How a long computation is run: on how many threads, for how long, and who is told of its progress."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from markovfield.exceptions import ModelError
+
+__all__ = ["Progress", "Running"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told: steps done (of how many is not always known) and the seconds since the start."""
+
+    step: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Running:
+    """Keywords common to every verb.
+
+    Parameters
+    ----------
+    n_jobs
+        Threads; None is all cores. Results do not depend on it.
+    time_limit
+        Seconds, looked at between steps of about 0.2 s; past it exact methods raise `TimeoutError`.
+    callback
+        Called between steps with a `Progress`; a true answer stops the work.
+    """
+
+    n_jobs: int | None = None
+    time_limit: float | None = None
+    callback: Callable[[Progress], bool | None] | None = None
+    started: float = field(default_factory=time.perf_counter)
+    _steps: list[int] = field(default_factory=lambda: [0])
+
+    def __post_init__(self) -> None:
+        if self.n_jobs is not None and self.n_jobs < 1:
+            raise ModelError(f"n_jobs must be at least 1, got {self.n_jobs}")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ModelError(f"time_limit must be positive, got {self.time_limit}")
+
+    def check(self) -> None:
+        """Between two steps: tell the callback, and stop when it or the clock says so."""
+        self._steps[0] += 1
+        seconds = time.perf_counter() - self.started
+        if self.callback is not None and self.callback(Progress(self._steps[0], seconds)):
+            raise KeyboardInterrupt("stopped by the callback")
+        if self.time_limit is not None and seconds > self.time_limit:
+            raise TimeoutError(f"no answer within the time limit of {self.time_limit:g} s")
+
+    def alone(self, task: Callable[[], int]) -> int:
+        """One step."""
+        self.check()
+        return task()
+
+    def side_by_side(self, tasks: Sequence[Callable[[], int]]) -> int:
+        """Run tasks on threads (kernels release the GIL); the first status that is not zero, in task order."""
+        if not tasks:
+            return 0
+        jobs = min(len(tasks), self.n_jobs or os.cpu_count() or 1)
+        if jobs == 1:
+            for task in tasks:
+                status = self.alone(task)
+                if status:
+                    return status
+            return 0
+        with ThreadPoolExecutor(jobs) as pool:
+            futures = [pool.submit(task) for task in tasks]
+            statuses = []
+            try:
+                for future in futures:
+                    statuses.append(future.result())
+                    self.check()
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                raise
+        return next((s for s in statuses if s), 0)

@@ -1,0 +1,330 @@
+"""The verbs: compile the model, read the evidence, choose the method, hand over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ModelError
+from markovfield.factor_graph import FactorGraph, Structure
+from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples, named_states
+from markovfield.inference.evidence import Evidence
+from markovfield.inference.registry import resolve
+from markovfield.inference.running import Progress, Running
+from markovfield.names import VariableName
+
+__all__ = ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"]
+
+Callback = Callable[[Progress], bool | None]
+# Below this many joint states NumPy enumerates, so that textbook models never pay for the compiler.
+ENUMERATION_LIMIT = 2**16
+
+
+def graph_of(model: Any) -> FactorGraph:
+    """The factor graph behind anything that compiles to one."""
+    if isinstance(model, FactorGraph):
+        return model
+    if not hasattr(model, "compile"):
+        raise ModelError(f"expected a model with a compile() method, got {type(model).__name__}")
+    graph = model.compile()
+    if not isinstance(graph, FactorGraph):
+        raise ModelError(f"{type(model).__name__} compiles to {type(graph).__name__}, which this verb cannot take yet")
+    return graph
+
+
+def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> Any:
+    """The method object; ``"auto"`` enumerates small models and takes the junction tree otherwise."""
+    if method != "auto":
+        return resolve(method, verb)
+    from markovfield.inference.enumeration import joint_states
+
+    small = joint_states(graph, evidence) <= np.log2(ENUMERATION_LIMIT)
+    return resolve("enumeration" if small else "junction_tree", verb)
+
+
+def marginals(
+    model: Any,
+    evidence: Mapping[VariableName, Any] | None = None,
+    targets: Sequence[Sequence[VariableName]] | None = None,
+    method: Any = "auto",
+    *,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+) -> Marginals:
+    """Probabilities of every variable's states given the evidence, and log Z.
+
+    Parameters
+    ----------
+    model
+        A `MarkovNetwork`, a `BayesianNetwork`, a `FactorGraph`, or anything whose ``compile()`` gives one.
+    evidence
+        Variable name to a state, or to a vector of likelihoods of its states (virtual evidence).
+    targets
+        Sets of variables whose joint distributions will be asked for: they are kept together, so that
+        ``answer.joint`` reads them off.
+    method
+        A method's name, a method object such as ``JunctionTree(memory_limit="4GiB")``, or ``"auto"``: exact whenever
+        that fits the limits.
+    n_jobs, time_limit, callback
+        See `Running`.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2, "B": ["low", "high"]})
+    >>> _ = net.add_factor(["A", "B"], [[1.0, 2.0], [2.0, 5.0]])
+    >>> answer = mf.marginals(net, evidence={"A": 1})
+    >>> answer["B"].round(3).tolist(), answer.guarantee
+    ([0.286, 0.714], 'exact')
+    """
+    running = Running(n_jobs, time_limit, callback)
+    graph = graph_of(model)
+    known = Evidence.parse(graph.structure, evidence)
+    chosen = choose(method, "marginals", graph, known)
+    sets = [graph.names.positions(t) for t in targets or ()]
+    answer: Marginals = chosen.marginals(graph, known, targets=sets, running=running)
+    return answer
+
+
+def log_partition(
+    model: Any,
+    evidence: Mapping[VariableName, Any] | None = None,
+    method: Any = "auto",
+    *,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+) -> LogPartition:
+    """log of the partition function (the log-probability of the evidence, for a Bayesian network).
+
+    `marginals` without the downward pass: half the work, and variables the evidence does not depend on are dropped.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2})
+    >>> _ = net.add_factor(["A"], [1.0, 3.0])
+    >>> round(float(mf.log_partition(net)), 4)
+    1.3863
+    """
+    running = Running(n_jobs, time_limit, callback)
+    graph = graph_of(model)
+    known = Evidence.parse(graph.structure, evidence)
+    answer: LogPartition = choose(method, "log_partition", graph, known).log_partition(graph, known, running=running)
+    return answer
+
+
+def decode(
+    model: Any,
+    evidence: Mapping[VariableName, Any] | None = None,
+    variables: Sequence[VariableName] | None = None,
+    loss: str | Mapping[VariableName, npt.ArrayLike] | None = None,
+    n_best: int = 1,
+    method: Any = "auto",
+    *,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+) -> Decoding:
+    """The most likely outcome.
+
+    Parameters
+    ----------
+    variables
+        Decode these and sum over the rest (marginal MAP).
+    loss
+        Minimise the posterior expected loss instead of the 0-1 loss of whole assignments (Murphy 19.79):
+        ``"hamming"`` counts wrong variables (its answer is the maximiser of posterior marginals); a mapping gives
+        variables a matrix whose entry [true, decoded] is the cost.
+    n_best
+        How many best assignments to list.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2, "B": ["low", "high"]})
+    >>> _ = net.add_factor(["A", "B"], [[1.0, 2.0], [2.0, 5.0]])
+    >>> answer = mf.decode(net, n_best=2)
+    >>> answer.assignment, answer.optimal
+    ({'A': 1, 'B': 'high'}, True)
+    >>> [round(s.score, 3) for s in answer.n_best]
+    [1.609, 0.693]
+    """
+    running = Running(n_jobs, time_limit, callback)
+    graph = graph_of(model)
+    known = Evidence.parse(graph.structure, evidence)
+    if not isinstance(n_best, (int, np.integer)) or n_best < 1:
+        raise ModelError(f"n_best must be a whole number of at least 1, got {n_best!r}")
+    positions = None if variables is None else graph.names.positions(variables)
+    if loss is not None:
+        return _least_expected_loss(graph, known, positions, loss, n_best, method, running)
+    chosen = choose(method, "decode", graph, known)
+    answer: Decoding = chosen.decode(graph, known, variables=positions, n_best=int(n_best), running=running)
+    return answer
+
+
+def _least_expected_loss(
+    graph: FactorGraph,
+    evidence: Evidence,
+    positions: list[int] | None,
+    loss: Any,
+    n_best: int,
+    method: Any,
+    running: Running,
+) -> Decoding:
+    """Each variable takes the state of least expected cost under its marginal: additive losses decompose."""
+    s = graph.structure
+    if n_best != 1:
+        raise ModelError("n_best cannot be combined with loss: expected losses rank variables, not assignments")
+    if isinstance(loss, str) and loss != "hamming":
+        raise ModelError(f"loss must be 'hamming' or a mapping from variable to cost matrix, got {loss!r}")
+    costs: dict[int, npt.NDArray[np.float64]] = {}
+    if not isinstance(loss, str):
+        for name, matrix in loss.items():
+            v = s.names.position(name)
+            card = int(s.cardinalities[v])
+            costs[v] = np.asarray(matrix, np.float64)
+            if costs[v].shape != (card, card):
+                raise ModelError(f"the loss of variable {name!r} needs shape ({card}, {card}), got {costs[v].shape}")
+    answer = choose(method, "marginals", graph, evidence).marginals(graph, evidence, targets=(), running=running)
+    shown = list(range(graph.n_variables)) if positions is None else positions
+    states = np.full(graph.n_variables, -1, np.int32)
+    for v in shown:
+        p = answer[s.names.variables[v]]
+        states[v] = int(np.argmin(p @ costs[v])) if v in costs else int(np.argmax(p))
+    score = float(graph.score(states)) if positions is None else float("nan")
+    states.flags.writeable = False
+    return Decoding(
+        graph=graph,
+        states=states,
+        assignment=named_states(graph, states, shown),
+        score=score,
+        gap=0.0 if answer.guarantee == "exact" else float("inf"),
+        guarantee=answer.guarantee,
+        method=answer.method,
+        seconds=answer.seconds,
+        width=answer.width,
+    )
+
+
+def sample(
+    model: Any,
+    size: int,
+    evidence: Mapping[VariableName, Any] | None = None,
+    method: Any = "auto",
+    *,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+) -> Samples:
+    """Draw ``size`` assignments given the evidence; ``rng`` is a seed or a NumPy generator.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2, "B": ["low", "high"]})
+    >>> _ = net.add_factor(["A", "B"], [[1.0, 2.0], [2.0, 5.0]])
+    >>> drawn = mf.sample(net, 1000, rng=0)
+    >>> len(drawn), drawn.guarantee
+    (1000, 'exact')
+    """
+    running = Running(n_jobs, time_limit, callback)
+    graph = graph_of(model)
+    known = Evidence.parse(graph.structure, evidence)
+    if not isinstance(size, (int, np.integer)) or size < 0:
+        raise ModelError(f"size must be a whole number of samples, got {size!r}")
+    chosen = choose(method, "sample", graph, known)
+    answer: Samples = chosen.sample(graph, int(size), known, rng=np.random.default_rng(rng), running=running)
+    return answer
+
+
+def probability(
+    model: Any,
+    event: Mapping[VariableName, Any],
+    evidence: Mapping[VariableName, Any] | None = None,
+    method: Any = "auto",
+) -> float:
+    """Probability of an event given the evidence.
+
+    The event names, for some variables, a state or a collection of states any of which counts.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 3, "B": 2})
+    >>> _ = net.add_factor(["A", "B"], [[1.0, 2.0], [2.0, 5.0], [3.0, 7.0]])
+    >>> round(mf.probability(net, {"A": [1, 2]}, evidence={"B": 0}), 4)
+    0.8333
+    """
+    from markovfield.exceptions import ImpossibleEvidenceError
+
+    graph = graph_of(model)
+    s = graph.structure
+    known = Evidence.parse(s, evidence)
+    states = known.states.copy()
+    likelihoods = list(known.likelihoods)
+    for name, value in event.items():
+        v = s.names.position(name)
+        card = int(s.cardinalities[v])
+        several = value if isinstance(value, (list, tuple, set, frozenset, np.ndarray, range)) else [value]
+        allowed = {s.names.state(v, x, card) for x in several}
+        if states[v] >= 0:
+            if int(states[v]) not in allowed:
+                return 0.0
+        elif not allowed:
+            return 0.0
+        elif len(allowed) == 1:
+            states[v] = allowed.pop()
+        else:
+            mask = np.full(card, -np.inf)
+            mask[list(allowed)] = 0.0
+            likelihoods.append((v, mask))
+    states.flags.writeable = False
+    below = log_partition(graph, known, method)
+    try:
+        above = log_partition(graph, Evidence(states, tuple(likelihoods)), method)
+    except ImpossibleEvidenceError:
+        return 0.0
+    return float(min(1.0, np.exp(float(above) - float(below))))
+
+
+def expected_counts(
+    structure: Structure, log_tables: npt.ArrayLike, clamps: npt.ArrayLike | None = None, method: Any = None
+) -> tuple[float, npt.NDArray[np.float64]]:
+    """The seam that learning stands on: log Z and the expected count of every cell, some variables clamped.
+
+    Parameters
+    ----------
+    structure, log_tables
+        A structure and the log-potentials of its cells; plans are kept with the structure.
+    clamps
+        ``int[n]`` states, -1 for free variables.
+
+    Returns
+    -------
+    log_partition, counts
+        ``counts[i]`` is the derivative of ``log_partition`` by ``log_tables[i]``.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2})
+    >>> _ = net.add_factor(["A"], [1.0, 3.0])
+    >>> graph = net.compile()
+    >>> value, counts = mf.expected_counts(graph.structure, graph.log_tables)
+    >>> counts.tolist()
+    [0.25, 0.75]
+    """
+    from markovfield.inference.junction_tree import JunctionTree, clamps_to_evidence
+    from markovfield.inference.propagation import propagate
+
+    graph = FactorGraph(structure, np.asarray(log_tables, np.float64))
+    engine = JunctionTree() if method is None else method
+    problem = engine.prepare(graph, clamps_to_evidence(graph, clamps))
+    result = propagate(engine.plan(problem), problem, counts=True)
+    return result.value, problem.counts(result.counts)
