@@ -1,0 +1,232 @@
+"""A junction tree planned once and asked often: one row of evidence at a time, or thousands in one call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError
+from markovfield.factor_graph import FactorGraph
+from markovfield.inference.answers import Marginals, value_offsets
+from markovfield.inference.evidence import Evidence, rows
+from markovfield.inference.problem import Problem, prepare
+from markovfield.inference.propagation import LN2, propagate
+from markovfield.inference.running import Running
+from markovfield.kernels.batch import LANES, clique_potentials, run_rows
+from markovfield.names import VariableName
+
+if TYPE_CHECKING:
+    from markovfield.inference.junction_tree import JunctionTree
+
+__all__ = ["CompiledJunctionTree", "MarginalsBatch"]
+
+FloatArray = npt.NDArray[np.float64]
+# Above this many clique states rows are run one by one: their products no longer stay in cache.
+BATCH_STATES = 2**22
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MarginalsBatch(Mapping[VariableName, FloatArray]):
+    """Marginals for many rows of evidence.
+
+    Attributes
+    ----------
+    values
+        ``float64[rows, sum of cardinalities]``; ``batch["X"]`` is X's part, ``[rows, cardinality]``.
+    log_partition
+        ``float64[rows]``.
+    """
+
+    graph: FactorGraph
+    values: FloatArray
+    log_partition: FloatArray
+    guarantee: str = "exact"
+    method: str = "junction_tree"
+    seconds: float = 0.0
+
+    def __getitem__(self, variable: VariableName) -> FloatArray:
+        offsets = value_offsets(self.graph.structure.cardinalities)
+        v = self.graph.names.position(variable)
+        return self.values[:, offsets[v] : offsets[v + 1]]
+
+    def __iter__(self) -> Iterator[VariableName]:
+        return iter(self.graph.variables)
+
+    def __len__(self) -> int:
+        return self.graph.n_variables
+
+    def __repr__(self) -> str:
+        return f"MarginalsBatch({len(self.values)} rows of {len(self)} variables, {self.guarantee}, {self.seconds:.3g} s)"
+
+
+class CompiledJunctionTree:
+    """What `JunctionTree.compile` gives: a fixed plan for a fixed model, any evidence.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2, "B": 2, "C": 2})
+    >>> _ = net.add_factors([["A", "B"], ["B", "C"]], [[3.0, 1.0], [1.0, 3.0]])
+    >>> tree = mf.JunctionTree.compile(net)
+    >>> tree.run({"A": 0})["C"].round(4).tolist()
+    [0.625, 0.375]
+    >>> tree.run_batch([[0, -1, -1], [-1, -1, 1]])["B"].round(4).tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
+    """
+
+    def __init__(self, graph: FactorGraph, method: JunctionTree) -> None:
+        self.graph, self.method = graph, method
+        nothing = Evidence.parse(graph.structure, None)
+        self._problem = method.prepare(graph, nothing)
+        self.plan = method.plan(self._problem)
+        self._offsets = self.plan.value_offsets
+        self._batch: tuple[Any, ...] | None = None
+        # Original state to reduced state, -1 where hard zeros rule it out.
+        reduced = self._problem.reduced
+        self._reduced_state: npt.NDArray[np.int32] | None = None
+        if reduced is not None:
+            at = value_offsets(self._problem.lowered.structure.cardinalities)
+            table = np.full(int(at[-1]), -1, np.int32)
+            counts = self._problem.structure.cardinalities
+            local = np.arange(len(reduced.states)) - np.repeat(reduced.state_offsets[:-1], counts)
+            table[np.repeat(at[:-1], counts) + reduced.states] = local
+            self._reduced_state, self._original_at = table, at
+
+    def __repr__(self) -> str:
+        return f"CompiledJunctionTree({self.graph.n_variables} variables, {self.plan.describe()})"
+
+    def _entered(self, evidence: Evidence) -> Problem:
+        """The problem with this evidence as likelihoods; the structure stays."""
+        base = self._problem
+        if not evidence:
+            return base
+        offsets = self._offsets
+        likelihood = np.zeros(int(offsets[-1]))
+        active = np.zeros(base.structure.n_variables, np.bool_)
+        reduced = base.reduced
+        for v, vector in evidence.likelihoods:
+            kept = vector
+            if reduced is not None:
+                kept = vector[reduced.states[reduced.state_offsets[v] : reduced.state_offsets[v + 1]]]
+            likelihood[offsets[v] : offsets[v + 1]] = kept
+            active[v] = True
+        for v in np.flatnonzero(evidence.states >= 0).tolist():
+            state = int(evidence.states[v])
+            if self._reduced_state is not None:
+                state = int(self._reduced_state[self._original_at[v] + state])
+            value = likelihood[offsets[v] + state]
+            likelihood[offsets[v] : offsets[v + 1]] = -np.inf
+            if state >= 0:
+                likelihood[offsets[v] + state] = value
+            active[v] = True
+        problem = replace(base, evidence=evidence, likelihood=likelihood, active=active)
+        if any(likelihood[offsets[v] : offsets[v + 1]].max() == -np.inf for v in np.flatnonzero(active).tolist()):
+            raise problem.impossible()
+        return problem
+
+    def run(self, evidence: Mapping[VariableName, Any] | None = None) -> Marginals:
+        """All marginals and log Z under this evidence; nothing is planned anew."""
+        from markovfield.inference.junction_tree import answer
+
+        running = Running()
+        problem = self._entered(Evidence.parse(self.graph.structure, evidence))
+        return answer(self.method, problem, propagate(self.plan, problem, running=running), running)
+
+    def run_batch(
+        self, evidence: npt.ArrayLike, *, impossible: str = "raise", n_jobs: int | None = None
+    ) -> MarginalsBatch:
+        """All marginals and log Z for every row of ``int[rows, n_variables]`` state indices, -1 for missing.
+
+        ``impossible="nan"`` gives rows of probability zero a log_partition of -inf and marginals of nan, where the
+        default raises an error that names the first of them.
+        """
+        start = time.perf_counter()
+        if impossible not in ("raise", "nan"):
+            raise ModelError(f"impossible must be 'raise' or 'nan', got {impossible!r}")
+        given = rows(self.graph.structure, evidence)
+        log_partition, values = self._propagate_rows(given, n_jobs)
+        dead = np.flatnonzero(log_partition == -np.inf)
+        if len(dead):
+            if impossible == "raise":
+                row = Evidence(given[dead[0]])
+                raise ImpossibleEvidenceError(
+                    f"the model gives probability zero to the evidence of row {dead[0]}: "
+                    f"{row.describe(self.graph.structure)}"
+                )
+            values[dead] = np.nan
+        seconds = time.perf_counter() - start
+        return MarginalsBatch(graph=self.graph, values=values, log_partition=log_partition, seconds=seconds)
+
+    def _propagate_rows(self, given: npt.NDArray[np.int32], n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
+        base, plan = self._problem, self.plan
+        n_rows = len(given)
+        states = given
+        removed = np.zeros(n_rows, np.bool_)
+        if base.structure.n_variables > given.shape[1]:
+            extra = np.full((n_rows, base.structure.n_variables - given.shape[1]), -1, np.int32)
+            states = np.concatenate([given, extra], axis=1)
+        if self._reduced_state is not None:
+            mapped = self._reduced_state[self._original_at[:-1] + np.maximum(states, 0)]
+            removed = ((mapped < 0) & (states >= 0)).any(axis=1)
+            states = np.where(states >= 0, mapped, -1).astype(np.int32)
+        states = np.ascontiguousarray(states)
+        states.flags.writeable = False
+        log_partition = np.empty(n_rows)
+        values = np.empty((n_rows, int(self._offsets[-1])))
+        suspect = np.ones(n_rows, np.bool_)
+        if base.potentials.safe and 2.0**plan.log2_states <= BATCH_STATES:
+            offsets, tables, low, scale = self._tables()
+            run = (plan.layout, states)
+            rest = (self._offsets, base.structure.cardinalities, offsets, tables, low, True, log_partition, values, suspect)
+            # Tiles are cut at fixed rows, whatever the number of threads.
+            step = LANES * 64
+            cuts = [(a, min(a + step, n_rows)) for a in range(0, n_rows, step)]
+            if len(cuts) > 1 and n_jobs != 1:
+                with ThreadPoolExecutor(n_jobs or 2) as pool:
+                    list(pool.map(lambda cut: run_rows(*run, *cut, *rest), cuts))
+            else:
+                for cut in cuts:
+                    run_rows(*run, *cut, *rest)
+            log_partition += scale
+        for row in np.flatnonzero(suspect & ~removed).tolist():
+            try:
+                result = propagate(plan, self._entered(Evidence(given[row])))
+            except ImpossibleEvidenceError:
+                log_partition[row] = -np.inf
+                continue
+            log_partition[row] = result.value
+            values[row] = result.marginals
+        log_partition[removed] = -np.inf
+        return log_partition, self._expand(values)
+
+    def _tables(self) -> tuple[Any, Any, Any, float]:
+        """Products of factors per clique, formed once."""
+        if self._batch is None:
+            base, lay = self._problem, self.plan.layout
+            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lay.size)])
+            tables = np.empty(int(offsets[-1]))
+            low = np.empty(self.plan.n_cliques)
+            pool = base.potentials
+            exponent = clique_potentials(lay, offsets, pool.linear, pool.low, pool.high, tables, low)
+            outside = base.structure.table_offsets[lay.home < 0]
+            scale = exponent * LN2 + float(pool.log_tables[outside].sum())
+            scale += pool.shift * int(np.count_nonzero(lay.home >= 0))
+            self._batch = (offsets, tables, low, scale)
+        return self._batch  # type: ignore[return-value]
+
+    def _expand(self, values: FloatArray) -> FloatArray:
+        """Reduced states back among all states, for every row."""
+        base = self._problem
+        if base.reduced is not None:
+            out = np.zeros((len(values), int(self._original_at[-1])))
+            counts = base.structure.cardinalities
+            out[:, np.repeat(self._original_at[:-1], counts) + base.reduced.states] = values
+            values = out
+        n_values = int(self.graph.structure.cardinalities.sum())
+        return values if values.shape[1] == n_values else np.ascontiguousarray(values[:, :n_values])
