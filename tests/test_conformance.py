@@ -836,6 +836,30 @@ class TestRange:
         close(answer[5], np.exp(np.array(scores) - total))
 
     @for_exact("marginals")
+    def test_joints_have_no_false_zeros(self, method: str):
+        """One spare cell of e^60 scales nine tables down; the joint's cell of 1e-98 must survive that."""
+        ruled_out = -np.inf
+        high = np.zeros((3, 3, 2))
+        high[0, 2, 0], high[2, 2, 0] = 60.0, -60.0
+        factors = [
+            ((2, 0), np.zeros((3, 2))),
+            ((2, 2, 0), high),
+            ((1, 2), np.array([[ruled_out, 0, ruled_out], [0, ruled_out, 0]])),
+            ((1,), np.array([0.0, -21.51])),
+            ((0,), np.zeros(2)),
+            ((1,), np.array([0.0, -47.642])),
+            ((0,), np.array([-47.642, 0.0])),
+            ((1, 0), np.array([[0.0, 0.0], [-47.642, 0.0]])),
+            ((2,), np.zeros(3)),
+        ]
+        spec = Spec((2, 2, 3), tuple(Table((scope,), table) for scope, table in factors), ("a", "b", "c"))
+        try:
+            answer = ask("marginals", method, spec, {})
+        except Refused:
+            return
+        np.testing.assert_allclose(answer.joint(["a", "c"]), spec.oracle().joint([0, 2]), rtol=1e-9)
+
+    @for_exact("marginals")
     def test_more_axes_than_numpy_has(self, method: str):
         """One factor on 70 variables, most with one state; and a clique of 67 through pairwise factors."""
         cards = [1] * 70

@@ -20,7 +20,8 @@ from tests.data import data_path, data_root
 LN10 = math.log(10)
 QUICK_LOG2_CLIQUE = 22.0
 QUICK_SECONDS = 5.0
-SECONDS_PER_STATE = 10e-9
+# Sums are multiply-adds; maxima run in log space.
+SECONDS_PER_STATE = {"marginals": 10e-9, "decode": 30e-9}
 LOG2_MOST_BYTES = 33.0
 
 
@@ -66,7 +67,7 @@ def must_fit(graph: Any, verb: str, evidence: dict[Any, Any], quick: bool) -> No
     told = mf.explain(graph, verb, evidence=evidence, method="junction_tree")
     if told.log2_bytes > LOG2_MOST_BYTES:
         pytest.skip(f"width {told.width}: needs 2^{told.log2_bytes:.1f} bytes")
-    seconds = 2**told.log2_operations * SECONDS_PER_STATE
+    seconds = 2**told.log2_operations * SECONDS_PER_STATE[verb]
     if quick and seconds > QUICK_SECONDS:
         pytest.skip(f"predicted {seconds:.0f} s; make test-all runs it")
 
@@ -196,10 +197,11 @@ def test_small_models(name: str, method: str):
     path = data_path("uai_small", f"{name}.uai")
     graph, evidence = read_model(path, path.with_name(f"{name}.evid"))
     log10_sum, log10_max = UAI_SMALL[name]
-    answer = mf.marginals(graph, evidence=evidence, method=method)
-    close_log10(answer.log_partition / LN10, log10_sum, 1e-9, 1.5e-6)
-    for v in graph.variables:
-        assert answer[v].sum() == pytest.approx(1.0, abs=1e-12)
+    if method != "variable_elimination":  # which would eliminate once per variable
+        answer = mf.marginals(graph, evidence=evidence, method=method)
+        close_log10(answer.log_partition / LN10, log10_sum, 1e-9, 1.5e-6)
+        for v in graph.variables:
+            assert answer[v].sum() == pytest.approx(1.0, abs=1e-12)
     close_log10(
         float(mf.log_partition(graph, evidence=evidence, method=method)) / LN10, log10_sum, 1e-9, 1.5e-6
     )

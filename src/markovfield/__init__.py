@@ -7,12 +7,9 @@ far it can be trusted. Names are imported on first use, so that importing the pa
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markovfield._exports import EXPORTS
-
-if TYPE_CHECKING:
-    from markovfield._exports_typed import *  # noqa: F403
 
 __version__ = "0.1.0"
 __all__ = ["__version__", *sorted(EXPORTS)]  # noqa: PLE0604

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -205,19 +205,30 @@ class JunctionTree:
         )
 
 
-def answer(method: JunctionTree, problem: Problem, result: Propagation, running: Running) -> Marginals:
-    """Dress a propagation as the user's answer."""
+def deferred(
+    method: JunctionTree, problem: Problem, result: Propagation | None
+) -> tuple[Callable[[tuple[int, ...]], FloatArray], Callable[[], FloatArray], Callable[[], FloatArray]]:
+    """Joint tables, max-marginals and expected counts, computed when an answer is asked for them."""
+
+    def plan() -> Plan:
+        return method.plan(problem) if result is None else result.plan
 
     def joint(positions: tuple[int, ...]) -> FloatArray:
         return _joint(method, problem, result, positions)
 
     def max_marginals() -> FloatArray:
-        best = propagate(result.plan, problem, operation="max")
+        best = propagate(plan(), problem, operation="max")
         return problem.expand(best.marginals + best.value, -np.inf)
 
     def counts() -> FloatArray:
-        return problem.counts(propagate(result.plan, problem, counts=True).counts)
+        return problem.counts(propagate(plan(), problem, counts=True).counts)
 
+    return joint, max_marginals, counts
+
+
+def answer(method: JunctionTree, problem: Problem, result: Propagation, running: Running) -> Marginals:
+    """Dress a propagation as the user's answer."""
+    joint, max_marginals, counts = deferred(method, problem, result)
     return Marginals(
         graph=problem.graph,
         values=_read_only(problem.expand(result.marginals, 0.0)),

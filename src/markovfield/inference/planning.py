@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,9 @@ from markovfield.kernels.layout import FACTOR, Layout, lay_out
 from markovfield.kernels.orders import eliminate, search_order
 from markovfield.kernels.schedule import split_tree
 
-__all__ = ["Plan", "make_plan"]
+__all__ = ["Plan", "Tree", "grow_tree", "make_plan"]
+
+FloatArray = npt.NDArray[np.float64]
 
 SIMPLICIAL, ALMOST_SIMPLICIAL = 1, 2
 # Cost of one clique state in both passes, and the share of the run that searching for a better order may take.
@@ -53,7 +55,6 @@ class Plan:
     structure: Structure
     layout: Layout
     value_offsets: npt.NDArray[np.int64]
-    stage: npt.NDArray[np.int8]
     width: int
     n_cliques: int
     log2_states: float
@@ -112,14 +113,43 @@ class Plan:
         )
 
 
-@dataclass(frozen=True)
-class TreeSize:
-    """What is known of a clique tree before it is laid out."""
+class Tree(NamedTuple):
+    """A clique tree before it is laid out: enough to know what it will cost."""
 
-    width: int
-    n_cliques: int
+    parent: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]
+    members: npt.NDArray[np.int32]
+    log2_sizes: FloatArray
+    log2_separators: FloatArray
+    home: npt.NDArray[np.int64]
+    unit: npt.NDArray[np.bool_]
     log2_states: float
-    log2_largest: float
+
+    @property
+    def width(self) -> int:
+        """Variables in the largest clique, less one."""
+        return int(np.diff(self.offsets).max()) - 1 if len(self.parent) else 0
+
+    @property
+    def log2_largest(self) -> float:
+        """log2 of the states of the largest clique."""
+        return float(self.log2_sizes.max()) if len(self.parent) else 0.0
+
+    def log2_bytes(self, structure: Structure) -> float:
+        """log2 of the memory of a run: messages both ways, the pool, index blocks."""
+        blocks = 16.0 * float(np.minimum(2.0 ** np.minimum(self.log2_sizes, 9.0), 512.0).sum())
+        fixed = blocks + 8.0 * structure.n_cells + 200.0 * len(self.parent) + 1.0
+        joined = self.log2_separators[self.parent >= 0] + 4.0
+        return float(np.logaddexp2(np.log2(fixed), np.logaddexp2.reduce(joined) if len(joined) else -np.inf))
+
+    def log2_operations(self) -> float:
+        """log2 of the multiply-adds of both passes: clique states times slots."""
+        n = len(self.parent)
+        if not n:
+            return 0.0
+        slots = 2.0 + np.bincount(self.home[self.home >= 0], minlength=n)
+        slots += np.bincount(self.parent[self.parent >= 0], minlength=n)
+        return float(np.logaddexp2.reduce(self.log2_sizes + np.log2(slots))) + 1.0
 
 
 def _with_scopes(structure: Structure, extra: Iterable[Sequence[int]]) -> tuple[Any, Any]:
@@ -166,6 +196,28 @@ def find_order(
     return found  # type: ignore[no-any-return]
 
 
+def grow_tree(
+    structure: Structure,
+    *,
+    stage: npt.NDArray[np.int8] | None = None,
+    together: Iterable[Sequence[int]] = (),
+    order: Sequence[int] | None = None,
+    search: float | None = None,
+    seed: int = 0,
+    rules: int = SIMPLICIAL | ALMOST_SIMPLICIAL,
+) -> Tree:
+    """Find an order and build its clique tree; parameters as in `make_plan`."""
+    s = structure
+    stages = np.zeros(s.n_variables, np.int8) if stage is None else np.asarray(stage, np.int8)
+    chosen, higher_offsets, higher, log2_states = find_order(
+        s, stage=stages, together=together, order=order, search=search, seed=seed, rules=rules
+    )
+    arrays = build_clique_tree(
+        s.cardinalities, s.scope_offsets, s.scopes, s.child, stages, chosen, higher_offsets, higher, stage is None
+    )
+    return Tree(*arrays, log2_states)
+
+
 def make_plan(
     structure: Structure,
     *,
@@ -186,48 +238,37 @@ def make_plan(
         tree may be hung from the clique that makes the passes cheapest.
     together
         Sets of variables that must share a clique.
+    order, search, seed, rules
+        A given order; or how long to search, the search's seed, and the graph reductions before it.
     memory_limit
         Bytes; a plan that needs more raises `MemoryLimitError` before anything of that size is allocated.
     """
     s = structure
-    free_root = stage is None
-    stages = np.zeros(s.n_variables, np.int8) if stage is None else np.asarray(stage, np.int8)
-    chosen, higher_offsets, higher, log2_states = find_order(
-        s, stage=stages, together=together, order=order, search=search, seed=seed, rules=rules
-    )
-    parent, offsets, members, log2_sizes, home, unit = build_clique_tree(
-        s.cardinalities, s.scope_offsets, s.scopes, s.child, stages, chosen, higher_offsets, higher, free_root
-    )
-    n = len(parent)
-    largest = float(log2_sizes.max()) if n else 0.0
-    width = int((offsets[1:] - offsets[:-1]).max()) - 1 if n else 0
-    if largest > MAX_LOG2:
-        raise too_large(width, largest + 3.0, memory_limit)
+    tree = grow_tree(s, stage=stage, together=together, order=order, search=search, seed=seed, rules=rules)
+    n = len(tree.parent)
+    largest = tree.log2_largest
+    if largest > MAX_LOG2 or tree.log2_bytes(s) > np.log2(memory_limit) + 1.0:
+        raise too_large(tree.width, tree.log2_bytes(s), memory_limit)
     values_at = value_offsets(s.cardinalities)
     arrays = lay_out(
         s.cardinalities, values_at, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides,
-        parent, offsets, members, home, unit,
+        tree.parent, tree.offsets, tree.members, tree.home, tree.unit,
     )  # fmt: skip
-    axes, cards, n_residual, n_outer, size, block, separator_size, message_offset, slot_offsets = arrays[:9]
-    layout = Layout(
-        parent, unit, offsets, axes, cards, n_residual, n_outer, size, block, separator_size, message_offset,
-        slot_offsets, *arrays[9:-1], home, arrays[-1],
-    )  # fmt: skip
-    slots = slot_offsets[1:] - slot_offsets[:-1]
-    needed = 16.0 * float(message_offset[-1]) + 4.0 * len(layout.index) + 8.0 * s.n_cells + 200.0 * n
+    layout = Layout(tree.parent, tree.unit, tree.offsets, *arrays[:-1], tree.home, arrays[-1])
+    slots = layout.slot_offsets[1:] - layout.slot_offsets[:-1]
+    needed = 16.0 * float(layout.message_offset[-1]) + 4.0 * len(layout.index) + 8.0 * s.n_cells + 200.0 * n
     if needed > memory_limit:
-        raise too_large(width, float(np.log2(needed)), memory_limit)
+        raise too_large(tree.width, float(np.log2(needed)), memory_limit)
     return Plan(
         s,
         layout,
         values_at,
-        stages,
-        width,
+        tree.width,
         n,
-        log2_states,
+        tree.log2_states,
         largest,
         needed,
-        2.0 * float(np.dot(size.astype(np.float64), slots + 1.0)),
+        2.0 * float(np.dot(layout.size.astype(np.float64), slots + 1.0)),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, LogPartition, Marginals, value_offsets
 from markovfield.inference.evidence import Evidence
-from markovfield.inference.junction_tree import JunctionTree, _joint
+from markovfield.inference.junction_tree import JunctionTree, deferred
 from markovfield.inference.problem import Problem
 from markovfield.inference.propagation import propagate
 from markovfield.inference.running import Running
@@ -87,6 +87,8 @@ class VariableElimination:
             values[offsets[v] : offsets[v + 1]][states] = table  # type: ignore[index]
         values.flags.writeable = False
         whole = engine.prepare(graph, evidence)
+        # What needs a downward pass anyway is the junction tree's business.
+        joint, max_marginals, counts = deferred(engine, whole, None)
         return Marginals(
             graph=graph,
             values=values,
@@ -95,7 +97,9 @@ class VariableElimination:
             method=self.name,
             seconds=time.perf_counter() - running.started,
             width=width,
-            _joint=lambda positions: _joint(engine, whole, None, positions),
+            _joint=joint,
+            _max_marginals=max_marginals,
+            _counts=counts,
         )
 
     def _query(

@@ -303,6 +303,24 @@ def _lower_homes(scope_offsets, scopes, cardinalities, home, parent, visited, of
 
 
 @kernel
+def _separators(cardinalities, parent, offsets, members):  # type: ignore[no-untyped-def]
+    """log2 of the states of each separator."""
+    n = len(parent)
+    result = np.zeros(n)
+    inside = np.full(len(cardinalities), -1, np.int64)
+    for c in range(n):
+        p = parent[c]
+        if p < 0:
+            continue
+        for i in range(offsets[c], offsets[c + 1]):
+            inside[members[i]] = c
+        for i in range(offsets[p], offsets[p + 1]):
+            if inside[members[i]] == c:
+                result[c] += np.log2(cardinalities[members[i]])
+    return result
+
+
+@kernel
 def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order, higher_offsets, higher, reroot):  # type: ignore[no-untyped-def]
     """Cliques, their tree and the factors' homes.
 
@@ -312,8 +330,8 @@ def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order,
         ``int64[n]`` parent of each clique, -1 for roots; a parent's number is below its children's.
     offsets, members
         Variables of each clique (not yet in axis order).
-    log2_sizes
-        log2 of the number of states of each clique.
+    log2_sizes, log2_separators
+        log2 of the number of states of each clique, and of what it shares with its parent.
     home
         ``int64[m]`` the clique each factor is multiplied into; -1 for a factor without free variables.
     unit
@@ -357,10 +375,12 @@ def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order,
         new_parent[at] = -1 if parent[k] < 0 else number[parent[k]]
         width = offsets[k + 1] - offsets[k]
         new_offsets[at + 1] = new_offsets[at] + width
-        new_members[new_offsets[at] : new_offsets[at + 1]] = members[offsets[k] : offsets[k + 1]]
+        for i in range(width):
+            new_members[new_offsets[at] + i] = members[offsets[k] + i]
         new_log2[at] = log2_sizes[k]
         new_unit[at] = unit[k] and parent[k] >= 0
     for f in range(len(home)):
         if home[f] >= 0:
             home[f] = number[home[f]]
-    return new_parent, new_offsets, new_members, new_log2, home, new_unit
+    log2_separators = _separators(cardinalities, new_parent, new_offsets, new_members)
+    return new_parent, new_offsets, new_members, new_log2, log2_separators, home, new_unit

@@ -1,0 +1,153 @@
+"""Peers in their own virtual environment, driven through a worker process with a memory cap and a time limit."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import Policy
+
+__all__ = ["Peers", "environment"]
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = ROOT / ".venv-peers"
+PACKAGES = {"pyagrum": "pyagrum", "pgmpy": "pgmpy"}
+MEMORY = 16 * 2**30
+
+
+def _pip(python: Path, package: str) -> bool:
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+        print(f"skipping peer {package}: cannot be installed ({last})")
+    return done.returncode == 0
+
+
+def environment(names: list[str]) -> tuple[Path | None, list[str]]:
+    """The interpreter of the peers' environment, made when missing, and the peers that can be had there.
+
+    ``MARKOVFIELD_PEERS`` may name another interpreter that has them.
+    """
+    if "MARKOVFIELD_PEERS" in os.environ:
+        python = Path(os.environ["MARKOVFIELD_PEERS"])
+        installable = False
+    else:
+        python = ENVIRONMENT / "bin" / "python"
+        installable = True
+        if not python.exists():
+            print(f"making {ENVIRONMENT.name} for the peers ...", flush=True)
+            made = subprocess.run([sys.executable, "-m", "venv", str(ENVIRONMENT)], check=False)
+            if made.returncode:
+                print("skipping all peers: no virtual environment could be made")
+                return None, []
+    had = []
+    for name in names:
+        probe = [
+            str(python),
+            "-c",
+            f"import importlib.util as u, sys; sys.exit(u.find_spec({name!r}) is None)",
+        ]
+        try:
+            present = subprocess.run(probe, check=False).returncode == 0
+        except OSError as error:
+            print(f"skipping all peers: {error}")
+            return None, []
+        if present or (installable and _pip(python, PACKAGES[name])):
+            had.append(name)
+        elif not installable:
+            print(f"skipping peer {name}: {python} does not have it")
+    return python, had
+
+
+class Peers:
+    """One worker per peer, started when first asked and again after it was killed."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.python, self.names = environment(names)
+        self.about: dict[str, str] = {}
+        self._workers: dict[str, subprocess.Popen[str]] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="markovfield-peers-")
+        for name in list(self.names):
+            found = self._ask(name, {"peer": name}, 120.0)
+            if found["status"] == "ok":
+                self.about[name] = found["about"]
+            else:
+                print(f"skipping peer {name}: {found.get('error', found['status'])}")
+                self.names.remove(name)
+
+    def __enter__(self) -> Peers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in list(self._workers):
+            self._stop(name)
+        self._folder.cleanup()
+
+    def _stop(self, name: str) -> None:
+        worker = self._workers.pop(name)
+        worker.kill()
+        worker.wait()
+
+    def _start(self, name: str) -> subprocess.Popen[str]:
+        command = [str(self.python), str(Path(__file__).parent / "peer_worker.py"), str(MEMORY)]
+        worker = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self._workers[name] = worker
+        return worker
+
+    def _ask(self, name: str, job: dict[str, Any], limit: float) -> dict[str, Any]:
+        worker = self._workers.get(name) or self._start(name)
+        assert worker.stdin is not None and worker.stdout is not None
+        worker.stdin.write(json.dumps(job) + "\n")
+        worker.stdin.flush()
+        ready, _, _ = select.select([worker.stdout], [], [], limit)
+        line = worker.stdout.readline() if ready else ""
+        if line:
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+        self._stop(name)
+        if not ready:
+            return {"status": "timeout", "limit": limit}
+        # A C++ peer that cannot allocate ends by a signal rather than by an exception.
+        return {"status": "out of memory", "error": f"worker ended with {worker.returncode}"}
+
+    def marginals(
+        self,
+        name: str,
+        network: Path,
+        evidence: dict[int, int],
+        policy: Policy,
+        *,
+        cap: float,
+        log_evidence: bool = True,
+    ) -> dict[str, Any]:
+        """All single marginals by a peer: status, seconds, and ``values`` (list of arrays) to compare with ours.
+
+        ``cap`` is the most seconds one repetition may take before the worker is stopped.
+        """
+        out = Path(self._folder.name) / f"{name}.npz"
+        out.unlink(missing_ok=True)
+        job = {
+            "peer": name,
+            "network": str(network),
+            "evidence": {str(v): x for v, x in evidence.items()},
+            "policy": {"repeats": policy.repeats, "least": policy.least, "most": policy.most},
+            "cap": cap,
+            "out": str(out),
+            "log_evidence": log_evidence,
+        }
+        answer = self._ask(name, job, 2 * cap + policy.most + 60.0)
+        if answer["status"] == "ok":
+            with np.load(out) as arrays:
+                answer["values"] = np.split(arrays["values"], np.cumsum(arrays["lengths"])[:-1])
+        return answer

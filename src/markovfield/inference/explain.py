@@ -1,0 +1,197 @@
+"""Tell, before anything is allocated, which method a verb would take, why, and what it would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from markovfield.factor_graph import FactorGraph, Structure
+from markovfield.inference.enumeration import Enumeration, joint_states
+from markovfield.inference.evidence import Evidence
+from markovfield.inference.limits import format_bytes, memory_limit_bytes
+from markovfield.inference.verbs import ENUMERATION_LIMIT, choose, graph_of
+from markovfield.names import VariableName
+
+__all__ = ["Explanation", "explain"]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a verb would do.
+
+    Attributes
+    ----------
+    method, reason
+        The method it would take, and why.
+    structure
+        What the graph is after the evidence is absorbed: independent, chain, forest or general.
+    width, log2_largest, log2_states
+        Variables in the largest clique less one; log2 of the states of the largest clique, and of all together.
+    log2_bytes, log2_operations
+        Predicted memory and multiply-adds, as log2, since widths reach hundreds.
+    fits
+        Whether that is within the method's memory limit.
+    """
+
+    verb: str
+    method: str
+    reason: str
+    structure: str
+    n_variables: int
+    n_free: int
+    n_factors: int
+    width: int
+    log2_largest: float
+    log2_states: float
+    log2_bytes: float
+    log2_operations: float
+    guarantee: str
+    fits: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as plain values."""
+        return asdict(self)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Label and text of each line of the explanation."""
+        return [
+            ("method", self.method),
+            ("reason", self.reason),
+            ("guarantee", self.guarantee),
+            ("structure", f"{self.structure}; {self.n_free} of {self.n_variables} variables free, {self.n_factors} factors"),
+            ("width", f"{self.width} (largest clique 2^{self.log2_largest:.1f} states, all 2^{self.log2_states:.1f})"),
+            ("memory", f"{format_bytes(self.log2_bytes)}{'' if self.fits else ', above the limit'}"),
+            ("operations", f"2^{self.log2_operations:.1f}"),
+        ]
+
+    def __str__(self) -> str:
+        lines = [f"{self.verb}: {self.rows()[0][1]}"]
+        lines += [f"  {label:<11} {text}" for label, text in self.rows()[1:]]
+        return "\n".join(lines)
+
+
+def explain(
+    model: Any, verb: str = "marginals", evidence: Mapping[VariableName, Any] | None = None, method: Any = "auto"
+) -> Explanation:
+    """What a verb would do on this model: the method, the structure found, width, memory, operations, guarantee.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
+    >>> _ = net.add_factor(["A", "B"], [[3.0, 1.0], [1.0, 3.0]])
+    >>> print(mf.explain(net, "marginals"))
+    marginals: enumeration
+      reason      2^2.0 joint states, at most 2^16
+      guarantee   exact
+      structure   chain; 2 of 2 variables free, 1 factors
+      width       1 (largest clique 2^2.0 states, all 2^2.0)
+      memory      64 bytes
+      operations  2^2.0
+    """
+    graph = graph_of(model)
+    known = Evidence.parse(graph.structure, evidence)
+    chosen = choose(method, verb, graph, known)
+    if isinstance(chosen, Enumeration):
+        return _enumeration(graph, known, verb, chosen, method == "auto")
+    return _clique_tree(graph, known, verb, chosen, method == "auto")
+
+
+def _enumeration(
+    graph: FactorGraph, evidence: Evidence, verb: str, method: Enumeration, automatic: bool
+) -> Explanation:
+    s = graph.structure
+    size = joint_states(graph, evidence)
+    free = (evidence.states < 0) & (s.cardinalities > 1)
+    why = f"2^{size:.1f} joint states, at most 2^{np.log2(ENUMERATION_LIMIT):.0f}" if automatic else "asked for"
+    return Explanation(
+        verb=verb,
+        method=method.name,
+        reason=why,
+        structure=_shape(s, free),
+        n_variables=s.n_variables,
+        n_free=int(free.sum()),
+        n_factors=s.n_factors,
+        width=max(int(free.sum()) - 1, 0),
+        log2_largest=size,
+        log2_states=size,
+        log2_bytes=size + 4.0,
+        log2_operations=size + float(np.log2(max(s.n_factors, 1))),
+        guarantee="exact",
+        fits=size <= np.log2(method.max_states) + 1e-9,
+    )
+
+
+def _clique_tree(graph: FactorGraph, evidence: Evidence, verb: str, method: Any, automatic: bool) -> Explanation:
+    from markovfield.inference.junction_tree import JunctionTree
+    from markovfield.inference.planning import grow_tree
+
+    engine = method if isinstance(method, JunctionTree) else JunctionTree()
+    problem = engine.prepare(graph, evidence, drop_barren=verb == "log_partition")
+    s = problem.structure
+    tree = grow_tree(s, search=engine.search, seed=engine.seed)
+    limit = memory_limit_bytes(engine.memory_limit)
+    log2_bytes = tree.log2_bytes(s)
+    fits = log2_bytes <= np.log2(limit)
+    free = s.cardinalities > 1
+    reason = "asked for"
+    if automatic:
+        needs = f"exact needs {format_bytes(log2_bytes)} of {format_bytes(np.log2(limit))}"
+        reason = f"{needs} allowed" if fits else f"{needs} allowed and would be refused"
+    return Explanation(
+        verb=verb,
+        method=method.name,
+        reason=reason,
+        structure=_shape(s, free),
+        n_variables=graph.n_variables,
+        n_free=int(free[: graph.n_variables].sum()),
+        n_factors=graph.n_factors,
+        width=tree.width,
+        log2_largest=tree.log2_largest,
+        log2_states=tree.log2_states,
+        log2_bytes=log2_bytes,
+        log2_operations=tree.log2_operations(),
+        guarantee="exact",
+        fits=bool(fits),
+    )
+
+
+def _shape(structure: Structure, free: Any) -> str:
+    """Independent, chain, forest, or general, with what else is worth knowing: directed, pairwise, binary."""
+    s = structure
+    factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
+    inside = free[s.scopes]
+    arity = np.bincount(factor[inside], minlength=s.n_factors)
+    words = []
+    if not (arity > 1).any():
+        words.append("independent")
+    elif arity.max() == 2:
+        wide = np.flatnonzero(arity == 2)
+        keep = inside & np.isin(factor, wide)
+        pairs = np.unique(np.sort(s.scopes[keep].reshape(-1, 2), axis=1), axis=0)
+        degree = np.bincount(pairs.ravel(), minlength=s.n_variables)
+        trees = len(pairs) == int((degree > 0).sum()) - _components(pairs, s.n_variables)
+        if trees:
+            words.append("chain" if degree.max() <= 2 else "forest")
+        else:
+            words.append("general, pairwise")
+    else:
+        words.append("general")
+    if s.n_factors and (s.child >= 0).all():
+        words.append("directed")
+    if free.any() and int(s.cardinalities[free].max()) == 2:
+        words.append("binary")
+    return ", ".join(words)
+
+
+def _components(pairs: Any, n: int) -> int:
+    """Connected components with at least one edge."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+    _, labels = connected_components(graph, directed=False)
+    return len(np.unique(labels[np.unique(pairs)]))
