@@ -70,9 +70,7 @@ def read_network(path: Path) -> Network:
     return Network(path.name.removesuffix(".bif.gz"), net, net.compile())
 
 
-def random_evidence(
-    network: Network, share: float = EVIDENCE_SHARE, seed: int = EVIDENCE_SEED
-) -> dict[int, int]:
+def random_evidence(network: Network, share: float = EVIDENCE_SHARE, seed: int = EVIDENCE_SEED) -> dict[int, int]:
     """Observed states of a tenth of the variables (at least one), by position.
 
     Variables are drawn at random and their states from the network itself, so that the evidence is possible.
@@ -98,9 +96,7 @@ def forward_sample(network: Network, rng: np.random.Generator) -> Any:
                 later.append(v)
                 continue
             row = net.cpt(v)[tuple(above)]
-            states[position[v]] = min(
-                np.searchsorted(np.cumsum(row), rng.random() * row.sum(), "right"), len(row) - 1
-            )
+            states[position[v]] = min(np.searchsorted(np.cumsum(row), rng.random() * row.sum(), "right"), len(row) - 1)
         waiting = later
     return states
 
@@ -128,9 +124,7 @@ def uai_instances(library: str = "TensorInference") -> list[Instance]:
     with open(folder / "TABLE_MAR_PR.tsv", encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines, delimiter="\t"):
             # Our own elimination where it was feasible, else upstream's value (which is wrong for relational_*).
-            value = row["PR_log10_exact_check"] or (
-                "" if "relational" in row["name"] else row["PR_log10_ref"]
-            )
+            value = row["PR_log10_exact_check"] or ("" if "relational" in row["name"] else row["PR_log10_ref"])
             if row["dir"] == "MAR" and value:
                 reference[row["name"]] = float(value)
     found = []

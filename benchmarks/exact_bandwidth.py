@@ -143,9 +143,7 @@ def run(max_log2: float, only: list[str] | None = None) -> dict[str, Any]:
     triad = {n: triad_bandwidth(n) for n in sorted({1, threads})}
     cell = cache_seconds()
     table = Table("The big cliques against memory bandwidth and caches", COLUMNS, first=19)
-    table.note(
-        "triad: " + ", ".join(f"{n} thread{'s' * (n > 1)} {b / 1e9:.1f} GB/s" for n, b in triad.items())
-    )
+    table.note("triad: " + ", ".join(f"{n} thread{'s' * (n > 1)} {b / 1e9:.1f} GB/s" for n, b in triad.items()))
     table.note("in cache, ns a cell: " + ", ".join(f"{k} {1e9 * v:.2f}" for k, v in cell.items()))
     rows = []
     for name, graph, evidence in _instances(only):
@@ -168,18 +166,10 @@ def run(max_log2: float, only: list[str] | None = None) -> dict[str, Any]:
             row["work"]["slots"], traffic / 1e9, rate / 1e9, f"{100 * row['share of triad']:.0f}%",
             touched / row["execution"] / 1e9, row["ideal"], f"{100 * gathers:.0f}%", f"{100 * row['ideal'] / alone:.0f}%",
         )  # fmt: skip
-    table.note(
-        "memory GB: messages only, each passed 8 times; cache GB/s: every operand of every multiply and add."
-    )
-    table.note(
-        "in-cache s: the same cells at the in-cache speeds above, one thread; gathers: their part of it;"
-    )
-    table.note(
-        "share: in-cache s over the one-thread run. The rest is loop control per block (short blocks), messages"
-    )
-    table.note(
-        "and tables that come from the second and third level, conflicts of scattered adds, and memory."
-    )
+    table.note("memory GB: messages only, each passed 8 times; cache GB/s: every operand of every multiply and add.")
+    table.note("in-cache s: the same cells at the in-cache speeds above, one thread; gathers: their part of it;")
+    table.note("share: in-cache s over the one-thread run. The rest is loop control per block (short blocks), messages")
+    table.note("and tables that come from the second and third level, conflicts of scattered adds, and memory.")
     return {"triad": triad, "cell seconds": cell, "rows": rows, "targets": []}
 
 

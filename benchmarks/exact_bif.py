@@ -30,9 +30,7 @@ def run(only: list[str] | None, peer_names: list[str], policy: Policy, max_log2:
     """Measure every network of at most ``2**max_log2`` clique states; one row for each kind of evidence."""
     rows: list[dict[str, Any]] = []
     with Peers(peer_names) as peers, tempfile.TemporaryDirectory() as folder:
-        table = Table(
-            "Bayesian networks: all single marginals and log Z, milliseconds", HEADERS, first=11, least=7
-        )
+        table = Table("Bayesian networks: all single marginals and log Z, milliseconds", HEADERS, first=11, least=7)
         for path in bif_networks(only):
             network = read_network(path)
             if plan_of(network.graph, None).log2_states > max_log2:
@@ -141,17 +139,11 @@ def _ratio(peer: dict[str, Any]) -> str:
 
 
 def _notes(table: Table, rows: list[dict[str, Any]]) -> None:
-    table.note(
-        "ratios: peer's median over our 'total' (a whole mf.marginals call, all plans forgotten before it)."
-    )
-    table.note(
-        "reduce + order+lay = planning; warm-up = first call in a new process less the second, kernels on disk."
-    )
+    table.note("ratios: peer's median over our 'total' (a whole mf.marginals call, all plans forgotten before it).")
+    table.note("reduce + order+lay = planning; warm-up = first call in a new process less the second, kernels on disk.")
     table.note("peak MB = that process, interpreter and JIT included; MB = growth of the peer's process.")
     table.note("pyAgrum's time is LazyPropagation + setEvidence + makeInference + every posterior; its")
-    table.note(
-        "evidenceProbability, column (log Z), comes on top and is not in the ratio, while our total has log Z."
-    )
+    table.note("evidenceProbability, column (log Z), comes on top and is not in the ratio, while our total has log Z.")
     made = ", ".join(f"{r['network']} {milliseconds(r['model'])}" for r in rows if not r["evidence"])
     table.note(f"made once per model, outside the clock (linear tables, index of factors), ms: {made}.")
 
@@ -177,9 +169,7 @@ def _targets(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     other = [p.get("ratio", p.get("at_least")) for r in rows if (p := r.get("pgmpy", {}))]
     bounds = [x for x in other if x is not None]
     if bounds:
-        targets.append(
-            ("pgmpy: least ratio (caps counted as times)", ">= 50", min(bounds), min(bounds) >= 50)
-        )
+        targets.append(("pgmpy: least ratio (caps counted as times)", ">= 50", min(bounds), min(bounds) >= 50))
     for row in rows:
         if row["network"] in {"link", "munin1"} and "fresh" in row:
             peak = row["fresh"].get("peak", math.inf) / 2**30

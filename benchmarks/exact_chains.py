@@ -37,9 +37,7 @@ def run(longest: int = 10**6) -> dict[str, Any]:
                 f"{length:,}", states, 1e3 * row["build"], 1e3 * row["model"], 1e3 * row["planning"],
                 1e3 * row["execution"], row["memory"] / 1e6, row["us"], f"{row['memory'] / length:,.0f}",
             )  # fmt: skip
-    table.note(
-        "us/var = planning + execution; MB = peak of the process less what it held before the model was built"
-    )
+    table.note("us/var = planning + execution; MB = peak of the process less what it held before the model was built")
     table.note(
         "(kernels loaded, interpreter), so it includes the model; model = linear tables and index, once a model."
     )
@@ -59,7 +57,5 @@ def _targets(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ):
             lengths = f"{shorter['variables']:.0e} to {longer['variables']:.0e}"
             claim = f"chains, {states} states: {what} per variable, {lengths}"
-            targets.append(
-                {"claim": claim, "target": f"<= x{LINEAR:g}", "measured": grew, "met": grew <= LINEAR}
-            )
+            targets.append({"claim": claim, "target": f"<= x{LINEAR:g}", "measured": grew, "met": grew <= LINEAR})
     return targets

@@ -24,16 +24,10 @@ REDUCTIONS_LOG2 = 26.0
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.exact_inference", description=__doc__)
     parser.add_argument("--sections", default=",".join(SECTIONS), help="comma-separated, of: %(default)s")
-    parser.add_argument(
-        "--quick", action="store_true", help="instances of at most 2^22 states, no cold compilation"
-    )
-    parser.add_argument(
-        "--max-log2", type=float, help="run instances of at most 2^N clique states (default 30)"
-    )
+    parser.add_argument("--quick", action="store_true", help="instances of at most 2^22 states, no cold compilation")
+    parser.add_argument("--max-log2", type=float, help="run instances of at most 2^N clique states (default 30)")
     parser.add_argument("--only", help="comma-separated names of networks and instances")
-    parser.add_argument(
-        "--peers", default="pyagrum,pgmpy", help="comma-separated, of: %(default)s; '' for none"
-    )
+    parser.add_argument("--peers", default="pyagrum,pgmpy", help="comma-separated, of: %(default)s; '' for none")
     parser.add_argument("--seconds", type=float, default=10.0, help="most time to repeat one measurement for")
     given = parser.parse_args()
     for section in given.sections.split(","):
@@ -67,9 +61,7 @@ def main() -> None:
     results: dict[str, Any] = {"machine": machine(), "arguments": vars(given)}
     about = results["machine"]
     load = ", ".join(f"{x:.1f}" for x in about["load"])
-    print(
-        f"{about['processor']}, {about['cores']} cores, Python {about['python']}, {about['time']}, load {load}"
-    )
+    print(f"{about['processor']}, {about['cores']} cores, Python {about['python']}, {about['time']}, load {load}")
     targets: list[dict[str, Any]] = []
     for name in SECTIONS:
         if name in given.sections.split(","):

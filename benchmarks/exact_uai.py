@@ -134,12 +134,8 @@ def _totals(table: Table, rows: list[dict[str, Any]]) -> None:
             "solved by both", None, None, None, sum(r["reduce"] for r in both),
             sum(r["order and layout"] for r in both), ours, theirs, ours / theirs,
         )  # fmt: skip
-    table.note(
-        f"{len(solved)} of {len(rows)} solved; differences are relative for log10 Z, absolute for marginals"
-    )
-    table.note(
-        "published: TensorInference, execution without order search, on a machine about 3 times faster."
-    )
+    table.note(f"{len(solved)} of {len(rows)} solved; differences are relative for log10 Z, absolute for marginals")
+    table.note("published: TensorInference, execution without order search, on a machine about 3 times faster.")
     skipped = [r["instance"] for r in rows if r["status"] == "skipped"]
     if skipped:
         table.note(f"planned but not run because of --max-log2: {', '.join(skipped)}")
@@ -160,9 +156,7 @@ def _targets(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
     if both:
         ratio = sum(r["execution"] for r in both) / sum(r["published"] for r in both)
-        targets.append(
-            ("UAI: execution total over the published one", f"<= {FACTOR:g}", ratio, ratio <= FACTOR)
-        )
+        targets.append(("UAI: execution total over the published one", f"<= {FACTOR:g}", ratio, ratio <= FACTOR))
     if large:
         below = sum(r["planning"] < r["execution"] for r in large)
         targets.append(

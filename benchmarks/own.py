@@ -51,14 +51,10 @@ def model_seconds(graph: mf.FactorGraph) -> float:
 def named_evidence(graph: mf.FactorGraph, evidence: Mapping[int, int]) -> dict[Any, Any]:
     """Evidence by position as a user writes it: names of variables and states."""
     s = graph.structure
-    return {
-        s.names.variables[v]: s.names.state_names(v, int(s.cardinalities[v]))[x] for v, x in evidence.items()
-    }
+    return {s.names.variables[v]: s.names.state_names(v, int(s.cardinalities[v]))[x] for v, x in evidence.items()}
 
 
-def plan_of(
-    graph: mf.FactorGraph, evidence: Mapping[Any, Any] | None, method: mf.JunctionTree | None = None
-) -> Any:
+def plan_of(graph: mf.FactorGraph, evidence: Mapping[Any, Any] | None, method: mf.JunctionTree | None = None) -> Any:
     """The plan that a query would run."""
     engine = method or mf.JunctionTree()
     return engine.plan(engine.prepare(graph, Evidence.parse(graph.structure, evidence)))

@@ -129,11 +129,7 @@ class Pgmpy:
         net.add_edges_from((f"v{p}", f"v{v}") for v, above in enumerate(parents) for p in above)
         for v, above in enumerate(parents):
             values = np.ascontiguousarray(cpts[v].reshape(-1, cards[v]).T)
-            given = (
-                {"evidence": [f"v{p}" for p in above], "evidence_card": [cards[p] for p in above]}
-                if above
-                else {}
-            )
+            given = {"evidence": [f"v{p}" for p in above], "evidence_card": [cards[p] for p in above]} if above else {}
             net.add_cpds(self.table(f"v{v}", cards[v], values, **given))
         return net
 
@@ -218,9 +214,7 @@ class _Worker:
                 continue
             if best["seconds"] is None or timing.median("total") < best["seconds"]:
                 best = {"status": "ok", "way": way, "seconds": timing.median("total"), **timing.summary()}
-                rows = [
-                    np.full(0, np.nan) if a is None else np.asarray(a).ravel() for a in peer.arrays(found)
-                ]
+                rows = [np.full(0, np.nan) if a is None else np.asarray(a).ravel() for a in peer.arrays(found)]
                 np.savez(job["out"], values=np.concatenate(rows), lengths=[len(r) for r in rows])
         best["memory"] = _memory("VmHWM") - before
         if best["status"] == "ok" and evidence and job["log_evidence"] and (extra := peer.log_evidence()):

@@ -55,9 +55,7 @@ class Oracle:
         Position to state index, or to a vector of likelihoods (at least zero, not logs).
     """
 
-    def __init__(
-        self, cardinalities: Sequence[int], factors: Iterable[Factor], evidence: Evidence | None = None
-    ):
+    def __init__(self, cardinalities: Sequence[int], factors: Iterable[Factor], evidence: Evidence | None = None):
         self.cardinalities = [int(c) for c in cardinalities]
         self.factors = [(tuple(scope), np.asarray(table, np.float64)) for scope, table in factors]
         self.evidence = dict(evidence or {})
@@ -178,9 +176,7 @@ class Oracle:
 
     def score(self, assignment: Sequence[int]) -> float:
         """Score of one assignment, with the evidence."""
-        at = cell_index(
-            self.cardinalities, range(len(self.cardinalities)), np.asarray([assignment], np.int64)
-        )
+        at = cell_index(self.cardinalities, range(len(self.cardinalities)), np.asarray([assignment], np.int64))
         return float(self.scores[at[0]])
 
     def maximisers(self, tolerance: float = 1e-9) -> set[tuple[int, ...]]:
@@ -205,9 +201,7 @@ class Oracle:
         np.maximum.at(result, self.states[:, variable], self.scores)
         return result.astype(np.float64)
 
-    def marginal_map(
-        self, variables: Sequence[int], tolerance: float = 1e-9
-    ) -> tuple[float, set[tuple[int, ...]]]:
+    def marginal_map(self, variables: Sequence[int], tolerance: float = 1e-9) -> tuple[float, set[tuple[int, ...]]]:
         """Best log of the summed potential of a configuration of ``variables``, and every one near it."""
         weights, _, top = self._weights
         summed = self._sum_by(weights, variables)

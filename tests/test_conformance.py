@@ -59,9 +59,7 @@ class Refused(Exception):
     """The method does not take this model, and says so."""
 
 
-def ask(
-    verb: str, method: str, spec: Spec, evidence: Mapping[int, Any], kind: str = "graph", **settings: Any
-) -> Any:
+def ask(verb: str, method: str, spec: Spec, evidence: Mapping[int, Any], kind: str = "graph", **settings: Any) -> Any:
     """Put a question to a fresh model, by the names a user would use."""
     function = getattr(mf, verb)
     try:
@@ -615,9 +613,7 @@ class TestInvariance:
         new = {old: i for i, old in enumerate(order)}
         try:
             one = ask("marginals", method, spec, evidence, kind)
-            two = ask(
-                "marginals", method, spec.permuted(order), {new[v]: e for v, e in evidence.items()}, kind
-            )
+            two = ask("marginals", method, spec.permuted(order), {new[v]: e for v, e in evidence.items()}, kind)
         except Refused:
             return
         close_logs(one.log_partition, two.log_partition)

@@ -95,9 +95,7 @@ class TestCells:
 
     def test_strides_can_turn_and_clamp_a_table(self):
         # The second factor reads the first one's table with its axes turned; the third reads one row of it.
-        s = Structure.from_arrays(
-            [2, 3], [0, 2, 4, 5], [0, 1, 1, 0, 1], [0, 0, 3], [3, 1, 1, 3, 1], n_cells=6
-        )
+        s = Structure.from_arrays([2, 3], [0, 2, 4, 5], [0, 1, 1, 0, 1], [0, 0, 3], [3, 1, 1, 3, 1], n_cells=6)
         graph = mf.FactorGraph(s, np.arange(6.0))
         np.testing.assert_array_equal(graph.table(1), graph.table(0).T)
         np.testing.assert_array_equal(graph.table(2), graph.table(0)[1])
@@ -155,9 +153,7 @@ class TestCells:
     def test_tables_and_scores_agree_with_the_recipe(self, spec: Spec):
         graph = spec.build().compile()
         oracle = spec.oracle()
-        np.testing.assert_allclose(
-            graph_oracle(graph).scores.astype(float), oracle.scores.astype(float), atol=1e-12
-        )
+        np.testing.assert_allclose(graph_oracle(graph).scores.astype(float), oracle.scores.astype(float), atol=1e-12)
         rows = all_states(spec.cardinalities)[:50]
         np.testing.assert_allclose(graph.score(rows), oracle.scores[:50].astype(float), atol=1e-12)
 
@@ -245,9 +241,7 @@ class TestFreezing:
         assert other.log_tables is tables
         assert graph.log_tables.tolist() == [0.0] * 12
 
-    @pytest.mark.parametrize(
-        "wrap", [np.asarray, memoryview, lambda a: a.view(np.recarray), lambda a: a[::1]]
-    )
+    @pytest.mark.parametrize("wrap", [np.asarray, memoryview, lambda a: a.view(np.recarray), lambda a: a[::1]])
     def test_writable_inputs_are_copied_and_left_writable(self, wrap):
         tables = np.zeros(12)
         for graph in (
@@ -305,9 +299,7 @@ class TestFreezing:
         assert graph.compile() is graph
 
     def test_repr(self):
-        assert (
-            repr(mf.FactorGraph(structure(), np.zeros(12))) == "FactorGraph(3 variables, 2 factors, 12 cells)"
-        )
+        assert repr(mf.FactorGraph(structure(), np.zeros(12))) == "FactorGraph(3 variables, 2 factors, 12 cells)"
 
 
 class TestScore:
@@ -433,9 +425,7 @@ class TestNames:
         with pytest.raises(mf.ModelError, match=r"no state 0; its states are 1\.0, 2\.0"):
             names.state(0, 0, 2)
 
-    @pytest.mark.parametrize(
-        ("state", "index"), [(True, 0), (np.bool_(True), 0), (False, 1), (np.bool_(False), 1)]
-    )
+    @pytest.mark.parametrize(("state", "index"), [(True, 0), (np.bool_(True), 0), (False, 1), (np.bool_(False), 1)])
     def test_booleans_are_names_where_states_are_booleans(self, state, index: int):
         assert self.names.state(3, state, 2) == index
 
@@ -450,9 +440,7 @@ class TestNames:
 
     @pytest.mark.parametrize("state", ["maybe", 1.5, None, ["no"], {"a": 1}])
     def test_unknown_states(self, state):
-        with pytest.raises(
-            mf.ModelError, match=r"variable 'Rain' has no state .*; its states are 'no', 'yes'"
-        ):
+        with pytest.raises(mf.ModelError, match=r"variable 'Rain' has no state .*; its states are 'no', 'yes'"):
             self.names.state(0, state, 2)
         with pytest.raises(mf.ModelError, match=r"variable 'Level' has no state .*; its states are 0 to 3"):
             self.names.state(2, state, 4)

@@ -85,11 +85,7 @@ def test_imports_point_downwards(path: Path):
     for line, module in imports(path):
         if module.split(".")[0] != "markovfield" or module == "markovfield._exports_typed.*":
             continue
-        if (
-            path.name == "__init__.py"
-            and path.parent == PACKAGE
-            and module.startswith("markovfield._exports")
-        ):
+        if path.name == "__init__.py" and path.parent == PACKAGE and module.startswith("markovfield._exports"):
             continue
         target = layer(module)
         if LEVEL[target] > LEVEL[own]:

@@ -119,9 +119,7 @@ def test_against_plain_loops(seed: int):
     total = math.fsum(math.exp(s) for s in finite)
     assert oracle.log_partition == pytest.approx(math.log(total), abs=1e-12)
     for v, card in enumerate(spec.cardinalities):
-        expected = [
-            math.fsum(math.exp(s) for x, s in scores.items() if x[v] == k) / total for k in range(card)
-        ]
+        expected = [math.fsum(math.exp(s) for x, s in scores.items() if x[v] == k) / total for k in range(card)]
         np.testing.assert_allclose(oracle.marginal(v), expected, rtol=1e-12, atol=1e-300)
 
 
@@ -148,9 +146,7 @@ def test_strategies_reach_every_feature():
         seen |= {"tied"} if any(len(getattr(op, "scopes", ())) > 1 for op in spec.operations) else set()
         evidence = random_evidence(seed, spec)
         seen |= {"virtual" if np.ndim(e) else "given" for e in evidence.values()}
-        seen |= (
-            {"impossible"} if np.prod(spec.cardinalities) < 50 and spec.oracle(evidence).impossible else set()
-        )
+        seen |= {"impossible"} if np.prod(spec.cardinalities) < 50 and spec.oracle(evidence).impossible else set()
     wanted = {"isolated", "repeat", "hard", "tied", "Clause", "Table", "virtual", "given", "impossible"}
     wanted |= {f"arity {k}" for k in range(5)} | {f"card {k}" for k in range(1, 6)}
     assert wanted <= seen

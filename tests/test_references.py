@@ -202,9 +202,7 @@ def test_small_models(name: str, method: str):
         close_log10(answer.log_partition / LN10, log10_sum, 1e-9, 1.5e-6)
         for v in graph.variables:
             assert answer[v].sum() == pytest.approx(1.0, abs=1e-12)
-    close_log10(
-        float(mf.log_partition(graph, evidence=evidence, method=method)) / LN10, log10_sum, 1e-9, 1.5e-6
-    )
+    close_log10(float(mf.log_partition(graph, evidence=evidence, method=method)) / LN10, log10_sum, 1e-9, 1.5e-6)
     check_decoding(mf.decode(graph, evidence=evidence, method=method), graph, evidence, log10_max)
 
 

@@ -1,6 +1,5 @@
-"""Types of the lazily imported public names, for type checkers and editors; kept equal to ``_exports`` by a test."""
+"""Types of the lazily imported public names, for type checkers; a test keeps them equal to ``_exports``."""
 
-from markovfield import aggregate as aggregate
 from markovfield import datasets as datasets
 from markovfield import graphs as graphs
 from markovfield import plot as plot
@@ -22,6 +21,9 @@ from markovfield.factor_graph import (
 )
 from markovfield.factor_graph import (
     Structure as Structure,
+)
+from markovfield.inference.aggregate import (
+    aggregate as aggregate,
 )
 from markovfield.inference.answers import (
     Decoding as Decoding,

@@ -106,12 +106,7 @@ class Structure:
         n, m = len(cards), len(bases)
         if cards.ndim != 1 or (n and cards.min() < 1):
             raise ModelError("cardinalities must be a vector of counts of at least one")
-        if (
-            len(offsets) != m + 1
-            or offsets[0] != 0
-            or offsets[-1] != len(flat)
-            or np.any(np.diff(offsets) < 0)
-        ):
+        if len(offsets) != m + 1 or offsets[0] != 0 or offsets[-1] != len(flat) or np.any(np.diff(offsets) < 0):
             raise ModelError(f"scope_offsets must rise from 0 to {len(flat)} in {m + 1} entries")
         if len(flat) and (flat.min() < 0 or flat.max() >= n):
             raise ModelError(f"a scope names variable {flat.max() if flat.min() >= 0 else flat.min()} of {n}")
@@ -153,9 +148,7 @@ class Structure:
         bad = np.flatnonzero((low < 0) | (high >= self.n_cells))
         if len(bad):
             f = int(bad[0])
-            raise ModelError(
-                f"factor {f} reads cells {low[f]} to {high[f]} of a pool of {self.n_cells} log-potentials"
-            )
+            raise ModelError(f"factor {f} reads cells {low[f]} to {high[f]} of a pool of {self.n_cells} log-potentials")
 
     @property
     def n_variables(self) -> int:
@@ -247,9 +240,7 @@ def _merge_literals(scope: list[int], literals: list[int], clause: int) -> tuple
         if low >= 0 or low == -high - 1:
             return [], [], True
         if high < 0:
-            raise ModelError(
-                f"clause {clause} asks for two different states of one variable; write it as a table"
-            )
+            raise ModelError(f"clause {clause} asks for two different states of one variable; write it as a table")
         merged[v] = high
     return list(merged), list(merged.values()), False
 
@@ -317,9 +308,7 @@ class FactorGraph:
         """Raise when a log-potential is nan or +inf."""
         bad = np.flatnonzero(np.isnan(self.log_tables) | (self.log_tables == np.inf))
         if len(bad):
-            raise ModelError(
-                f"log-potential {self.log_tables[bad[0]]} in cell {bad[0]} is not a number below +inf"
-            )
+            raise ModelError(f"log-potential {self.log_tables[bad[0]]} in cell {bad[0]} is not a number below +inf")
 
     def with_tables(self, log_tables: npt.ArrayLike) -> FactorGraph:
         """The same structure with other log-potentials; O(1) for a read-only float64 array, plans are kept."""
@@ -364,9 +353,7 @@ class FactorGraph:
         else:
             states = np.asarray(assignment, np.int64)
             if states.shape[-1:] != (s.n_variables,):
-                raise ModelError(
-                    f"states need a last axis of {s.n_variables} variables, got shape {states.shape}"
-                )
+                raise ModelError(f"states need a last axis of {s.n_variables} variables, got shape {states.shape}")
             if states.size and (
                 states.min() < 0 or np.any(states.max(axis=tuple(range(states.ndim - 1))) >= s.cardinalities)
             ):
@@ -406,17 +393,11 @@ class FactorGraph:
                 if isinstance(s.names.variables, range)
                 else {str(v) for v in s.names.variables if not isinstance(v, str)}
             )
-            names += [
-                f"{i}/{v!r}" if isinstance(v, str) and v in numbers else f"{i}/{v}" for v in s.names.variables
-            ]
-        states = {
-            int(variable_at[i]) + p: t for i, s in enumerate(structures) for p, t in s.names.states.items()
-        }
+            names += [f"{i}/{v!r}" if isinstance(v, str) and v in numbers else f"{i}/{v}" for v in s.names.variables]
+        states = {int(variable_at[i]) + p: t for i, s in enumerate(structures) for p, t in s.names.states.items()}
         structure = Structure.from_arrays(
             join([s.cardinalities for s in structures], np.int32),
-            join(
-                [np.zeros(1)] + [s.scope_offsets[1:] + axis_at[i] for i, s in enumerate(structures)], np.int64
-            ),
+            join([np.zeros(1)] + [s.scope_offsets[1:] + axis_at[i] for i, s in enumerate(structures)], np.int64),
             join([s.scopes + variable_at[i] for i, s in enumerate(structures)], np.int32),
             join([s.table_offsets + cell_at[i] for i, s in enumerate(structures)], np.int64),
             join([s.table_strides for s in structures], np.int64),

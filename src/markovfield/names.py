@@ -26,9 +26,7 @@ def check_name(name: object) -> VariableName:
     raise ModelError(f"a variable is named by a str or an int, got {name!r}")
 
 
-def normalise_states(
-    variable: VariableName, states: int | Sequence[StateName]
-) -> tuple[int, tuple[Any, ...] | None]:
+def normalise_states(variable: VariableName, states: int | Sequence[StateName]) -> tuple[int, tuple[Any, ...] | None]:
     """Turn ``3`` or ``["low", "mid", "high"]`` into a cardinality and state names (None for plain indices)."""
     if isinstance(states, (int, np.integer)) and not isinstance(states, bool):
         if states < 1:
@@ -112,13 +110,9 @@ class Names:
         ):
             if 0 <= int(state) < cardinality:
                 return int(state)
-            raise ModelError(
-                f"state index {state!r} of variable {variable!r} is outside 0 to {cardinality - 1}"
-            )
+            raise ModelError(f"state index {state!r} of variable {variable!r} is outside 0 to {cardinality - 1}")
         if names is None:
-            raise ModelError(
-                f"variable {variable!r} has no state {state!r}; its states are 0 to {cardinality - 1}"
-            )
+            raise ModelError(f"variable {variable!r} has no state {state!r}; its states are 0 to {cardinality - 1}")
         shown = ", ".join(repr(n) for n in names[:12])
         raise ModelError(f"variable {variable!r} has no state {state!r}; its states are {shown}")
 

@@ -37,7 +37,9 @@ class _Builder:
     def __init__(self, structure: Structure) -> None:
         self.structure = structure
         self.cardinalities = structure.cardinalities.tolist()
-        self.offsets, self.scopes, self.strides = [0], [], []
+        self.offsets = [0]
+        self.scopes: list[int] = []
+        self.strides: list[int] = []
         self.bases: list[int] = []
         self.children: list[int] = []
         self.constants: list[np.ndarray[Any, Any]] = []

@@ -44,9 +44,7 @@ def test_states_by_name_and_by_index(structure):
     assert Evidence.parse(structure, evidence) is evidence
 
 
-@pytest.mark.parametrize(
-    "likelihood", [[1, 0, 3], (1.0, 0.0, 3.0), np.array([1, 0, 3]), np.float32([1, 0, 3])]
-)
+@pytest.mark.parametrize("likelihood", [[1, 0, 3], (1.0, 0.0, 3.0), np.array([1, 0, 3]), np.float32([1, 0, 3])])
 def test_likelihoods(structure, likelihood):
     evidence = Evidence.parse(structure, {"C": 0, "B": likelihood})
     assert evidence

@@ -90,9 +90,7 @@ def check_arrays(reduced: Reduced, s: Structure, log_tables: np.ndarray) -> None
         assert kept == after
         scope, table = read_table(r, reduced.log_tables, g)
         whole_scope, whole = read_table(s, log_tables, f)
-        assert np.array_equal(
-            table.ravel(), whole[np.ix_(*[states_of(reduced, v) for v in whole_scope])].ravel()
-        )
+        assert np.array_equal(table.ravel(), whole[np.ix_(*[states_of(reduced, v) for v in whole_scope])].ravel())
         child = int(r.child[g])
         assert child in (-1, int(s.child[f]))
         if child >= 0:
@@ -108,9 +106,7 @@ def test_partition_and_domains_of_any_graph(pair, propagate, known):
     spec, evidence = pair
     graph = compiled(spec)
     s, tables = graph.structure, graph.log_tables
-    before = [
-        np.array(a) for a in (s.cardinalities, s.scopes, s.table_offsets, s.table_strides, s.child, tables)
-    ]
+    before = [np.array(a) for a in (s.cardinalities, s.scopes, s.table_offsets, s.table_strides, s.child, tables)]
     given_states = clamps(s.n_variables, evidence)
     has_zeros = zeros_in_factors(s, tables) if known else None
     reduced = reduce(s, tables, given_states, propagate_zeros=propagate, has_zeros=has_zeros)
@@ -191,9 +187,7 @@ def test_barren_variables_change_nothing_that_is_asked(pair, data):
 
 def naive_consistency(s: Structure, log_tables: np.ndarray, states: np.ndarray) -> list[list[int]] | None:
     """Arc consistency by its definition: shrink until nothing shrinks; None when a domain is empty."""
-    domains = [
-        list(range(c)) if e < 0 else [int(e)] for c, e in zip(s.cardinalities.tolist(), states, strict=True)
-    ]
+    domains = [list(range(c)) if e < 0 else [int(e)] for c, e in zip(s.cardinalities.tolist(), states, strict=True)]
     tables = [read_table(s, log_tables, f) for f in range(s.n_factors)]
     while True:
         before = [list(d) for d in domains]

@@ -26,9 +26,7 @@ def damaged(draw, data: bytes) -> bytes:
         elif action == 2:
             result[at:at] = result[at : at + draw(st.integers(1, 20))]
         else:
-            result[at : at + 1] = draw(
-                st.sampled_from([b"9" * 30, b"-1", b" ", b"nan", b"\x00", b"{", b")", b'"'])
-            )
+            result[at : at + 1] = draw(st.sampled_from([b"9" * 30, b"-1", b" ", b"nan", b"\x00", b"{", b")", b'"']))
     return bytes(result)
 
 

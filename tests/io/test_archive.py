@@ -36,9 +36,7 @@ def assert_same(a, b) -> None:
         "child",
         "kind",
     ):
-        np.testing.assert_array_equal(
-            getattr(first.structure, name), getattr(second.structure, name), err_msg=name
-        )
+        np.testing.assert_array_equal(getattr(first.structure, name), getattr(second.structure, name), err_msg=name)
     np.testing.assert_array_equal(first.log_tables, second.log_tables)
     assert list(first.variables) == list(second.variables)
     assert [type(v) for v in first.variables] == [type(v) for v in second.variables]
@@ -66,9 +64,7 @@ def test_any_bayesian_network_comes_back(folder, spec: Spec):
 
 
 state_names = st.lists(
-    st.one_of(
-        st.text(max_size=5), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.none()
-    ),
+    st.one_of(st.text(max_size=5), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.none()),
     min_size=1,
     max_size=4,
     unique=True,
@@ -110,9 +106,7 @@ def test_bayesian_network_can_be_changed_after_loading(tmp_path):
 
 def test_a_million_unnamed_variables_are_saved_by_their_number(tmp_path):
     n = 1_000_000
-    structure = mf.Structure.from_arrays(
-        np.full(n, 2), np.arange(n + 1), np.arange(n), np.zeros(n), n_cells=2
-    )
+    structure = mf.Structure.from_arrays(np.full(n, 2), np.arange(n + 1), np.arange(n), np.zeros(n), n_cells=2)
     graph = mf.FactorGraph(structure, np.zeros(2))
     mio.save(graph, tmp_path / "m")
     assert mio.load(tmp_path / "m").variables == range(n)

@@ -69,8 +69,7 @@ def test_every_reference_network_has_the_published_size():
         s = net.compile().structure
         arcs = len(s.scopes) - s.n_factors
         free = sum(
-            net.cpt(v).size // s.cardinalities[i] * (s.cardinalities[i] - 1)
-            for i, v in enumerate(net.variables)
+            net.cpt(v).size // s.cardinalities[i] * (s.cardinalities[i] - 1) for i, v in enumerate(net.variables)
         )
         assert f"{s.n_variables}/{arcs}/{free}" == published[path.name.removesuffix(".bif.gz")], path.name
 
@@ -119,10 +118,7 @@ def test_whole_table_with_parents_takes_the_order_that_sums_to_one(tmp_path):
 
 
 def test_default_fills_the_rows_that_are_missing(tmp_path):
-    head = (
-        declare(A="x, y", C="x, y", B="p, q")
-        + "probability (A) { table .5, .5; } probability (C) { table 1, 0; }"
-    )
+    head = declare(A="x, y", C="x, y", B="p, q") + "probability (A) { table .5, .5; } probability (C) { table 1, 0; }"
     net = read(tmp_path, head + "probability (B | A, C) { default 0.5, 0.5; (y, x) 1, 0; }")
     assert net.cpt("B").tolist() == [[[0.5, 0.5], [0.5, 0.5]], [[1, 0], [0.5, 0.5]]]
     assert read(tmp_path, declare(A="x, y") + "probability (A) { default .5, .5; }").cpt("A").tolist() == [

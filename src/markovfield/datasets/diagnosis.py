@@ -99,4 +99,3 @@ def diagnosis_network() -> BayesianNetwork:
     )
     net.add_cpt("light", ["refrigerant", "airflow"], [[[0.99, 0.01], [0.90, 0.10]], [[0.25, 0.75], [0.20, 0.80]]])
     return net
-

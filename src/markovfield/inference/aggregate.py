@@ -93,7 +93,14 @@ def _entropy(answer: Marginals, evidence: Evidence) -> float:
 def _supported(evidence: Evidence, sign: float = 0.0) -> Evidence:
     """Likelihoods as 0 and -inf (``sign=0``) or negated."""
     changed = tuple(
-        (v, np.where(vector == -np.inf, -np.inf if sign == 0.0 else 0.0, sign * np.where(vector == -np.inf, 0.0, vector)))
+        (
+            v,
+            np.where(
+                vector == -np.inf,
+                -np.inf if sign == 0.0 else 0.0,
+                sign * np.where(vector == -np.inf, 0.0, vector),
+            ),
+        )
         for v, vector in evidence.likelihoods
     )
     return Evidence(evidence.states, changed)
@@ -103,9 +110,7 @@ def _count(method: Any, graph: FactorGraph, evidence: Evidence) -> int:
     """Sum-product over zero-one potentials; powers of two are the only scaling, so counts below 2^53 are exact."""
     support = graph.with_tables(np.where(graph.log_tables == -np.inf, -np.inf, 0.0))
     try:
-        value = float(
-            resolve(method, "log_partition").log_partition(support, _supported(evidence), running=Running())
-        )
+        value = float(resolve(method, "log_partition").log_partition(support, _supported(evidence), running=Running()))
     except ImpossibleEvidenceError:
         return 0
     if value > 709.0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -53,7 +53,7 @@ class LogPartition:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Marginals(Mapping[VariableName, FloatArray]):
+class Marginals:
     """Probabilities of every variable's states, and log Z with its guarantee.
 
     The marginals are exact if and only if ``guarantee == "exact"``, which speaks of `log_partition`.
@@ -101,6 +101,10 @@ class Marginals(Mapping[VariableName, FloatArray]):
 
     def __len__(self) -> int:
         return self.graph.n_variables
+
+    def items(self) -> Iterator[tuple[VariableName, FloatArray]]:
+        """Pairs of a variable's name and its probabilities."""
+        return ((name, self._slice(self.values, i)) for i, name in enumerate(self.graph.variables))
 
     def __contains__(self, variable: object) -> bool:
         try:
@@ -286,14 +290,14 @@ class Samples:
         return f"Samples({len(self)} of {self.graph.n_variables} variables, {self.guarantee}, {self.method})"
 
 
-def named_states(graph: FactorGraph, states: npt.NDArray[np.int32], variables: Sequence[int]) -> dict[VariableName, Any]:
+def named_states(
+    graph: FactorGraph, states: npt.NDArray[np.int32], variables: Sequence[int]
+) -> dict[VariableName, Any]:
     """State names of some variables, by variable name."""
     s = graph.structure
     if not s.names.states:
         return {s.names.variables[v]: int(states[v]) for v in variables}
-    return {
-        s.names.variables[v]: s.names.state_names(v, int(s.cardinalities[v]))[int(states[v])] for v in variables
-    }
+    return {s.names.variables[v]: s.names.state_names(v, int(s.cardinalities[v]))[int(states[v])] for v in variables}
 
 
 def decoding_of_states(
@@ -312,5 +316,10 @@ def decoding_of_states(
         states[hidden] = -1
     states.flags.writeable = False
     return Decoding(
-        graph=graph, states=states, assignment=named[0].assignment, score=named[0].score, n_best=named, **details
+        graph=graph,
+        states=states,
+        assignment=named[0].assignment,
+        score=named[0].score,
+        n_best=named,
+        **details,
     )

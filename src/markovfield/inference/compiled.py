@@ -15,7 +15,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Marginals, value_offsets
 from markovfield.inference.evidence import Evidence, rows
-from markovfield.inference.problem import Problem, prepare
+from markovfield.inference.problem import Problem
 from markovfield.inference.propagation import LN2, propagate
 from markovfield.inference.running import Running
 from markovfield.kernels.batch import LANES, clique_potentials, run_rows
@@ -32,7 +32,7 @@ BATCH_STATES = 2**22
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MarginalsBatch(Mapping[VariableName, FloatArray]):
+class MarginalsBatch:
     """Marginals for many rows of evidence.
 
     Attributes
@@ -62,7 +62,9 @@ class MarginalsBatch(Mapping[VariableName, FloatArray]):
         return self.graph.n_variables
 
     def __repr__(self) -> str:
-        return f"MarginalsBatch({len(self.values)} rows of {len(self)} variables, {self.guarantee}, {self.seconds:.3g} s)"
+        return (
+            f"MarginalsBatch({len(self.values)} rows of {len(self)} variables, {self.guarantee}, {self.seconds:.3g} s)"
+        )
 
 
 class CompiledJunctionTree:
@@ -167,13 +169,13 @@ class CompiledJunctionTree:
         base, plan = self._problem, self.plan
         n_rows = len(given)
         states = given
-        removed = np.zeros(n_rows, np.bool_)
+        removed: npt.NDArray[np.bool_] = np.zeros(n_rows, np.bool_)
         if base.structure.n_variables > given.shape[1]:
             extra = np.full((n_rows, base.structure.n_variables - given.shape[1]), -1, np.int32)
             states = np.concatenate([given, extra], axis=1)
         if self._reduced_state is not None:
             mapped = self._reduced_state[self._original_at[:-1] + np.maximum(states, 0)]
-            removed = ((mapped < 0) & (states >= 0)).any(axis=1)
+            removed = np.any((mapped < 0) & (states >= 0), axis=1)
             states = np.where(states >= 0, mapped, -1).astype(np.int32)
         states = np.ascontiguousarray(states)
         states.flags.writeable = False
@@ -182,8 +184,18 @@ class CompiledJunctionTree:
         suspect = np.ones(n_rows, np.bool_)
         if base.potentials.safe and 2.0**plan.log2_states <= BATCH_STATES:
             offsets, tables, low, scale = self._tables()
-            run = (plan.layout, states)
-            rest = (self._offsets, base.structure.cardinalities, offsets, tables, low, True, log_partition, values, suspect)
+            run: Any = (plan.layout, states)
+            rest: Any = (
+                self._offsets,
+                base.structure.cardinalities,
+                offsets,
+                tables,
+                low,
+                True,
+                log_partition,
+                values,
+                suspect,
+            )
             # Tiles are cut at fixed rows, whatever the number of threads.
             step = LANES * 64
             cuts = [(a, min(a + step, n_rows)) for a in range(0, n_rows, step)]

@@ -72,7 +72,12 @@ class Enumeration:
         )
 
     def marginals(
-        self, graph: FactorGraph, evidence: Evidence, *, targets: Sequence[Sequence[int]] = (), running: Running
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        targets: Sequence[Sequence[int]] = (),
+        running: Running,
     ) -> Marginals:
         """All single marginals."""
         joint = self._joint(graph, evidence)
@@ -118,9 +123,7 @@ class Enumeration:
         cumulative = np.cumsum(joint.probabilities.ravel())
         picks = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
         states = joint.states_of(np.minimum(picks, len(cumulative) - 1))
-        return Samples(
-            graph=graph, states=states, method=self.name, seconds=time.perf_counter() - running.started
-        )
+        return Samples(graph=graph, states=states, method=self.name, seconds=time.perf_counter() - running.started)
 
 
 class _Joint:
@@ -166,9 +169,7 @@ class _Joint:
                 raise ImpossibleEvidenceError(
                     f"the model gives probability zero to the evidence {evidence.describe(s)}"
                 )
-            raise ImpossibleEvidenceError(
-                "the model gives probability zero to every assignment, even without evidence"
-            )
+            raise ImpossibleEvidenceError("the model gives probability zero to every assignment, even without evidence")
         weights = np.exp(scores - top)
         total = float(weights.sum())
         self.log_partition = top + float(np.log(total))
@@ -182,7 +183,9 @@ class _Joint:
             axis = self.axis.get(v)
             states = np.arange(int(s.cardinalities[v])) if axis is not None else self.fixed[v]
             holds = np.asarray(states != literal if literal >= 0 else states == -literal - 1, np.int64)
-            true = true | (holds if axis is None else holds.reshape([-1 if a == axis else 1 for a in range(len(self.free))]))
+            true = true | (
+                holds if axis is None else holds.reshape([-1 if a == axis else 1 for a in range(len(self.free))])
+            )
         return np.broadcast_to(int(s.table_offsets[f]) + true, self.shape)
 
     def _fill(self, reduce: Any, table: FloatArray, absent: float, alone: float) -> FloatArray:
@@ -231,9 +234,7 @@ class _Joint:
             states[:, self.free] = np.stack(np.unravel_index(flat, self.shape), axis=1)
         return states
 
-    def best(
-        self, n_best: int, variables: Sequence[int] | None
-    ) -> list[tuple[npt.NDArray[np.int32], float]]:
+    def best(self, n_best: int, variables: Sequence[int] | None) -> list[tuple[npt.NDArray[np.int32], float]]:
         if variables is None:
             scores, shape = self.scores, self.shape
             kept = self.free
@@ -243,7 +244,9 @@ class _Joint:
             top = self.scores.max(axis=axes, keepdims=True)
             safe = np.where(top == -np.inf, 0.0, top)
             with np.errstate(divide="ignore"):
-                scores = np.log(np.exp(self.scores - safe).sum(axis=axes)) + safe.reshape([self.shape[self.axis[v]] for v in kept])
+                scores = np.log(np.exp(self.scores - safe).sum(axis=axes)) + safe.reshape(
+                    [self.shape[self.axis[v]] for v in kept]
+                )
             shape = tuple(self.shape[self.axis[v]] for v in kept)
         flat = scores.ravel()
         order = np.argsort(-flat, kind="stable")[:n_best]

@@ -24,9 +24,7 @@ def _unobserved(structure: Structure) -> npt.NDArray[np.int32]:
 
 
 def _is_vector(value: Any) -> bool:
-    return isinstance(value, list | tuple) or (
-        hasattr(value, "__array__") and not isinstance(value, np.generic)
-    )
+    return isinstance(value, list | tuple) or (hasattr(value, "__array__") and not isinstance(value, np.generic))
 
 
 def _log_likelihood(structure: Structure, position: int, value: Any) -> FloatArray:
@@ -35,9 +33,7 @@ def _log_likelihood(structure: Structure, position: int, value: Any) -> FloatArr
     try:
         likelihood = np.asarray(value, np.float64)
     except (TypeError, ValueError):
-        raise ModelError(
-            f"the likelihood of variable {variable!r} must be {card} numbers, got {value!r}"
-        ) from None
+        raise ModelError(f"the likelihood of variable {variable!r} must be {card} numbers, got {value!r}") from None
     if likelihood.shape != (card,):
         raise ModelError(
             f"the likelihood of variable {variable!r} needs one number for each of its {card} states, "
@@ -45,8 +41,7 @@ def _log_likelihood(structure: Structure, position: int, value: Any) -> FloatArr
         )
     if not ((likelihood >= 0) & (likelihood < np.inf)).all():
         raise ModelError(
-            f"the likelihood of variable {variable!r} must be finite and not negative, "
-            f"got {likelihood.tolist()}"
+            f"the likelihood of variable {variable!r} must be finite and not negative, got {likelihood.tolist()}"
         )
     if not likelihood.any():
         raise ModelError(f"the likelihood of variable {variable!r} is zero in every state")
@@ -98,8 +93,7 @@ class Evidence:
         elif isinstance(evidence, Evidence):
             if len(evidence.states) != structure.n_variables:
                 raise ModelError(
-                    f"the evidence speaks of {len(evidence.states)} variables, "
-                    f"the model has {structure.n_variables}"
+                    f"the evidence speaks of {len(evidence.states)} variables, the model has {structure.n_variables}"
                 )
             return evidence
         if not isinstance(evidence, Mapping):
@@ -112,9 +106,7 @@ class Evidence:
             if type(value) is not str and type(value) is not int:
                 if isinstance(value, np.ndarray) and not value.ndim:
                     value = value[()]
-                elif _is_vector(value) and not (
-                    isinstance(value, tuple) and value in names.states.get(position, ())
-                ):
+                elif _is_vector(value) and not (isinstance(value, tuple) and value in names.states.get(position, ())):
                     likelihoods.append((position, _log_likelihood(structure, position, value)))
                     continue
             states[position] = names.state(position, value, int(cards[position]))

@@ -61,8 +61,14 @@ class Explanation:
             ("method", self.method),
             ("reason", self.reason),
             ("guarantee", self.guarantee),
-            ("structure", f"{self.structure}; {self.n_free} of {self.n_variables} variables free, {self.n_factors} factors"),
-            ("width", f"{self.width} (largest clique 2^{self.log2_largest:.1f} states, all 2^{self.log2_states:.1f})"),
+            (
+                "structure",
+                f"{self.structure}; {self.n_free} of {self.n_variables} variables free, {self.n_factors} factors",
+            ),
+            (
+                "width",
+                f"{self.width} (largest clique 2^{self.log2_largest:.1f} states, all 2^{self.log2_states:.1f})",
+            ),
             ("memory", f"{format_bytes(self.log2_bytes)}{'' if self.fits else ', above the limit'}"),
             ("operations", f"2^{self.log2_operations:.1f}"),
         ]
@@ -74,7 +80,10 @@ class Explanation:
 
 
 def explain(
-    model: Any, verb: str = "marginals", evidence: Mapping[VariableName, Any] | None = None, method: Any = "auto"
+    model: Any,
+    verb: str = "marginals",
+    evidence: Mapping[VariableName, Any] | None = None,
+    method: Any = "auto",
 ) -> Explanation:
     """What a verb would do on this model: the method, the structure found, width, memory, operations, guarantee.
 

@@ -14,7 +14,12 @@ from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples
 from markovfield.inference.answers import decoding_of_states as _decoding
-from markovfield.inference.clique_queries import best_assignments, clique_holding, draw_samples, joint_of_clique
+from markovfield.inference.clique_queries import (
+    best_assignments,
+    clique_holding,
+    draw_samples,
+    joint_of_clique,
+)
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.limits import memory_limit_bytes
 from markovfield.inference.planning import ALMOST_SIMPLICIAL, SIMPLICIAL, Plan, make_plan
@@ -131,7 +136,9 @@ class JunctionTree:
         # Auxiliary variables of structured factors are not the user's to order: they go first.
         return [*range(problem.graph.n_variables, problem.structure.n_variables), *given]
 
-    def prepare(self, graph: FactorGraph, evidence: Evidence, *, drop_barren: bool = False, keep: Any = None) -> Problem:
+    def prepare(
+        self, graph: FactorGraph, evidence: Evidence, *, drop_barren: bool = False, keep: Any = None
+    ) -> Problem:
         """Reduce a graph under evidence as this method's settings say."""
         return prepare(
             graph,
@@ -156,7 +163,12 @@ class JunctionTree:
         )
 
     def marginals(
-        self, graph: FactorGraph, evidence: Evidence, *, targets: Sequence[Sequence[int]] = (), running: Running
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        targets: Sequence[Sequence[int]] = (),
+        running: Running,
     ) -> Marginals:
         """All single marginals; ``targets`` are kept together in cliques."""
         problem = self.prepare(graph, evidence)
@@ -200,9 +212,7 @@ class JunctionTree:
         plan = self.plan(problem)
         result = propagate(plan, problem, downward=False, running=running)
         states = problem.states(draw_samples(result, size, rng))
-        return Samples(
-            graph=graph, states=states, method=self.name, seconds=time.perf_counter() - running.started
-        )
+        return Samples(graph=graph, states=states, method=self.name, seconds=time.perf_counter() - running.started)
 
 
 def deferred(

@@ -11,7 +11,19 @@ from markovfield.exceptions import ModelError
 __all__ = ["DEFAULT_MEMORY_LIMIT", "format_bytes", "memory_limit_bytes"]
 
 DEFAULT_MEMORY_LIMIT = 8 * 2**30
-_UNITS = {"": 0, "b": 0, "k": 10, "kib": 10, "kb": 10, "m": 20, "mib": 20, "mb": 20, "g": 30, "gib": 30, "gb": 30}
+_UNITS = {
+    "": 0,
+    "b": 0,
+    "k": 10,
+    "kib": 10,
+    "kb": 10,
+    "m": 20,
+    "mib": 20,
+    "mb": 20,
+    "g": 30,
+    "gib": 30,
+    "gb": 30,
+}
 _UNITS |= {"t": 40, "tib": 40, "tb": 40}
 
 

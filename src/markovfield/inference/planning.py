@@ -212,10 +212,18 @@ def grow_tree(
     chosen, higher_offsets, higher, log2_states = find_order(
         s, stage=stages, together=together, order=order, search=search, seed=seed, rules=rules
     )
-    arrays = build_clique_tree(
-        s.cardinalities, s.scope_offsets, s.scopes, s.child, stages, chosen, higher_offsets, higher, stage is None
+    arrays: Any = build_clique_tree(
+        s.cardinalities,
+        s.scope_offsets,
+        s.scopes,
+        s.child,
+        stages,
+        chosen,
+        higher_offsets,
+        higher,
+        stage is None,
     )
-    return Tree(*arrays, log2_states)
+    return Tree._make((*arrays, log2_states))
 
 
 def make_plan(
@@ -250,11 +258,11 @@ def make_plan(
     if largest > MAX_LOG2 or tree.log2_bytes(s) > np.log2(memory_limit) + 1.0:
         raise too_large(tree.width, tree.log2_bytes(s), memory_limit)
     values_at = value_offsets(s.cardinalities)
-    arrays = lay_out(
+    arrays: Any = lay_out(
         s.cardinalities, values_at, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides,
         tree.parent, tree.offsets, tree.members, tree.home, tree.unit,
     )  # fmt: skip
-    layout = Layout(tree.parent, tree.unit, tree.offsets, *arrays[:-1], tree.home, arrays[-1])
+    layout = Layout._make((tree.parent, tree.unit, tree.offsets, *arrays[:-1], tree.home, arrays[-1]))
     slots = layout.slot_offsets[1:] - layout.slot_offsets[:-1]
     needed = 16.0 * float(layout.message_offset[-1]) + 4.0 * len(layout.index) + 8.0 * s.n_cells + 200.0 * n
     if needed > memory_limit:
@@ -274,7 +282,9 @@ def make_plan(
 
 def too_large(width: int, log2_bytes: float, limit: float) -> MemoryLimitError:
     """The refusal: how wide, how much memory, what to try instead."""
-    allowed = "a clique too large to index" if not np.isfinite(limit) else f"memory_limit is {format_bytes(np.log2(limit))}"
+    allowed = (
+        "a clique too large to index" if not np.isfinite(limit) else f"memory_limit is {format_bytes(np.log2(limit))}"
+    )
     return MemoryLimitError(
         f"exact inference needs a clique tree of width {width} and about {format_bytes(log2_bytes)}, while {allowed}: "
         "raise memory_limit, fix more variables by evidence, or take an approximate method"

@@ -50,9 +50,7 @@ def potentials(graph: FactorGraph) -> Potentials:
         linear = np.empty(s.n_cells)
         shift, safe = linear_pool(graph.log_tables, linear)
         linear.flags.writeable = False
-        low, high = factor_ranges(
-            s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, linear
-        )
+        low, high = factor_ranges(s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, linear)
         found = graph.cache["potentials"] = Potentials(graph.log_tables, linear, shift, low, high, safe)
     return found  # type: ignore[no-any-return]
 
@@ -175,9 +173,7 @@ def prepare(
         else:
             linear = pool.linear
         factors = reduced.factors
-        narrowed = Potentials(
-            reduced.log_tables, linear, pool.shift, pool.low[factors], pool.high[factors], pool.safe
-        )
+        narrowed = Potentials(reduced.log_tables, linear, pool.shift, pool.low[factors], pool.high[factors], pool.safe)
         problem_reduced: Reduced | None = reduced
     else:
         structure, narrowed, problem_reduced = s, pool, None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from markovfield.inference.planning import Plan
-from markovfield.inference.running import Running
 from markovfield.inference.problem import Problem
+from markovfield.inference.running import Running
 from markovfield.kernels.propagation import (
     IMPOSSIBLE,
     LINEAR,
@@ -83,9 +84,9 @@ class _Steps:
     def up(self, run: Callable[[Any], int]) -> int:
         """Collect: subtrees first, the top after them."""
         parts, top = self.plan.parts()
-        status = self.running.side_by_side([lambda part=part: run(part[::-1].copy()) for part in parts])
+        status = self.running.side_by_side([partial(run, part[::-1].copy()) for part in parts])
         for piece in reversed(top):
-            status = status or self.running.alone(lambda piece=piece: run(piece[::-1].copy()))
+            status = status or self.running.alone(partial(run, piece[::-1].copy()))
         return status
 
     def down(self, run: Callable[[Any, FloatArray], int], tallies: FloatArray) -> int:
@@ -93,10 +94,10 @@ class _Steps:
         parts, top = self.plan.parts()
         status = 0
         for piece in top:
-            status = status or self.running.alone(lambda piece=piece: run(piece, tallies))
+            status = status or self.running.alone(partial(run, piece, tallies))
         own = [np.zeros(len(tallies)) if len(tallies) else tallies for _ in parts]
-        pairs = list(zip(parts, own, strict=True))
-        status = status or self.running.side_by_side([lambda p=p, t=t: run(p, t) for p, t in pairs])
+        tasks = [partial(run, part, tally) for part, tally in zip(parts, own, strict=True)]
+        status = status or self.running.side_by_side(tasks)
         if len(tallies):
             for tally in own:
                 tallies += tally
@@ -227,7 +228,18 @@ def _linear(
     if counts:
         np.add.at(tallies, problem.structure.table_offsets[lay.home < 0], 1.0)
     return Propagation(
-        plan, problem, False, value, marginals, tallies, pool.linear, likelihood, active, needed, message, ratio
+        plan,
+        problem,
+        False,
+        value,
+        marginals,
+        tallies,
+        pool.linear,
+        likelihood,
+        active,
+        needed,
+        message,
+        ratio,
     )
 
 
@@ -283,7 +295,18 @@ def _logarithmic(
             np.add.at(tallies, problem.structure.table_offsets[lay.home < 0], 1.0)
     value = float(totals[lay.parent < 0].sum()) + constant
     return Propagation(
-        plan, problem, True, value, marginals, tallies, pool.log_tables, likelihood, active, needed, message, ratio
+        plan,
+        problem,
+        True,
+        value,
+        marginals,
+        tallies,
+        pool.log_tables,
+        likelihood,
+        active,
+        needed,
+        message,
+        ratio,
     )
 
 

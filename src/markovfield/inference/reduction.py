@@ -98,9 +98,7 @@ def _index(structure: Structure) -> _Index:
         int(np.diff(structure.scope_offsets).max(initial=0)),
         int(np.diff(width_at[structure.scope_offsets]).max(initial=0)),
         _sealed(
-            (np.arange(value_offsets[-1]) - np.repeat(value_offsets[:-1], structure.cardinalities)).astype(
-                np.int32
-            )
+            (np.arange(value_offsets[-1]) - np.repeat(value_offsets[:-1], structure.cardinalities)).astype(np.int32)
         ),
         _sealed(np.arange(m, dtype=np.int32)),
         _sealed(np.zeros(n, np.bool_)),
@@ -140,9 +138,7 @@ def zeros_in_factors(structure: Structure, log_tables: FloatArray) -> BoolArray:
     tables = _argument(log_tables, np.float64)
     _check_length("log_tables", tables, s.n_cells)
     return _sealed(
-        factors_with_zeros(
-            s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, tables
-        )
+        factors_with_zeros(s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, tables)
     )
 
 

@@ -66,7 +66,12 @@ class VariableElimination:
         return LogPartition(log_partition=result.value, method=self.name, seconds=seconds, width=plan.width)
 
     def marginals(
-        self, graph: FactorGraph, evidence: Evidence, *, targets: Sequence[Sequence[int]] = (), running: Running
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        targets: Sequence[Sequence[int]] = (),
+        running: Running,
     ) -> Marginals:
         """All single marginals, by one elimination each."""
         engine = self._engine()
@@ -80,11 +85,11 @@ class VariableElimination:
             problem = engine.prepare(graph, evidence, drop_barren=True, keep=keep)
             table, query_width = self._query(engine, problem, v, running)
             width = max(width, query_width)
-            states: object = slice(None)
+            at = np.arange(offsets[v], offsets[v + 1])
             if problem.reduced is not None:
                 r = problem.reduced
-                states = r.states[r.state_offsets[v] : r.state_offsets[v + 1]]
-            values[offsets[v] : offsets[v + 1]][states] = table  # type: ignore[index]
+                at = offsets[v] + r.states[r.state_offsets[v] : r.state_offsets[v + 1]]
+            values[at] = table
         values.flags.writeable = False
         whole = engine.prepare(graph, evidence)
         # What needs a downward pass anyway is the junction tree's business.
@@ -116,7 +121,17 @@ class VariableElimination:
         last = int(np.flatnonzero(lay.axis_variable[lay.axis_offsets[:-1]] == variable)[0])
         table = np.empty(int(lay.size[last]))
         clique_table(
-            lay, last, p.log_space, p.pool, p.message, p.likelihood, p.active, p.needed, p.message, False, table
+            lay,
+            last,
+            p.log_space,
+            p.pool,
+            p.message,
+            p.likelihood,
+            p.active,
+            p.needed,
+            p.message,
+            False,
+            table,
         )
         if p.log_space:
             table = np.exp(table - table.max())

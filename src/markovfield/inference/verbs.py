@@ -92,7 +92,7 @@ def marginals(
 
 def log_partition(
     model: Any,
-    evidence: Mapping[VariableName, Any] | None = None,
+    evidence: Mapping[VariableName, Any] | Evidence | None = None,
     method: Any = "auto",
     *,
     n_jobs: int | None = None,

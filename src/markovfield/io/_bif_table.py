@@ -108,9 +108,7 @@ class Body:
     def _cells(self, statement: int, listing: str, count: int) -> list[str]:
         cells = listing.replace(",", " ").split()
         if len(cells) != count:
-            self._fail(
-                statement, f"expected {_shown(count)} probabilities of {self.child[0]!r}, got {len(cells)}"
-            )
+            self._fail(statement, f"expected {_shown(count)} probabilities of {self.child[0]!r}, got {len(cells)}")
         if "_" in listing:  # float() would read 1_0 as ten
             self._fail(statement, "a probability is written without '_'")
         return cells
@@ -158,9 +156,7 @@ class Body:
                 self._fail(0, f"the block of {name!r} has no row ({self._states(row)}) and no default")
             self.filled_cells = n_rows * len(default)
             if self.filled_cells > self.spare_cells:
-                self._fail(
-                    0, f"the default of {name!r} would fill {_shown(n_rows)} rows, too many for this file"
-                )
+                self._fail(0, f"the default of {name!r} would fill {_shown(n_rows)} rows, too many for this file")
         # Only now is n_rows known to be bounded by what the file holds.
         table = np.empty((n_rows, values.shape[1]))
         if default is not None:

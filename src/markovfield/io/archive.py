@@ -42,9 +42,7 @@ _DTYPES = {
 }
 _CLASSES: dict[str, type[Model]] = {c.__name__: c for c in (FactorGraph, MarkovNetwork, BayesianNetwork)}
 # Exactly what NumPy writes for a vector; matched as text, so that no header is ever evaluated.
-_NPY_HEADER = re.compile(
-    rb"\{'descr': '([<|][fi]\d)', 'fortran_order': False, 'shape': \((\d{1,18}),\), \} *\n"
-)
+_NPY_HEADER = re.compile(rb"\{'descr': '([<|][fi]\d)', 'fortran_order': False, 'shape': \((\d{1,18}),\), \} *\n")
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -104,9 +102,7 @@ def save(model: Model, path: PathLike) -> None:
         for key, dtype in _DTYPES.items():
             array = graph.log_tables if key == "log_tables" else getattr(graph.structure, key)
             with archive.open(_info(f"{key}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(
-                    member, np.asarray(array, dtype), version=(1, 0), allow_pickle=False
-                )
+                np.lib.format.write_array(member, np.asarray(array, dtype), version=(1, 0), allow_pickle=False)
 
 
 def _info(name: str) -> zipfile.ZipInfo:
@@ -207,9 +203,7 @@ def _assemble(manifest: Any, members: dict[str, bytes]) -> Model:
     if type(version) is not int or version < 1:
         raise FormatError(f"{_MANIFEST} has no version")
     if version > _VERSION:
-        raise FormatError(
-            f"its version is {version} and this Markovfield reads up to {_VERSION}; upgrade to load it"
-        )
+        raise FormatError(f"its version is {version} and this Markovfield reads up to {_VERSION}; upgrade to load it")
     name = manifest.get("class")
     if not isinstance(name, str) or name not in _CLASSES:
         raise FormatError(f"it holds a {name!r}, expected one of {', '.join(_CLASSES)}")
@@ -273,18 +267,11 @@ def _names(manifest: dict[str, Any], cardinalities: npt.NDArray[Any]) -> Names:
         raise FormatError("its states are not a list")
     states: dict[int, tuple[Any, ...]] = {}
     for entry in listed:
-        if (
-            not isinstance(entry, list)
-            or len(entry) != 2
-            or type(entry[0]) is not int
-            or not 0 <= entry[0] < n
-        ):
+        if not isinstance(entry, list) or len(entry) != 2 or type(entry[0]) is not int or not 0 <= entry[0] < n:
             raise FormatError("its states are not a list of pairs of a variable and its state names")
         position, names = entry
         if not isinstance(names, list) or any(isinstance(s, (list, dict)) for s in names):
-            raise FormatError(
-                f"the state names of variable {variables[position]!r} are not a list of plain values"
-            )
+            raise FormatError(f"the state names of variable {variables[position]!r} are not a list of plain values")
         if len(names) != cardinalities[position]:
             raise FormatError(
                 f"variable {variables[position]!r} has {cardinalities[position]} states, not {len(names)}"

@@ -246,9 +246,7 @@ class _Reader:
             max(_DEFAULT_CELLS_FLOOR, _DEFAULT_CELLS_PER_CHARACTER * len(self.text)) - self.default_cells,
         )
         try:
-            with np.errstate(
-                over="ignore", invalid="ignore"
-            ):  # sums of huge numbers, which are errors anyway
+            with np.errstate(over="ignore", invalid="ignore"):  # sums of huge numbers, which are errors anyway
                 net.add_cpt(child, parents, body.table())
         except ModelError as error:
             self.fail(block.start, str(error))

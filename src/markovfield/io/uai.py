@@ -175,9 +175,7 @@ def _table_error(tokens: Tokens, size_at: IntArray, sizes: IntArray, bits: Float
         needed = str(sizes[f]) if f < len(size_at) - 1 else f"about 2^{bits[f]:.1f}"
         announced = tokens.integer(f"the number of entries of the table of factor {f}")
         if str(announced) != needed:
-            message = (
-                f"the table of factor {f} needs {needed} entries by its scope, the file announces {announced}"
-            )
+            message = f"the table of factor {f} needs {needed} entries by its scope, the file announces {announced}"
             if f < len(size_at) - 1 or announced <= tokens.left:
                 return tokens.error(int(size_at[f]), message)
         if f >= len(size_at) - 1 or sizes[f] > tokens.left:
@@ -249,34 +247,25 @@ def write_uai(model: _Compilable, path: PathLike, *, type: Literal["MARKOV", "BA
         raise ModelError(f"write_uai(type=...) must be 'MARKOV' or 'BAYES', got {type!r}")
     if type == "BAYES" and (graph.structure.child < 0).any():
         factor = int(np.flatnonzero(graph.structure.child < 0)[0])
-        raise ModelError(
-            f"factor {factor} is no conditional distribution; write the model with type='MARKOV'"
-        )
+        raise ModelError(f"factor {factor} is no conditional distribution; write the model with type='MARKOV'")
     write_text(path, _uai_pieces(graph, type))
 
 
 def _uai_pieces(graph: FactorGraph, type: str) -> Iterator[str]:
     s = graph.structure
     yield f"{type}\n{s.n_variables}\n{' '.join(map(str, s.cardinalities.tolist()))}\n{s.n_factors}\n"
-    orders = [
-        _axis_order(s.scope(f).tolist(), int(s.child[f]) if type == "BAYES" else -1)
-        for f in range(s.n_factors)
-    ]
+    orders = [_axis_order(s.scope(f).tolist(), int(s.child[f]) if type == "BAYES" else -1) for f in range(s.n_factors)]
     for f, order in enumerate(orders):
         scope = s.scope(f)[order].tolist()
         yield f"{' '.join(map(str, [len(scope), *scope]))}\n"
     for f, order in enumerate(orders):
         bits = np.log2(s.cardinalities[s.scope(f)]).sum()
         if bits > np.log2(_LARGEST_TABLE) or len(order) > 64:
-            raise ModelError(
-                f"factor {f} joins {len(order)} variables; as a table it would need 2^{bits:.1f} entries"
-            )
+            raise ModelError(f"factor {f} joins {len(order)} variables; as a table it would need 2^{bits:.1f} entries")
         logs = graph.table(f).transpose(order).ravel()
         bad = np.isnan(logs) | (logs > _HIGHEST) | ((logs < _LOWEST) & (logs > -np.inf))
         if bad.any():
-            raise ModelError(
-                f"factor {f} has the log-potential {logs[bad][0]}, whose potential no double can hold"
-            )
+            raise ModelError(f"factor {f} has the log-potential {logs[bad][0]}, whose potential no double can hold")
         yield f"\n{logs.size}\n{' '.join(map(repr, np.exp(logs).tolist()))}\n"
 
 

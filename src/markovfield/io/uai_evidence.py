@@ -47,9 +47,7 @@ def read_uai_evidence(path: PathLike) -> dict[int, int]:
                 f"{count} observed variables need {2 * count} numbers after this, the file has {tokens.left}",
             )
         if count > 1:
-            raise tokens.error(
-                0, f"the file holds {count} samples of evidence; only files of one can be read"
-            )
+            raise tokens.error(0, f"the file holds {count} samples of evidence; only files of one can be read")
         count = tokens.integer("the number of observed variables")
     start = tokens.at
     numbers = tokens.integers(2 * count, "pairs of a variable and its state")
@@ -74,9 +72,7 @@ def _is_samples(tokens: Tokens, samples: int) -> bool:
     return samples > 0 and at == len(tokens)
 
 
-def write_uai_evidence(
-    evidence: Mapping[Any, Any], path: PathLike, *, model: _Compilable | None = None
-) -> None:
+def write_uai_evidence(evidence: Mapping[Any, Any], path: PathLike, *, model: _Compilable | None = None) -> None:
     """Write evidence as ``n v x v x ...``.
 
     Parameters
@@ -140,8 +136,6 @@ def read_uai_query(path: PathLike) -> list[int]:
     seen: set[int] = set()
     for i, variable in enumerate(query):
         if variable < 0 or variable in seen:
-            raise tokens.error(
-                1 + i, f"query variables are distinct and count from zero, got {variable} here"
-            )
+            raise tokens.error(1 + i, f"query variables are distinct and count from zero, got {variable} here")
         seen.add(variable)
     return query

@@ -116,9 +116,7 @@ def _assignment(tokens: Tokens) -> tuple[npt.NDArray[np.int64] | None, npt.NDArr
     numbers = tokens.integers(left, "the states")
     for i, number in enumerate(numbers):
         if not 0 <= number < 2**31:
-            raise tokens.error(
-                start + i, f"states and variables count from zero, got {tokens.show(start + i)}"
-            )
+            raise tokens.error(start + i, f"states and variables count from zero, got {tokens.show(start + i)}")
     values = np.array(numbers, np.int64)
     if left == count:
         return None, values
@@ -165,9 +163,7 @@ def write_uai_result(
         body = repr(float(answer) if log_z is None else float(log_z) / log(10))
     elif task == "MAR":
         vectors = [np.asarray(v, float) for v in _in_order(answer)]
-        body = " ".join(
-            [str(len(vectors)), *(f"{len(v)} {' '.join(map(repr, v.tolist()))}" for v in vectors)]
-        )
+        body = " ".join([str(len(vectors)), *(f"{len(v)} {' '.join(map(repr, v.tolist()))}" for v in vectors)])
     else:
         body = _assignment_text(task, answer, query, pairs)
     text = f"{task}\n{body}\n"

@@ -36,7 +36,7 @@ def _cache_directory() -> str:
     return str(base / digest.hexdigest()[:16])
 
 
-numba.config.CACHE_DIR = _cache_directory()
+numba.config.CACHE_DIR = _cache_directory()  # type: ignore[attr-defined]
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

@@ -21,7 +21,7 @@ LANES = 32
 
 
 @kernel
-def clique_potentials(layout, offsets, pool, factor_low, factor_high, out, low):  # type: ignore[no-untyped-def]
+def clique_potentials(layout, offsets, pool, factor_low, factor_high, out, low):
     """The product of every clique's factors, near one; returns the power of two taken out of all together."""
     block, at, use, counter = scratch(layout)
     empty = np.zeros(0)
@@ -54,7 +54,7 @@ def clique_potentials(layout, offsets, pool, factor_low, factor_high, out, low):
 
 
 @kernel
-def _cell(layout, s, at, j):  # type: ignore[no-untyped-def]
+def _cell(layout, s, at, j):
     mode = layout.slot_mode[s]
     if mode == STRETCH:
         return at + j
@@ -64,7 +64,7 @@ def _cell(layout, s, at, j):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _walk(layout, c, offset, potentials, message, likelihood, active, ratio, belief, marginals, target, down):  # type: ignore[no-untyped-def]
+def _walk(layout, c, offset, potentials, message, likelihood, active, ratio, belief, marginals, target, down):
     """All states of a clique for all lanes: onto ``target`` (the separator) on the way up, onto children's
     separators and variables on the way down."""
     block, at, use, counter = scratch(layout)
@@ -114,7 +114,7 @@ def _walk(layout, c, offset, potentials, message, likelihood, active, ratio, bel
 
 
 @kernel
-def _enter(rows, start, value_offsets, cardinalities, likelihood, active):  # type: ignore[no-untyped-def]
+def _enter(rows, start, value_offsets, cardinalities, likelihood, active):
     """Zero-one likelihoods of a tile of rows; which variables any of them observes."""
     for v in range(len(cardinalities)):
         active[v] = False
@@ -132,7 +132,7 @@ def _enter(rows, start, value_offsets, cardinalities, likelihood, active):  # ty
 
 
 @kernel
-def _rescale(message, start, size, low, scale, total):  # type: ignore[no-untyped-def]
+def _rescale(message, start, size, low, scale, total):
     """Make each lane's largest entry at most one; note the lane's smallest positive entry (log2) and the scale."""
     top = np.zeros(LANES)
     for i in range(start, start + size):
@@ -153,7 +153,21 @@ def _rescale(message, start, size, low, scale, total):  # type: ignore[no-untype
 
 
 @kernel
-def run_rows(layout, rows, first_row, last_row, value_offsets, cardinalities, offsets, potentials, potential_low, downward, log_partition, values, suspect):  # type: ignore[no-untyped-def]
+def run_rows(
+    layout,
+    rows,
+    first_row,
+    last_row,
+    value_offsets,
+    cardinalities,
+    offsets,
+    potentials,
+    potential_low,
+    downward,
+    log_partition,
+    values,
+    suspect,
+):
     """Propagate evidence rows ``first_row`` to ``last_row``.
 
     Parameters
@@ -204,7 +218,20 @@ def run_rows(layout, rows, first_row, last_row, value_offsets, cardinalities, of
             if layout.parent[c] < 0:
                 for w in range(LANES):
                     sums[0, w] = 0.0
-                _walk(layout, c, offsets[c], potentials, message, likelihood, active, ratio, ratio, marginals, sums, False)
+                _walk(
+                    layout,
+                    c,
+                    offsets[c],
+                    potentials,
+                    message,
+                    likelihood,
+                    active,
+                    ratio,
+                    ratio,
+                    marginals,
+                    sums,
+                    False,
+                )
                 for w in range(LANES):
                     if sums[0, w] > 0.0:
                         roots[w] += math.log(sums[0, w])
@@ -227,7 +254,20 @@ def run_rows(layout, rows, first_row, last_row, value_offsets, cardinalities, of
                         for w in range(LANES):
                             m = message[i, w]
                             ratio[i, w] = ratio[i, w] * scale[c, w] / m if m > 0.0 else 0.0
-                _walk(layout, c, offsets[c], potentials, message, likelihood, active, ratio, ratio, marginals, sums, True)
+                _walk(
+                    layout,
+                    c,
+                    offsets[c],
+                    potentials,
+                    message,
+                    likelihood,
+                    active,
+                    ratio,
+                    ratio,
+                    marginals,
+                    sums,
+                    True,
+                )
                 if layout.parent[c] < 0:
                     _divide_root(layout, c, scale[c], ratio, marginals)
         for w in range(min(LANES, last_row - start)):
@@ -243,7 +283,7 @@ def run_rows(layout, rows, first_row, last_row, value_offsets, cardinalities, of
 
 
 @kernel
-def _divide_root(layout, c, scale, ratio, marginals):  # type: ignore[no-untyped-def]
+def _divide_root(layout, c, scale, ratio, marginals):
     """Normalise what a root has handed out."""
     for s in range(layout.slot_offsets[c], layout.slot_offsets[c + 1]):
         r = layout.slot_ref[s]

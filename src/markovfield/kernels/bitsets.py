@@ -16,7 +16,16 @@ from numba.extending import intrinsic
 
 from markovfield.kernels._flags import kernel
 
-__all__ = ["bit", "bit_length", "log2_fixed", "lowest_bit", "popcount", "random_below", "random_seed", "random_word"]
+__all__ = [
+    "bit",
+    "bit_length",
+    "log2_fixed",
+    "lowest_bit",
+    "popcount",
+    "random_below",
+    "random_seed",
+    "random_word",
+]
 
 FIXED = 1 << 16
 """One bit of weight (log2) in the fixed-point numbers of the order kernels."""
@@ -28,7 +37,7 @@ def _unary(python: Callable[[int], int], build: Callable[[Any, Any], Any]) -> An
         return lambda x: python(int(x))
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def instruction(context: Any, x: Any) -> Any:  # noqa: ARG001
+    def instruction(context: Any, x: Any) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             return build(builder, arguments[0])
 

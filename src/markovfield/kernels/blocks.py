@@ -12,11 +12,19 @@ from markovfield.kernels._flags import kernel
 from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.layout import FACTOR, MESSAGE, SCALAR, STRETCH
 
-__all__ = ["advance", "block_maximum", "block_sum", "deposit", "deposit_maximum", "form_block", "start_offsets"]
+__all__ = [
+    "advance",
+    "block_maximum",
+    "block_sum",
+    "deposit",
+    "deposit_maximum",
+    "form_block",
+    "start_offsets",
+]
 
 
 @kernel
-def _combine(block, length, source, at, mode, index, index_at, scalar, fresh, log_space):  # type: ignore[no-untyped-def]
+def _combine(block, length, source, at, mode, index, index_at, scalar, fresh, log_space):
     """Bring one slot into the block; ``fresh`` blocks are written, others updated."""
     if mode == STRETCH:
         stretch = source[at : at + length]
@@ -52,7 +60,23 @@ def _combine(block, length, source, at, mode, index, index_at, scalar, fresh, lo
 
 
 @kernel
-def form_block(block, length, first, last, kind, mode, index_offset, index, at, use, pool, message, likelihood, constant, log_space):  # type: ignore[no-untyped-def]
+def form_block(
+    block,
+    length,
+    first,
+    last,
+    kind,
+    mode,
+    index_offset,
+    index,
+    at,
+    use,
+    pool,
+    message,
+    likelihood,
+    constant,
+    log_space,
+):
     """The block's potentials: the combination of all slots in use, at their present offsets."""
     scalar = constant
     for s in range(first, last):
@@ -77,7 +101,18 @@ def form_block(block, length, first, last, kind, mode, index_offset, index, at, 
             elif kind[s] == MESSAGE:
                 _combine(block, length, message, at[i], mode[s], index, index_offset[s], scalar, fresh, log_space)
             else:
-                _combine(block, length, likelihood, at[i], mode[s], index, index_offset[s], scalar, fresh, log_space)
+                _combine(
+                    block,
+                    length,
+                    likelihood,
+                    at[i],
+                    mode[s],
+                    index,
+                    index_offset[s],
+                    scalar,
+                    fresh,
+                    log_space,
+                )
             fresh = False
     if fresh:
         for j in range(length):
@@ -85,7 +120,7 @@ def form_block(block, length, first, last, kind, mode, index_offset, index, at, 
 
 
 @kernel
-def block_sum(block, length):  # type: ignore[no-untyped-def]
+def block_sum(block, length):
     """Sum of a block."""
     total = 0.0
     for j in range(length):
@@ -94,7 +129,7 @@ def block_sum(block, length):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def block_maximum(block, length):  # type: ignore[no-untyped-def]
+def block_maximum(block, length):
     """Maximum of a block."""
     best = block[0]
     for j in range(1, length):
@@ -103,7 +138,7 @@ def block_maximum(block, length):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def deposit(block, length, target, at, mode, index, index_at):  # type: ignore[no-untyped-def]
+def deposit(block, length, target, at, mode, index, index_at):
     """Add the block to a slot's table: the adjoint of combining it."""
     if mode == SCALAR:
         target[at] += block_sum(block, length)
@@ -119,7 +154,7 @@ def deposit(block, length, target, at, mode, index, index_at):  # type: ignore[n
 
 
 @kernel
-def deposit_maximum(block, length, target, at, mode, index, index_at):  # type: ignore[no-untyped-def]
+def deposit_maximum(block, length, target, at, mode, index, index_at):
     """Raise a slot's table to the block's maxima."""
     if mode == SCALAR:
         target[at] = max(target[at], block_maximum(block, length))
@@ -135,7 +170,7 @@ def deposit_maximum(block, length, target, at, mode, index, index_at):  # type: 
 
 
 @kernel
-def start_offsets(at, first, last, base, counter, n_outer):  # type: ignore[no-untyped-def]
+def start_offsets(at, first, last, base, counter, n_outer):
     """Begin a walk over a clique's blocks."""
     for s in range(first, last):
         at[s - first] = base[s]
@@ -144,7 +179,7 @@ def start_offsets(at, first, last, base, counter, n_outer):  # type: ignore[no-u
 
 
 @kernel
-def advance(at, first, last, stride_offset, strides, counter, cards, axis_start, n_outer):  # type: ignore[no-untyped-def]
+def advance(at, first, last, stride_offset, strides, counter, cards, axis_start, n_outer):
     """Step to the next block: an odometer over the axes before it, last fastest."""
     a = n_outer - 1
     while a >= 0:
@@ -161,14 +196,14 @@ def advance(at, first, last, stride_offset, strides, counter, cards, axis_start,
 
 
 @kernel
-def exponentiate(block, length):  # type: ignore[no-untyped-def]
+def exponentiate(block, length):
     """exp of a block, in place."""
     for j in range(length):
         block[j] = exp_scalar(block[j])
 
 
 @kernel
-def scratch(layout):  # type: ignore[no-untyped-def]
+def scratch(layout):
     """Work space of a pass: a block, the slots' offsets, whether each is in use, the odometer."""
     longest, widest, most = layout.limits[0], layout.limits[1], layout.limits[2]
     return np.empty(longest), np.empty(most, np.int64), np.empty(most, np.bool_), np.empty(widest, np.int64)

@@ -14,7 +14,7 @@ __all__ = ["build_clique_tree"]
 
 
 @kernel
-def _maximal_cliques(cardinalities, stage, order, higher_offsets, higher):  # type: ignore[no-untyped-def]
+def _maximal_cliques(cardinalities, stage, order, higher_offsets, higher):
     """Absorb non-maximal elimination cliques; clique k consists of ``order[first[k]]`` and its higher neighbours.
 
     The clique of i is inside that of its child j exactly when j has one higher neighbour more than i. Cliques that
@@ -57,7 +57,7 @@ def _maximal_cliques(cardinalities, stage, order, higher_offsets, higher):  # ty
 
 
 @kernel
-def _members(order, higher_offsets, higher, first):  # type: ignore[no-untyped-def]
+def _members(order, higher_offsets, higher, first):
     offsets = np.zeros(len(first) + 1, np.int64)
     for k in range(len(first)):
         i = first[k]
@@ -74,7 +74,7 @@ def _members(order, higher_offsets, higher, first):  # type: ignore[no-untyped-d
 
 
 @kernel
-def _children(parent):  # type: ignore[no-untyped-def]
+def _children(parent):
     """Children of every clique as offsets and a flat list."""
     n = len(parent)
     offsets = np.zeros(n + 1, np.int64)
@@ -93,7 +93,7 @@ def _children(parent):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _preorder(parent):  # type: ignore[no-untyped-def]
+def _preorder(parent):
     """All cliques, each after its parent, subtrees contiguous; no recursion."""
     n = len(parent)
     offsets, children = _children(parent)
@@ -117,7 +117,7 @@ def _preorder(parent):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _reroot(parent, new_root):  # type: ignore[no-untyped-def]
+def _reroot(parent, new_root):
     """Turn the path from ``new_root`` to its present root around (in place)."""
     k = new_root
     above = parent[k]
@@ -130,7 +130,7 @@ def _reroot(parent, new_root):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _tops(parent, visited, offsets, members, n_variables):  # type: ignore[no-untyped-def]
+def _tops(parent, visited, offsets, members, n_variables):
     """The clique nearest the root that holds each variable, and the depth of each clique."""
     depth = np.zeros(len(parent), np.int64)
     top = np.full(n_variables, -1, np.int64)
@@ -144,7 +144,7 @@ def _tops(parent, visited, offsets, members, n_variables):  # type: ignore[no-un
 
 
 @kernel
-def _highest_homes(scope_offsets, scopes, cardinalities, top, depth):  # type: ignore[no-untyped-def]
+def _highest_homes(scope_offsets, scopes, cardinalities, top, depth):
     """For each factor the clique nearest the root that holds its scope: the deepest of its variables' tops."""
     m = len(scope_offsets) - 1
     home = np.full(m, -1, np.int64)
@@ -157,7 +157,7 @@ def _highest_homes(scope_offsets, scopes, cardinalities, top, depth):  # type: i
 
 
 @kernel
-def _unit_messages(parent, visited, top, home, child, cardinalities):  # type: ignore[no-untyped-def]
+def _unit_messages(parent, visited, top, home, child, cardinalities):
     """Which cliques send a message that is one everywhere, whatever the conditional tables hold.
 
     The message out of a subtree is one when the subtree holds exactly the conditional distributions of the
@@ -193,7 +193,7 @@ def _unit_messages(parent, visited, top, home, child, cardinalities):  # type: i
 
 
 @kernel
-def _best_roots(parent, visited, offsets, members, sizes, top, home, child, cardinalities, unit):  # type: ignore[no-untyped-def]
+def _best_roots(parent, visited, offsets, members, sizes, top, home, child, cardinalities, unit):
     """For each tree the root that leaves the fewest states in cliques with a message to compute.
 
     One pass gives, for every edge, whether the message *down* it would be one if the tree hung the other way; then
@@ -261,7 +261,7 @@ def _best_roots(parent, visited, offsets, members, sizes, top, home, child, card
 
 
 @kernel
-def _lower_homes(scope_offsets, scopes, cardinalities, home, parent, visited, offsets, members, sizes, unit):  # type: ignore[no-untyped-def]
+def _lower_homes(scope_offsets, scopes, cardinalities, home, parent, visited, offsets, members, sizes, unit):
     """Move factors down into smaller cliques where that costs no message that was one."""
     n = len(parent)
     child_offsets, children = _children(parent)
@@ -303,7 +303,7 @@ def _lower_homes(scope_offsets, scopes, cardinalities, home, parent, visited, of
 
 
 @kernel
-def _separators(cardinalities, parent, offsets, members):  # type: ignore[no-untyped-def]
+def _separators(cardinalities, parent, offsets, members):
     """log2 of the states of each separator."""
     n = len(parent)
     result = np.zeros(n)
@@ -321,7 +321,7 @@ def _separators(cardinalities, parent, offsets, members):  # type: ignore[no-unt
 
 
 @kernel
-def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order, higher_offsets, higher, reroot):  # type: ignore[no-untyped-def]
+def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order, higher_offsets, higher, reroot):
     """Cliques, their tree and the factors' homes.
 
     Returns
@@ -350,9 +350,7 @@ def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order,
     home = _highest_homes(scope_offsets, scopes, cardinalities, top, depth)
     unit = _unit_messages(parent, visited, top, home, child, cardinalities)
     if reroot:
-        best, root_of = _best_roots(
-            parent, visited, offsets, members, sizes, top, home, child, cardinalities, unit
-        )
+        best, root_of = _best_roots(parent, visited, offsets, members, sizes, top, home, child, cardinalities, unit)
         for k in range(n):
             if root_of[k] == k and best[k] != k:
                 _reroot(parent, best[k])

@@ -51,13 +51,13 @@ class Layout(NamedTuple):
     slot_stride_offset: npt.NDArray[np.int64]
     slot_index_offset: npt.NDArray[np.int64]
     strides: npt.NDArray[np.int64]
-    index: npt.NDArray[np.uint32]
+    index: npt.NDArray[np.uint32]  # type: ignore[assignment]
     home: npt.NDArray[np.int64]
     limits: npt.NDArray[np.int64]
 
 
 @kernel
-def _axis_orders(cardinalities, parent, offsets, members):  # type: ignore[no-untyped-def]
+def _axis_orders(cardinalities, parent, offsets, members):
     """Order every clique's axes: residual first, separator last in the parent's order."""
     n = len(parent)
     inside = np.full(len(cardinalities), -1, np.int64)
@@ -109,7 +109,7 @@ def _axis_orders(cardinalities, parent, offsets, members):  # type: ignore[no-un
 
 
 @kernel
-def _fill_index(index, at, strides, cards, first, last):  # type: ignore[no-untyped-def]
+def _fill_index(index, at, strides, cards, first, last):
     """Offsets of a block's cells in a slot's table, axes first..last-1, last axis fastest.
 
     Counted from the lowest cell (they are unsigned, which spares the loops a sign check); returns how far that cell
@@ -131,7 +131,19 @@ def _fill_index(index, at, strides, cards, first, last):  # type: ignore[no-unty
 
 
 @kernel
-def lay_out(cardinalities, value_offsets, scope_offsets, scopes, table_offsets, table_strides, parent, offsets, members, home, unit):  # type: ignore[no-untyped-def]
+def lay_out(
+    cardinalities,
+    value_offsets,
+    scope_offsets,
+    scopes,
+    table_offsets,
+    table_strides,
+    parent,
+    offsets,
+    members,
+    home,
+    unit,
+):
     """Lay out a clique tree (see `build_clique_tree`) as a `Layout`; allocates nothing of table size."""
     n = len(parent)
     axes, n_residual = _axis_orders(cardinalities, parent, offsets, members)

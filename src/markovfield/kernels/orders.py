@@ -35,7 +35,8 @@ __all__ = ["eliminate", "search_order"]
 LARGEST_DENSE = 8192
 """Components with more vertices are ordered on the quotient graph: a bit matrix would take over 8 MB."""
 import os
-RESTARTS = float(os.environ.get("RS","0.25"))
+
+RESTARTS = float(os.environ.get("RS", "0.25"))
 """Share of the effort given to noisy restarts; the rest improves the best of them locally."""
 
 
@@ -90,7 +91,15 @@ def search_order(
         log2 of the sum, over maximal elimination cliques, of the product of cardinalities.
     """
     return _search(
-        cardinalities.copy(), scope_offsets.copy(), scopes.copy(), stage.copy(), effort, seed, rules, 15, np.inf
+        cardinalities.copy(),
+        scope_offsets.copy(),
+        scopes.copy(),
+        stage.copy(),
+        effort,
+        seed,
+        rules,
+        15,
+        np.inf,
     )
 
 
@@ -246,7 +255,14 @@ def _append_cores(rows: Any, state: Any, members: Any, core_rows: Any, core_stat
 
 @kernel
 def _order_cores(
-    core_rows: Any, core_states: Any, core_members: Any, effort: float, which: int, order: Any, done: int, random: Any
+    core_rows: Any,
+    core_states: Any,
+    core_members: Any,
+    effort: float,
+    which: int,
+    order: Any,
+    done: int,
+    random: Any,
 ) -> int:
     """Order every core: the portfolio for each, then effort in proportion to their costs."""
     n_cores = len(core_rows)

@@ -161,7 +161,16 @@ def _key(state: Any, v: int, rule: Any, random: Any) -> int:
 
 @kernel
 def greedy(
-    rows0: Any, state0: Any, n_free: int, rule: Any, ref: float, bound: float, rows: Any, state: Any, order: Any, random: Any
+    rows0: Any,
+    state0: Any,
+    n_free: int,
+    rule: Any,
+    ref: float,
+    bound: float,
+    rows: Any,
+    state: Any,
+    order: Any,
+    random: Any,
 ) -> tuple[float, int]:
     """Eliminate the first ``n_free`` vertices, simplicial ones first, then by the rule's key, stage by stage.
 
@@ -335,8 +344,7 @@ def reduce_graph(rows: Any, state: Any, rules: int, lower_bound: int, order: Any
                 if state[FILL, v] == 0:
                     if rules & 1 == 0:
                         continue
-                    if state[WEIGHT, v] > lower_bound:
-                        lower_bound = state[WEIGHT, v]
+                    lower_bound = max(lower_bound, state[WEIGHT, v])
                 elif rules & 2 == 0 or not _almost_simplicial(rows, state, v, lower_bound):
                     continue
                 eliminate_vertex(rows, state, v, neighbours, touched, False)

@@ -73,9 +73,7 @@ def improve(
         target = 4 << random_below(random, 4)
         target += random_below(random, target)
         size = _grow(tree, centre, target, part, candidates, random)
-        rows, state, hanging, hangers, names = _extract(
-            own, cards, stage, offsets, neighbours, tree, pool, part[:size]
-        )
+        rows, state, hanging, hangers, names = _extract(own, cards, stage, offsets, neighbours, tree, pool, part[:size])
         spent += 100 + 4 * rows.size + 10 * hangers.size
         old = 0.0
         for i in range(size):
@@ -95,9 +93,7 @@ def improve(
         found = False
         for _ in range(tries):
             random_rule(rule, random)
-            cost, work = greedy(
-                rows, state, size, rule, ref, old * (1 + 1e-9), work_rows, work_state, trial, random
-            )
+            cost, work = greedy(rows, state, size, rule, ref, old * (1 + 1e-9), work_rows, work_state, trial, random)
             spent += work
             if cost == ABORTED:
                 continue
@@ -116,7 +112,18 @@ def improve(
                 needed += best_state[0, i]
             if used + needed > pool.size:
                 pool, used = _collected(tree, order, pool, needed)
-            used = _commit(tree, pool, used, names, best_rows, best_state, best_order, best_parents, best_absorbed, hangers)
+            used = _commit(
+                tree,
+                pool,
+                used,
+                names,
+                best_rows,
+                best_state,
+                best_order,
+                best_parents,
+                best_absorbed,
+                hangers,
+            )
         for i in range(names.size):
             tree[LOCAL, names[i]] = -1
     _postorder(tree, order)

@@ -15,7 +15,15 @@ __all__ = ["portfolio", "random_rule", "restarts"]
 
 @kernel
 def _try(
-    rows0: Any, state0: Any, rule: Any, best: float, rows: Any, state: Any, scratch: Any, order: Any, random: Any
+    rows0: Any,
+    state0: Any,
+    rule: Any,
+    best: float,
+    rows: Any,
+    state: Any,
+    scratch: Any,
+    order: Any,
+    random: Any,
 ) -> tuple[float, int]:
     """One greedy run against ``best`` (log2 of the cost to beat); the better cost, and ``order`` updated with it."""
     m = rows0.shape[0]

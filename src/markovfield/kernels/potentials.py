@@ -13,7 +13,7 @@ __all__ = ["factor_ranges", "linear_pool"]
 
 
 @kernel
-def linear_pool(log_tables, out):  # type: ignore[no-untyped-def]
+def linear_pool(log_tables, out):
     """Write exp(log_tables - shift) to ``out``; returns the shift and whether no supported cell was lost.
 
     The shift is the pool's maximum, or zero where that is small anyway: conditional probabilities stay as they are.
@@ -30,7 +30,7 @@ def linear_pool(log_tables, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def factor_ranges(cardinalities, scope_offsets, scopes, table_offsets, table_strides, pool):  # type: ignore[no-untyped-def]
+def factor_ranges(cardinalities, scope_offsets, scopes, table_offsets, table_strides, pool):
     """log2 of each factor's smallest positive and largest potential (both 0 for one that is zero everywhere)."""
     m = len(table_offsets)
     low, high = np.zeros(m), np.zeros(m)
@@ -73,7 +73,7 @@ def factor_ranges(cardinalities, scope_offsets, scopes, table_offsets, table_str
 
 
 @kernel
-def _same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides):  # type: ignore[no-untyped-def]
+def _same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides):
     """Whether factor f reads the very cells of the factor before it (tied tables come in runs)."""
     if table_offsets[f] != table_offsets[f - 1]:
         return False

@@ -25,7 +25,17 @@ from markovfield.kernels.blocks import (
 from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.layout import FACTOR, MESSAGE, VARIABLE
 
-__all__ = ["DONE", "IMPOSSIBLE", "LINEAR", "LOG_MAX", "LOG_SUM", "UNDERFLOW", "collect", "distribute", "messages_needed"]
+__all__ = [
+    "DONE",
+    "IMPOSSIBLE",
+    "LINEAR",
+    "LOG_MAX",
+    "LOG_SUM",
+    "UNDERFLOW",
+    "collect",
+    "distribute",
+    "messages_needed",
+]
 
 LINEAR, LOG_SUM, LOG_MAX = 0, 1, 2
 DONE, IMPOSSIBLE, UNDERFLOW = 0, 1, 2
@@ -36,7 +46,7 @@ TINY = 1e-290
 
 
 @kernel
-def _inputs(layout, c, needed, active, use):  # type: ignore[no-untyped-def]
+def _inputs(layout, c, needed, active, use):
     """Mark the slots that a clique multiplies: factors, messages that are not one, variables with evidence."""
     first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
     for s in range(first, last):
@@ -50,7 +60,7 @@ def _inputs(layout, c, needed, active, use):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _ranges(layout, c, use, factor_low, factor_high, message_low, variable_low):  # type: ignore[no-untyped-def]
+def _ranges(layout, c, use, factor_low, factor_high, message_low, variable_low):
     """log2 of the smallest positive product that can occur in a clique, and the exponent that keeps it near one."""
     first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
     low, high = 0.0, 0.0
@@ -69,7 +79,7 @@ def _ranges(layout, c, use, factor_low, factor_high, message_low, variable_low):
 
 
 @kernel
-def _underflowed(block, length, first, last, layout, at, use, pool, message, likelihood):  # type: ignore[no-untyped-def]
+def _underflowed(block, length, first, last, layout, at, use, pool, message, likelihood):
     """Whether a cell with no zero factor came out (nearly) zero."""
     for j in range(length):
         if block[j] >= TINY:
@@ -98,7 +108,7 @@ def _underflowed(block, length, first, last, layout, at, use, pool, message, lik
 
 
 @kernel
-def _onto_separator(block, length, target, offset, size, operation):  # type: ignore[no-untyped-def]
+def _onto_separator(block, length, target, offset, size, operation):
     """Reduce a block onto the separator, whose axes are the clique's fast end."""
     if size == 1:
         if operation == LOG_MAX:
@@ -119,7 +129,7 @@ def _onto_separator(block, length, target, offset, size, operation):  # type: ig
 
 
 @kernel
-def _subtract_and_exponentiate(block, length, maxima, offset, size):  # type: ignore[no-untyped-def]
+def _subtract_and_exponentiate(block, length, maxima, offset, size):
     """block = exp(block - maximum of its separator state); an impossible state stays zero."""
     run = min(length, size)
     for start in range(0, length, run):
@@ -129,7 +139,7 @@ def _subtract_and_exponentiate(block, length, maxima, offset, size):  # type: ig
 
 
 @kernel
-def _collect_clique(layout, c, operation, log_space, pool, message, likelihood, constant, check, work, target, offset):  # type: ignore[no-untyped-def]
+def _collect_clique(layout, c, operation, log_space, pool, message, likelihood, constant, check, work, target, offset):
     """One pass over a clique's blocks, reduced onto ``target[offset:]``; False when a product underflowed."""
     block, at, use, counter = work
     first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
@@ -158,7 +168,17 @@ def _collect_clique(layout, c, operation, log_space, pool, message, likelihood, 
                 _onto_separator(block, length, target, offset + place, size, LINEAR)
             else:
                 _onto_separator(block, length, target, offset + place, size, LOG_MAX if log_space else LINEAR)
-            advance(at, first, last, layout.slot_stride_offset, layout.strides, counter, layout.axis_card, layout.axis_offsets[c], n_outer)
+            advance(
+                at,
+                first,
+                last,
+                layout.slot_stride_offset,
+                layout.strides,
+                counter,
+                layout.axis_card,
+                layout.axis_offsets[c],
+                n_outer,
+            )
     if operation == LOG_SUM:
         for j in range(size):
             target[offset + j] = maxima[j] + math.log(target[offset + j]) if maxima[j] > -np.inf else -np.inf
@@ -166,7 +186,7 @@ def _collect_clique(layout, c, operation, log_space, pool, message, likelihood, 
 
 
 @kernel
-def _exponent_below(layout, c, use, exponents):  # type: ignore[no-untyped-def]
+def _exponent_below(layout, c, use, exponents):
     """The power of two taken out of the messages that a clique multiplies."""
     first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
     total = 0
@@ -177,7 +197,24 @@ def _exponent_below(layout, c, use, exponents):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def collect(layout, schedule, operations, log_space, roots, pool, factor_low, factor_high, likelihood, active, variable_low, needed, message, message_low, totals, exponents):  # type: ignore[no-untyped-def]
+def collect(
+    layout,
+    schedule,
+    operations,
+    log_space,
+    roots,
+    pool,
+    factor_low,
+    factor_high,
+    likelihood,
+    active,
+    variable_low,
+    needed,
+    message,
+    message_low,
+    totals,
+    exponents,
+):
     """Upward pass: the message of every clique that needs one, and with ``roots`` the total of every root.
 
     Parameters
@@ -216,13 +253,39 @@ def collect(layout, schedule, operations, log_space, roots, pool, factor_low, fa
             constant = math.ldexp(1.0, exponent)
             exponents[c] = _exponent_below(layout, c, use, exponents) - exponent
         if is_root:
-            if not _collect_clique(layout, c, operations[c], log_space, pool, message, likelihood, constant, check, work, totals, c):
+            if not _collect_clique(
+                layout,
+                c,
+                operations[c],
+                log_space,
+                pool,
+                message,
+                likelihood,
+                constant,
+                check,
+                work,
+                totals,
+                c,
+            ):
                 return UNDERFLOW
             if (log_space and totals[c] == -np.inf) or (not log_space and totals[c] == 0.0):
                 return IMPOSSIBLE
             continue
         start, size = layout.message_offset[c], layout.separator_size[c]
-        if not _collect_clique(layout, c, operations[c], log_space, pool, message, likelihood, constant, check, work, message, start):
+        if not _collect_clique(
+            layout,
+            c,
+            operations[c],
+            log_space,
+            pool,
+            message,
+            likelihood,
+            constant,
+            check,
+            work,
+            message,
+            start,
+        ):
             return UNDERFLOW
         values = message[start : start + size]
         top = block_maximum(values, size)
@@ -249,7 +312,7 @@ def collect(layout, schedule, operations, log_space, roots, pool, factor_low, fa
 
 
 @kernel
-def _spread(block, length, ratio, offset, size, log_space):  # type: ignore[no-untyped-def]
+def _spread(block, length, ratio, offset, size, log_space):
     """Bring the belief of the separator, over the message sent up, into a block."""
     run = min(length, size)
     stretch = ratio[offset : offset + run]
@@ -264,7 +327,7 @@ def _spread(block, length, ratio, offset, size, log_space):  # type: ignore[no-u
 
 
 @kernel
-def _open_ratio(layout, c, operation, needed, message, belief):  # type: ignore[no-untyped-def]
+def _open_ratio(layout, c, operation, needed, message, belief):
     """Turn the separator's belief into the ratio belief / message, in place; 0/0 is 0."""
     start, size = layout.message_offset[c], layout.separator_size[c]
     b = belief[start : start + size]
@@ -282,7 +345,27 @@ def _open_ratio(layout, c, operation, needed, message, belief):  # type: ignore[
 
 
 @kernel
-def distribute(layout, schedule, operation, pool, factor_low, factor_high, likelihood, active, variable_low, needed, message, message_low, belief, totals, exponents, fused, marginals, counts, want_counts):  # type: ignore[no-untyped-def]
+def distribute(
+    layout,
+    schedule,
+    operation,
+    pool,
+    factor_low,
+    factor_high,
+    likelihood,
+    active,
+    variable_low,
+    needed,
+    message,
+    message_low,
+    belief,
+    totals,
+    exponents,
+    fused,
+    marginals,
+    counts,
+    want_counts,
+):
     """Downward pass: beliefs of separators (as ratios), marginals of variables, expected counts of cells.
 
     ``schedule`` lists the cliques to do, each after its parent.
@@ -338,16 +421,66 @@ def distribute(layout, schedule, operation, pool, factor_low, factor_high, likel
                 kind = layout.slot_kind[s]
                 if operation == LOG_MAX:
                     if kind == MESSAGE:
-                        deposit_maximum(block, length, belief, at[i], layout.slot_mode[s], layout.index, layout.slot_index_offset[s])
+                        deposit_maximum(
+                            block,
+                            length,
+                            belief,
+                            at[i],
+                            layout.slot_mode[s],
+                            layout.index,
+                            layout.slot_index_offset[s],
+                        )
                     elif kind == VARIABLE:
-                        deposit_maximum(block, length, marginals, at[i], layout.slot_mode[s], layout.index, layout.slot_index_offset[s])
+                        deposit_maximum(
+                            block,
+                            length,
+                            marginals,
+                            at[i],
+                            layout.slot_mode[s],
+                            layout.index,
+                            layout.slot_index_offset[s],
+                        )
                 elif kind == MESSAGE:
-                    deposit(block, length, belief, at[i], layout.slot_mode[s], layout.index, layout.slot_index_offset[s])
+                    deposit(
+                        block,
+                        length,
+                        belief,
+                        at[i],
+                        layout.slot_mode[s],
+                        layout.index,
+                        layout.slot_index_offset[s],
+                    )
                 elif kind == VARIABLE:
-                    deposit(block, length, marginals, at[i], layout.slot_mode[s], layout.index, layout.slot_index_offset[s])
+                    deposit(
+                        block,
+                        length,
+                        marginals,
+                        at[i],
+                        layout.slot_mode[s],
+                        layout.index,
+                        layout.slot_index_offset[s],
+                    )
                 elif want_counts:
-                    deposit(block, length, counts, at[i], layout.slot_mode[s], layout.index, layout.slot_index_offset[s])
-            advance(at, first, last, layout.slot_stride_offset, layout.strides, counter, layout.axis_card, layout.axis_offsets[c], n_outer)
+                    deposit(
+                        block,
+                        length,
+                        counts,
+                        at[i],
+                        layout.slot_mode[s],
+                        layout.index,
+                        layout.slot_index_offset[s],
+                    )
+            advance(
+                at,
+                first,
+                last,
+                layout.slot_stride_offset,
+                layout.strides,
+                counter,
+                layout.axis_card,
+                layout.axis_offsets[c],
+                n_outer,
+            )
         if is_root and fused:
             totals[c] = total
             if total == 0.0:
@@ -368,7 +501,7 @@ def distribute(layout, schedule, operation, pool, factor_low, factor_high, likel
 
 
 @kernel
-def messages_needed(layout, active):  # type: ignore[no-untyped-def]
+def messages_needed(layout, active):
     """Which cliques must send a message: those whose message is not one by structure, or has evidence beneath."""
     n = len(layout.parent)
     needed = np.zeros(n, np.bool_)

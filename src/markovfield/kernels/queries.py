@@ -14,7 +14,7 @@ __all__ = ["backtrack", "clique_table", "draw", "residual_table", "second_best"]
 
 
 @kernel
-def clique_table(layout, c, log_space, pool, message, likelihood, active, needed, ratio, with_ratio, out):  # type: ignore[no-untyped-def]
+def clique_table(layout, c, log_space, pool, message, likelihood, active, needed, ratio, with_ratio, out):
     """All states of a clique, in its axis order: its product, times the separator's ratio where asked for."""
     block, at, use, counter = scratch(layout)
     first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
@@ -30,11 +30,21 @@ def clique_table(layout, c, log_space, pool, message, likelihood, active, needed
             _spread(block, length, ratio, layout.message_offset[c] + b % size, size, log_space)
         for j in range(length):
             out[b + j] = block[j]
-        advance(at, first, last, layout.slot_stride_offset, layout.strides, counter, layout.axis_card, layout.axis_offsets[c], n_outer)
+        advance(
+            at,
+            first,
+            last,
+            layout.slot_stride_offset,
+            layout.strides,
+            counter,
+            layout.axis_card,
+            layout.axis_offsets[c],
+            n_outer,
+        )
 
 
 @kernel
-def _cell(layout, c, flat, use, log_space, pool, message, likelihood):  # type: ignore[no-untyped-def]
+def _cell(layout, c, flat, use, log_space, pool, message, likelihood):
     """The product at one state of a clique, given by its flat number."""
     first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
     length, n_outer, axis_start = layout.block[c], layout.n_outer[c], layout.axis_offsets[c]
@@ -67,7 +77,7 @@ def _cell(layout, c, flat, use, log_space, pool, message, likelihood):  # type: 
 
 
 @kernel
-def _separator_state(layout, c, states):  # type: ignore[no-untyped-def]
+def _separator_state(layout, c, states):
     """Flat number of the separator's state under an assignment."""
     flat = 0
     for i in range(layout.axis_offsets[c] + layout.n_residual[c], layout.axis_offsets[c + 1]):
@@ -76,7 +86,7 @@ def _separator_state(layout, c, states):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _assign_residual(layout, c, residual, states):  # type: ignore[no-untyped-def]
+def _assign_residual(layout, c, residual, states):
     """Write the residual variables' states from their flat number."""
     start = layout.axis_offsets[c]
     for a in range(layout.n_residual[c] - 1, -1, -1):
@@ -86,7 +96,7 @@ def _assign_residual(layout, c, residual, states):  # type: ignore[no-untyped-de
 
 
 @kernel
-def residual_table(layout, c, states, log_space, pool, message, likelihood, active, needed, out):  # type: ignore[no-untyped-def]
+def residual_table(layout, c, states, log_space, pool, message, likelihood, active, needed, out):
     """The clique's product for every residual state, the separator being fixed by ``states``."""
     use = np.empty(max(1, layout.slot_offsets[c + 1] - layout.slot_offsets[c]), np.bool_)
     _inputs(layout, c, needed, active, use)
@@ -97,7 +107,7 @@ def residual_table(layout, c, states, log_space, pool, message, likelihood, acti
 
 
 @kernel
-def backtrack(layout, first_clique, decode, pool, message, likelihood, active, needed, states):  # type: ignore[no-untyped-def]
+def backtrack(layout, first_clique, decode, pool, message, likelihood, active, needed, states):
     """From clique ``first_clique`` on, give each residual its best state given what is assigned above it.
 
     Log space. ``decode[c]`` is false for cliques that were summed out; their variables are left alone. Ties go to
@@ -121,7 +131,17 @@ def backtrack(layout, first_clique, decode, pool, message, likelihood, active, n
                 for j in range(length):
                     if block[j] > best:
                         best, arg = block[j], b + j
-                advance(at, first, last, layout.slot_stride_offset, layout.strides, counter, layout.axis_card, layout.axis_offsets[c], n_outer)
+                advance(
+                    at,
+                    first,
+                    last,
+                    layout.slot_stride_offset,
+                    layout.strides,
+                    counter,
+                    layout.axis_card,
+                    layout.axis_offsets[c],
+                    n_outer,
+                )
         else:
             size = layout.separator_size[c]
             fixed = _separator_state(layout, c, states)
@@ -133,7 +153,7 @@ def backtrack(layout, first_clique, decode, pool, message, likelihood, active, n
 
 
 @kernel
-def second_best(layout, first_clique, pool, message, likelihood, active, needed, states, losses):  # type: ignore[no-untyped-def]
+def second_best(layout, first_clique, pool, message, likelihood, active, needed, states, losses):
     """For each clique from ``first_clique`` on: how much the score falls if it must leave its present residual state
     for the next best one while everything above stays and everything below is free."""
     for c in range(first_clique, len(layout.parent)):
@@ -152,7 +172,7 @@ def second_best(layout, first_clique, pool, message, likelihood, active, needed,
 
 
 @kernel
-def _exponentiate_columns(table, size, n_residual):  # type: ignore[no-untyped-def]
+def _exponentiate_columns(table, size, n_residual):
     """exp of a (residual, separator) table, each column's maximum becoming one."""
     for j in range(size):
         top = -np.inf
@@ -163,7 +183,7 @@ def _exponentiate_columns(table, size, n_residual):  # type: ignore[no-untyped-d
 
 
 @kernel
-def draw(layout, uniforms, log_space, pool, message, likelihood, active, needed, states, table_limit):  # type: ignore[no-untyped-def]
+def draw(layout, uniforms, log_space, pool, message, likelihood, active, needed, states, table_limit):
     """Sample assignments from the roots down: each residual given the states above it.
 
     ``uniforms`` is ``float64[cliques, samples]``. Where many samples meet a small clique its conditional tables are

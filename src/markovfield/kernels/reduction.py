@@ -263,9 +263,7 @@ def _find_supports(
             else:
                 missing += 1
                 if steps > cells:
-                    return _sweep(
-                        log_tables, base, n_axes, sizes, firsts, strides, marks, domains, index, supported
-                    )
+                    return _sweep(log_tables, base, n_axes, sizes, firsts, strides, marks, domains, index, supported)
     return missing
 
 

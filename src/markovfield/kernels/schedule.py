@@ -10,7 +10,7 @@ __all__ = ["split_tree"]
 
 
 @kernel
-def split_tree(parent, cost, grain):  # type: ignore[no-untyped-def]
+def split_tree(parent, cost, grain):
     """Give every clique a part: part 0 is the top of the trees, parts 1, 2, ... are whole subtrees below it.
 
     A subtree becomes a part when its cost is at most ``grain`` and its parent's subtree costs more. Parts do not

@@ -29,7 +29,7 @@ class BayesianNetwork:
     0.6667
     """
 
-    def __init__(self, variables: Mapping[VariableName, int | Sequence[Any]] | None = None) -> None:
+    def __init__(self, variables: Mapping[Any, int | Sequence[Any]] | None = None) -> None:
         self._position: dict[VariableName, int] = {}
         self._cardinalities: list[int] = []
         self._states: dict[int, tuple[Any, ...]] = {}
@@ -85,9 +85,7 @@ class BayesianNetwork:
         Rows are rescaled to sum to one exactly; a row further than ``tolerance`` from one is an error.
         """
         if isinstance(parents, str):
-            raise ModelError(
-                f"the parents of {variable!r} are a sequence of variable names; write [{parents!r}]"
-            )
+            raise ModelError(f"the parents of {variable!r} are a sequence of variable names; write [{parents!r}]")
         child = self._find(variable)
         above = [self._find(p) for p in parents]
         if len(set(above)) != len(above):
@@ -98,17 +96,13 @@ class BayesianNetwork:
         try:
             values = np.array(table, np.float64)
         except (TypeError, ValueError) as error:
-            raise ModelError(
-                f"the table of {variable!r} needs numbers in rows of equal length: {error}"
-            ) from error
+            raise ModelError(f"the table of {variable!r} needs numbers in rows of equal length: {error}") from error
         if values.shape != shape:
             raise ModelError(
                 f"the table of {variable!r} given {list(parents)!r} needs shape {shape}, got {values.shape}"
             )
         if not (values >= 0).all():
-            raise ModelError(
-                f"the table of {variable!r} has a negative probability or one that is not a number"
-            )
+            raise ModelError(f"the table of {variable!r} has a negative probability or one that is not a number")
         total = values.sum(axis=-1, keepdims=True)
         if (np.abs(total - 1) > tolerance).any():
             worst = total.ravel()[np.argmax(np.abs(total - 1))]

@@ -39,7 +39,7 @@ class MarkovNetwork:
     0.5
     """
 
-    def __init__(self, variables: Mapping[VariableName, int | Sequence[Any]] | None = None) -> None:
+    def __init__(self, variables: Mapping[Any, int | Sequence[Any]] | None = None) -> None:
         self._position: dict[VariableName, int] = {}
         self._cardinalities: list[int] = []
         self._states: dict[int, tuple[Any, ...]] = {}
@@ -245,9 +245,7 @@ class MarkovNetwork:
         structure = self.compile().structure
         graph = nx.Graph()
         for name, position in self._position.items():
-            graph.add_node(
-                name, states=list(structure.names.state_names(position, self._cardinalities[position]))
-            )
+            graph.add_node(name, states=list(structure.names.state_names(position, self._cardinalities[position])))
         names = list(self._position)
         for scope in self._scopes:
             distinct = list(dict.fromkeys(scope))
