@@ -186,7 +186,7 @@ class _Worker:
         self.built: tuple[str, str, Any] | None = None
 
     def answer(self, job: dict[str, Any]) -> dict[str, Any]:
-        """Run one job."""
+        """Run one job: load a peer, build a network, or answer a query."""
         name = job["peer"]
         if name not in self.peers:
             self.peers[name] = {"pyagrum": PyAgrum, "pgmpy": Pgmpy}[name]()
@@ -196,30 +196,33 @@ class _Worker:
         if self.built is None or self.built[:2] != (name, job["network"]):
             self.built = None
             self.built = (name, job["network"], peer.build(_load(job["network"])))
+        if "way" not in job:
+            return {"status": "ok"}
+        return self._query(peer, self.built[2], job)
+
+    def _query(self, peer: Any, net: Any, job: dict[str, Any]) -> dict[str, Any]:
         evidence = {int(v): int(x) for v, x in job["evidence"].items()}
-        policy = Policy(**job["policy"])
-        best: dict[str, Any] = {"status": "timeout", "seconds": None}
+        run = peer.ways(net, evidence).get(job["way"])
+        if run is None:
+            return {"status": "not offered"}
+        found: list[Any] = []
+
+        def once() -> Sequence[float]:
+            seconds, found[:] = run(time.perf_counter() + job["cap"])
+            return seconds
+
         before = _reset_peak()
-        for way, run in peer.ways(self.built[2], evidence).items():
-            found: list[Any] = []
-
-            def once(run: Any = run, found: list[Any] = found) -> Sequence[float]:
-                seconds, found[:] = run(time.perf_counter() + job["cap"])
-                return seconds
-
-            try:
-                timing = measure(peer.columns, once, policy)
-            except TimeoutError as stopped:
-                best.setdefault("reached", str(stopped))
-                continue
-            if best["seconds"] is None or timing.median("total") < best["seconds"]:
-                best = {"status": "ok", "way": way, "seconds": timing.median("total"), **timing.summary()}
-                rows = [np.full(0, np.nan) if a is None else np.asarray(a).ravel() for a in peer.arrays(found)]
-                np.savez(job["out"], values=np.concatenate(rows), lengths=[len(r) for r in rows])
-        best["memory"] = _memory("VmHWM") - before
-        if best["status"] == "ok" and evidence and job["log_evidence"] and (extra := peer.log_evidence()):
-            best["log_evidence"], best["log_evidence_seconds"] = extra
-        return best
+        try:
+            timing = measure(peer.columns, once, Policy(**job["policy"]))
+        except TimeoutError as stopped:
+            return {"status": "timeout", "reached": str(stopped)}
+        answer: dict[str, Any] = {"status": "ok", "seconds": timing.median("total"), **timing.summary()}
+        answer["memory"] = _memory("VmHWM") - before
+        rows = [np.full(0, np.nan) if a is None else np.asarray(a).ravel() for a in peer.arrays(found)]
+        np.savez(job["out"], values=np.concatenate(rows), lengths=[len(r) for r in rows])
+        if evidence and (extra := peer.log_evidence()):
+            answer["log_evidence"], answer["log_evidence_seconds"] = extra
+        return answer
 
 
 def main() -> None:

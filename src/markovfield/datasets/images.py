@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,6 @@ from markovfield.exceptions import ModelError
 from markovfield.models import MarkovNetwork
 
 __all__ = ["NoisyImage", "ising_denoiser", "letters", "noisy_letters"]
-
-Pixels = npt.NDArray[np.int8]
 
 # Strokes on a grid four wide and six high, y downwards: "00" is the upper left corner, a space lifts the pen.
 _STROKES = {
@@ -49,10 +47,10 @@ _GRID_HEIGHT = 6.0
 
 
 class NoisyImage(NamedTuple):
-    """A binary image and what is left of it: two ``int8[rows, columns]`` of 0 and 1."""
+    """A binary image, ``int8[rows, columns]``, and what is left of it, ``float64[rows, columns]``."""
 
-    clean: Pixels
-    noisy: Pixels
+    clean: npt.NDArray[np.int8]
+    noisy: npt.NDArray[np.float64]
 
 
 def _segments(letter: str) -> list[tuple[complex, complex]]:
@@ -64,7 +62,7 @@ def _segments(letter: str) -> list[tuple[complex, complex]]:
     return found
 
 
-def letters(text: str = "MARKOVFIELD", *, height: int = 14, thickness: float = 2.2) -> Pixels:
+def letters(text: str = "MARKOVFIELD", *, height: int = 14, thickness: float = 3.0) -> npt.NDArray[np.int8]:
     """Draw text as a binary image.
 
     Parameters
@@ -123,27 +121,44 @@ def noisy_letters(
     text: str = "MARKOVFIELD",
     *,
     height: int = 14,
-    flip: float = 0.12,
+    noise: Literal["gaussian", "flip"] = "gaussian",
+    level: float = 0.4,
     rng: int | np.random.Generator | None = None,
 ) -> NoisyImage:
-    """Draw text and turn each pixel over with probability ``flip``.
+    """Draw text and spoil it.
+
+    Parameters
+    ----------
+    text, height
+        See `letters`.
+    noise, level
+        ``"gaussian"`` adds to each pixel a normal number of standard deviation ``level``; ``"flip"`` turns each pixel
+        over with probability ``level``.
+    rng
+        A seed or a generator.
 
     Examples
     --------
-    >>> image = noisy_letters("MARKOV", flip=0.1, rng=0)
+    >>> image = noisy_letters("MARKOV", rng=0)
     >>> image.clean.shape == image.noisy.shape
     True
-    >>> 0.05 < (image.clean != image.noisy).mean() < 0.15
+    >>> bool(0.05 < (image.clean != (image.noisy > 0.5)).mean() < 0.15)
     True
     """
-    if not 0 <= flip <= 1:
-        raise ModelError(f"noisy_letters(flip=...) must be a probability, got {flip!r}")
+    if noise not in ("gaussian", "flip"):
+        raise ModelError(f"noisy_letters(noise=...) must be 'gaussian' or 'flip', got {noise!r}")
+    if not 0 <= level < np.inf or (noise == "flip" and level > 1):
+        rule = "a probability" if noise == "flip" else "a standard deviation"
+        raise ModelError(f"noisy_letters(level=...) must be {rule}, got {level!r}")
     clean = letters(text, height=height)
-    flipped = np.random.default_rng(rng).random(clean.shape) < flip
-    return NoisyImage(clean, clean ^ flipped)
+    generator = np.random.default_rng(rng)
+    if noise == "flip":
+        flipped = generator.random(clean.shape) < level
+        return NoisyImage(clean, (clean ^ flipped).astype(np.float64))
+    return NoisyImage(clean, clean + level * generator.normal(size=clean.shape))
 
 
-def ising_denoiser(noisy: npt.ArrayLike, *, coupling: float = 0.7, field: float = 1.0) -> MarkovNetwork:
+def ising_denoiser(noisy: npt.ArrayLike, *, coupling: float = 0.6, field: float = 1.5) -> MarkovNetwork:
     """The posterior of a clean binary image given a noisy one: an Ising model on the lattice of pixels.
 
     With spins s = +1 for state 1 and -1 for state 0, the score of an image is ``coupling`` times the sum of s_p s_q
@@ -153,12 +168,12 @@ def ising_denoiser(noisy: npt.ArrayLike, *, coupling: float = 0.7, field: float 
     Parameters
     ----------
     noisy
-        ``[rows, columns]`` numbers from 0 to 1; numbers between the two mean a weaker observation.
+        ``[rows, columns]`` numbers: about 0 where state 0 is likely, about 1 where state 1 is; 0.5 says nothing.
     coupling
         How strongly neighbours want to be equal.
     field
-        How far the data is believed. Where pixels were turned over with probability e, ``0.5 * log((1 - e) / e)`` is
-        the likelihood.
+        How far the data is believed. It is the true likelihood with ``0.25 / level**2`` for Gaussian noise of that
+        standard deviation, and with ``0.5 * log((1 - level) / level)`` for pixels turned over with that probability.
 
     Returns
     -------
@@ -176,15 +191,18 @@ def ising_denoiser(noisy: npt.ArrayLike, *, coupling: float = 0.7, field: float 
     seen = np.asarray(noisy, np.float64)
     if seen.ndim != 2 or not seen.size:
         raise ModelError(f"ising_denoiser(noisy) needs an image of rows and columns, got shape {seen.shape}")
-    if not ((seen >= 0) & (seen <= 1)).all():
-        raise ModelError("ising_denoiser(noisy) needs pixels from 0 to 1")
+    if not np.isfinite(seen).all():
+        raise ModelError("ising_denoiser(noisy) needs pixels that are finite numbers")
     pixel = np.arange(seen.size).reshape(seen.shape)
     net = MarkovNetwork(dict.fromkeys(range(seen.size), 2))
     across = np.stack([pixel[:, :-1].ravel(), pixel[:, 1:].ravel()], axis=1)
     down = np.stack([pixel[:-1].ravel(), pixel[1:].ravel()], axis=1)
     edges = np.concatenate([across, down]).tolist()
     net.add_factors(edges, log_table=[[coupling, -coupling], [-coupling, coupling]])
-    for value in np.unique(seen).tolist():
+    alike: dict[float, list[list[int]]] = {}
+    for p, value in enumerate(seen.ravel().tolist()):
+        alike.setdefault(value, []).append([p])
+    for value, pixels in alike.items():
         pull = field * (2 * value - 1)
-        net.add_factors([[p] for p in pixel[seen == value].tolist()], log_table=[-pull, pull])
+        net.add_factors(pixels, log_table=[-pull, pull])
     return net

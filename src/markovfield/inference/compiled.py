@@ -18,7 +18,7 @@ from markovfield.inference.evidence import Evidence, rows
 from markovfield.inference.problem import Problem
 from markovfield.inference.propagation import LN2, propagate
 from markovfield.inference.running import Running
-from markovfield.kernels.batch import LANES, clique_potentials, run_rows
+from markovfield.kernels.batch import LANES, Program, run_rows, unroll
 from markovfield.names import VariableName
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class CompiledJunctionTree:
         self._problem = method.prepare(graph, nothing)
         self.plan = method.plan(self._problem)
         self._offsets = self.plan.value_offsets
-        self._batch: tuple[Any, ...] | None = None
+        self._batch: tuple[Program, float] | None = None
         # Original state to reduced state, -1 where hard zeros rule it out.
         reduced = self._problem.reduced
         self._reduced_state: npt.NDArray[np.int32] | None = None
@@ -183,28 +183,18 @@ class CompiledJunctionTree:
         values = np.empty((n_rows, int(self._offsets[-1])))
         suspect = np.ones(n_rows, np.bool_)
         if base.potentials.safe and 2.0**plan.log2_states <= BATCH_STATES:
-            offsets, tables, low, scale = self._tables()
-            run: Any = (plan.layout, states)
-            rest: Any = (
-                self._offsets,
-                base.structure.cardinalities,
-                offsets,
-                tables,
-                low,
-                True,
-                log_partition,
-                values,
-                suspect,
-            )
+            program, scale = self._unrolled()
+            before: Any = (plan.layout, program, states)
+            after: Any = (self._offsets, base.structure.cardinalities, log_partition, values, suspect)
             # Tiles are cut at fixed rows, whatever the number of threads.
             step = LANES * 64
             cuts = [(a, min(a + step, n_rows)) for a in range(0, n_rows, step)]
             if len(cuts) > 1 and n_jobs != 1:
                 with ThreadPoolExecutor(n_jobs or 2) as pool:
-                    list(pool.map(lambda cut: run_rows(*run, *cut, *rest), cuts))
+                    list(pool.map(lambda cut: run_rows(*before, *cut, *after), cuts))
             else:
                 for cut in cuts:
-                    run_rows(*run, *cut, *rest)
+                    run_rows(*before, *cut, *after)
             log_partition += scale
         for row in np.flatnonzero(suspect & ~removed).tolist():
             try:
@@ -217,20 +207,17 @@ class CompiledJunctionTree:
         log_partition[removed] = -np.inf
         return log_partition, self._expand(values)
 
-    def _tables(self) -> tuple[Any, Any, Any, float]:
-        """Products of factors per clique, formed once."""
+    def _unrolled(self) -> tuple[Program, float]:
+        """Products of factors per clique state, formed once, and the log of what was taken out of them."""
         if self._batch is None:
             base, lay = self._problem, self.plan.layout
-            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lay.size)])
-            tables = np.empty(int(offsets[-1]))
-            low = np.empty(self.plan.n_cliques)
             pool = base.potentials
-            exponent = clique_potentials(lay, offsets, pool.linear, pool.low, pool.high, tables, low)
+            *arrays, exponent = unroll(lay, pool.linear, pool.low, pool.high)
             outside = base.structure.table_offsets[lay.home < 0]
             scale = exponent * LN2 + float(pool.log_tables[outside].sum())
             scale += pool.shift * int(np.count_nonzero(lay.home >= 0))
-            self._batch = (offsets, tables, low, scale)
-        return self._batch  # type: ignore[return-value]
+            self._batch = (Program._make(arrays), scale)
+        return self._batch
 
     def _expand(self, values: FloatArray) -> FloatArray:
         """Reduced states back among all states, for every row."""

@@ -203,7 +203,7 @@ def _dense(cards: Any, stage: Any, offsets: Any, neighbours: Any, members: Any, 
                 rows[i, j >> 6] |= bit(j)
     for i in range(m):
         local[members[i]] = -1
-    initial_state(rows, state)
+    initial_state(rows, state, m)
     return rows, state
 
 
@@ -247,7 +247,7 @@ def _append_cores(rows: Any, state: Any, members: Any, core_rows: Any, core_stat
                     j = index[(w << 6) + lowest_bit(x)]
                     x &= x - np.uint64(1)
                     small[i, j >> 6] |= bit(j)
-        initial_state(small, own)
+        initial_state(small, own, size)
         core_rows.append(small)
         core_states.append(own)
         core_members.append(names)

@@ -25,46 +25,66 @@ ABORTED = np.inf
 
 
 @kernel
-def initial_state(rows: Any, state: Any) -> None:
-    """Degrees, fill counts and weights of the graph in ``rows`` (the static rows of ``state`` are given)."""
+def initial_state(rows: Any, state: Any, n_free: int) -> None:
+    """Degrees, weights and fill counts of the first ``n_free`` vertices (the static rows of ``state`` are given)."""
     m, words = rows.shape
-    neighbours = np.empty(m, np.int64)
-    for v in range(m):
+    for v in range(n_free):
         d = 0
         weight = state[OWN_WEIGHT, v]
+        joined = 0
         for w in range(words):
             x = rows[v, w]
+            d += popcount(x)
             while x != 0:
                 a = (w << 6) + lowest_bit(x)
                 x &= x - np.uint64(1)
-                neighbours[d] = a
                 weight += state[OWN_WEIGHT, a]
-                d += 1
-        missing = 0
-        weighted = 0
-        for i in range(d):
-            a = neighbours[i]
-            for j in range(i):
-                b = neighbours[j]
-                if rows[a, b >> 6] & bit(b) == 0:
-                    missing += 1
-                    weighted += state[CARDINALITY, a] * state[CARDINALITY, b]
+                for u in range(words):
+                    joined += popcount(rows[a, u] & rows[v, u])
         state[DEGREE, v] = d
         state[WEIGHT, v] = weight
-        state[FILL, v] = missing
-        state[WEIGHTED_FILL, v] = weighted
+        state[FILL, v] = (d * (d - 1) - joined) >> 1
+    for v in range(n_free, m):
+        for k in range(4):
+            state[k, v] = 0
 
 
 @kernel
-def eliminate_vertex(rows: Any, state: Any, v: int, neighbours: Any, touched: Any, weighted: bool) -> int:
+def _weigh_fill(rows: Any, state: Any, n_free: int) -> None:
+    """Weighted fill: over the missing pairs of a vertex, the sum of the products of their cardinalities."""
+    words = rows.shape[1]
+    card = state[CARDINALITY]
+    for v in range(n_free):
+        total = 0
+        if state[FILL, v] > 0:
+            for w in range(words):
+                x = rows[v, w]
+                while x != 0:
+                    a = (w << 6) + lowest_bit(x)
+                    x &= x - np.uint64(1)
+                    missing = 0
+                    for u in range(words):
+                        y = rows[v, u] & ~rows[a, u]
+                        while y != 0:
+                            missing += card[(u << 6) + lowest_bit(y)]
+                            y &= y - np.uint64(1)
+                    total += card[a] * (missing - card[a])
+        state[WEIGHTED_FILL, v] = total >> 1
+
+
+@kernel
+def eliminate_vertex(
+    rows: Any, state: Any, v: int, n_free: int, neighbours: Any, touched: Any, weighted: bool
+) -> int:
     """Join the neighbours of v, remove v, and keep all counts exact. Returns a count of the work done.
 
-    ``touched`` becomes the set of vertices whose counts may have changed; ``neighbours`` is scratch. The weighted
-    fill is kept only when ``weighted``.
+    Counts of vertices from ``n_free`` on, which are never eliminated, are not kept, nor is the weighted fill unless
+    ``weighted``. ``touched`` becomes the set of vertices whose counts may have changed; ``neighbours`` is scratch.
     """
     words = rows.shape[1]
     degree, fill, weight = state[DEGREE], state[FILL], state[WEIGHT]
     own, card, wfill = state[OWN_WEIGHT], state[CARDINALITY], state[WEIGHTED_FILL]
+    free_words = (n_free + 63) >> 6
     d = 0
     for w in range(words):
         x = rows[v, w]
@@ -78,25 +98,27 @@ def eliminate_vertex(rows: Any, state: Any, v: int, neighbours: Any, touched: An
     bit_v = bit(v)
     for i in range(d):
         a = neighbours[i]
+        rows[a, word_v] &= ~bit_v
+        if a >= n_free:
+            continue
         common = d - 1
         if left > 0:
             common = 0
             for w in range(words):
                 common += popcount(rows[a, w] & rows[v, w])
         # v and each neighbour of a outside N[v] was a missing pair of a.
-        fill[a] -= degree[a] - 1 - common
-        if weighted and degree[a] - 1 > common:
+        degree[a] -= 1
+        fill[a] -= degree[a] - common
+        weight[a] -= own[v]
+        if weighted and degree[a] > common:
             total = 0
             for w in range(words):
                 x = rows[a, w] & ~rows[v, w]
                 while x != 0:
                     total += card[(w << 6) + lowest_bit(x)]
                     x &= x - np.uint64(1)
-            wfill[a] -= card[v] * (total - card[v])
-        degree[a] -= 1
-        weight[a] -= own[v]
-        rows[a, word_v] &= ~bit_v
-    work = d * words
+            wfill[a] -= card[v] * total
+    work = d * (words + 2)
     if left == 0:
         return work
     for i in range(d):
@@ -108,30 +130,22 @@ def eliminate_vertex(rows: Any, state: Any, v: int, neighbours: Any, touched: An
             while x != 0:
                 b = (w << 6) + lowest_bit(x)
                 x &= x - np.uint64(1)
-                pair = card[a] * card[b]
                 common = 0
-                shared = 0
                 for u in range(words):
                     y = rows[a, u] & rows[b, u]
-                    touched[u] |= y
-                    while y != 0:
-                        c = (u << 6) + lowest_bit(y)
-                        y &= y - np.uint64(1)
-                        fill[c] -= 1
-                        common += 1
-                        if weighted:
-                            wfill[c] -= pair
-                            shared += card[c]
-                if weighted:
-                    for u in range(words):
-                        y = rows[a, u] ^ rows[b, u]
+                    common += popcount(y)
+                    if u < free_words:
+                        if n_free - (u << 6) < 64:
+                            y &= bit(n_free) - np.uint64(1)
+                        touched[u] |= y
                         while y != 0:
                             c = (u << 6) + lowest_bit(y)
-                            if rows[a, u] & (y & ~(y - np.uint64(1))) != 0:
-                                wfill[a] += card[b] * card[c]
-                            else:
-                                wfill[b] += card[a] * card[c]
                             y &= y - np.uint64(1)
+                            fill[c] -= 1
+                            if weighted:
+                                wfill[c] -= card[a] * card[b]
+                if weighted:
+                    _weigh_new_edge(rows, card, wfill, a, b)
                 fill[a] += degree[a] - common
                 fill[b] += degree[b] - common
                 degree[a] += 1
@@ -145,6 +159,24 @@ def eliminate_vertex(rows: Any, state: Any, v: int, neighbours: Any, touched: An
         if left == 0:
             break
     return work
+
+
+@kernel
+def _weigh_new_edge(rows: Any, card: Any, wfill: Any, a: int, b: int) -> None:
+    """Missing pairs a gains by its new neighbour b, and b by a."""
+    only_a = 0
+    only_b = 0
+    for w in range(rows.shape[1]):
+        y = rows[a, w] & ~rows[b, w]
+        while y != 0:
+            only_a += card[(w << 6) + lowest_bit(y)]
+            y &= y - np.uint64(1)
+        y = rows[b, w] & ~rows[a, w]
+        while y != 0:
+            only_b += card[(w << 6) + lowest_bit(y)]
+            y &= y - np.uint64(1)
+    wfill[a] += card[b] * only_a
+    wfill[b] += card[a] * only_b
 
 
 @kernel
@@ -190,6 +222,8 @@ def greedy(
         key[v] = NEVER
         stages[v] = state0[STAGE, v]
     weighted = rule[3] != 0
+    if weighted:
+        _weigh_fill(rows, state, n_free)
     neighbours = np.empty(m, np.int64)
     touched = np.empty(words, np.uint64)
     stage = -1
@@ -225,11 +259,12 @@ def greedy(
             cost += np.exp2(weight[v] / FIXED - ref)
             if cost > bound:
                 return ABORTED, work
-        work += eliminate_vertex(rows, state, v, neighbours, touched, weighted)
+        work += eliminate_vertex(rows, state, v, n_free, neighbours, touched, weighted)
         order[done] = v
         done += 1
         for w in range(words):
             x = touched[w]
+            work += popcount(x)
             while x != 0:
                 u = (w << 6) + lowest_bit(x)
                 x &= x - np.uint64(1)
@@ -347,7 +382,7 @@ def reduce_graph(rows: Any, state: Any, rules: int, lower_bound: int, order: Any
                     lower_bound = max(lower_bound, state[WEIGHT, v])
                 elif rules & 2 == 0 or not _almost_simplicial(rows, state, v, lower_bound):
                     continue
-                eliminate_vertex(rows, state, v, neighbours, touched, False)
+                eliminate_vertex(rows, state, v, m, neighbours, touched, False)
                 order[done] = v
                 done += 1
                 stages[v] = -1

@@ -297,7 +297,7 @@ def _extract(
             rows[i, j >> 6] |= bit(j)
     for i in range(m):
         rows[i, i >> 6] &= ~bit(i)
-    initial_state(rows, state)
+    initial_state(rows, state, size)
     return rows, state, hanging, hangers, names
 
 

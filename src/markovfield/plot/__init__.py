@@ -1,1 +1,8 @@
-"""plot."""
+"""Pictures of answers, graphs, junction trees and lattices (matplotlib, loaded on first use)."""
+
+from markovfield.plot.bars import marginals
+from markovfield.plot.cliques import junction_tree
+from markovfield.plot.diagrams import graph
+from markovfield.plot.lattices import image_grid, lattice
+
+__all__ = ["graph", "image_grid", "junction_tree", "lattice", "marginals"]
