@@ -88,6 +88,8 @@ def _digits(value: float) -> str:
         return "-"
     if value == 0:
         return "0"
+    if abs(value) < 1e-3:
+        return f"{value:.0e}"
     places = max(0, 2 - math.floor(math.log10(abs(value))))
     return f"{value:,.{min(places, 4)}f}"
 

@@ -52,9 +52,10 @@ class JunctionTree:
         How long to search for a good order, as a multiple of the default; 0 takes the best of a few greedy ones.
     seed
         Seed of that search: the same seed gives the same tree.
-    propagate_zeros, drop_barren, simplicial, almost_simplicial
+    propagate_zeros, drop_barren, simplicial, almost_simplicial, merge_factors
         Preprocessing steps, each safe to switch off: shrink domains by hard zeros, drop variables of directed models
-        that the query does not depend on, and the two graph reductions before the search.
+        that the query does not depend on, the two graph reductions before the search, and combining the factors of a
+        large clique in small tables first.
 
     Examples
     --------
@@ -74,6 +75,7 @@ class JunctionTree:
     drop_barren: bool = True
     simplicial: bool = True
     almost_simplicial: bool = True
+    merge_factors: bool = True
 
     name: ClassVar[str] = "junction_tree"
     exact: ClassVar[bool] = True
@@ -118,6 +120,7 @@ class JunctionTree:
                 search=self.search,
                 seed=self.seed,
                 rules=SIMPLICIAL * self.simplicial + ALMOST_SIMPLICIAL * self.almost_simplicial,
+                merge=self.merge_factors,
                 memory_limit=memory_limit_bytes(self.memory_limit),
             )
         elif plan.structure is not s:

@@ -28,7 +28,7 @@ NANOSECONDS_PER_STATE = 4.0
 SEARCH_SHARE = 0.25
 SEARCH_CEILING = 2e9
 # Plans below this run as one kernel call; above, subtrees run side by side and long stretches are cut into steps.
-PARALLEL_OPERATIONS = 4e7
+PARALLEL_OPERATIONS = 1e7
 STEP_OPERATIONS = 2e8
 # Cliques beyond 2**MAX_LOG2 states are not even laid out.
 MAX_LOG2 = 50.0
@@ -205,6 +205,7 @@ def grow_tree(
     search: float | None = None,
     seed: int = 0,
     rules: int = SIMPLICIAL | ALMOST_SIMPLICIAL,
+    merge: bool = True,
 ) -> Tree:
     """Find an order and build its clique tree; parameters as in `make_plan`."""
     s = structure
@@ -222,6 +223,7 @@ def grow_tree(
         higher_offsets,
         higher,
         stage is None,
+        merge,
     )
     return Tree._make((*arrays, log2_states))
 
@@ -235,6 +237,7 @@ def make_plan(
     search: float | None = None,
     seed: int = 0,
     rules: int = SIMPLICIAL | ALMOST_SIMPLICIAL,
+    merge: bool = True,
     memory_limit: float = np.inf,
 ) -> Plan:
     """Plan exact inference on plain tables.
@@ -248,11 +251,13 @@ def make_plan(
         Sets of variables that must share a clique.
     order, search, seed, rules
         A given order; or how long to search, the search's seed, and the graph reductions before it.
+    merge
+        Combine factors of large cliques in small tables first.
     memory_limit
         Bytes; a plan that needs more raises `MemoryLimitError` before anything of that size is allocated.
     """
     s = structure
-    tree = grow_tree(s, stage=stage, together=together, order=order, search=search, seed=seed, rules=rules)
+    tree = grow_tree(s, stage=stage, together=together, order=order, search=search, seed=seed, rules=rules, merge=merge)
     n = len(tree.parent)
     largest = tree.log2_largest
     if largest > MAX_LOG2 or tree.log2_bytes(s) > np.log2(memory_limit) + 1.0:

@@ -235,9 +235,7 @@ def _doubtful(layout, program, c, low, doubt):
 
 
 @kernel
-def run_rows(
-    layout, program, rows, first_row, last_row, value_offsets, cardinalities, log_partition, values, suspect
-):
+def run_rows(layout, program, rows, first_row, last_row, value_offsets, cardinalities, log_partition, values, suspect):
     """Propagate evidence rows ``first_row`` to ``last_row``.
 
     Parameters

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from markovfield.kernels._flags import kernel
+from markovfield.kernels.bundles import bundle
 
 __all__ = ["build_clique_tree"]
 
@@ -321,8 +322,11 @@ def _separators(cardinalities, parent, offsets, members):
 
 
 @kernel
-def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order, higher_offsets, higher, reroot):
+def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order, higher_offsets, higher, reroot, merge):
     """Cliques, their tree and the factors' homes.
+
+    With ``reroot`` the trees are hung from the root that leaves the least to compute; with ``merge`` large cliques get
+    bundles (see `bundle`), which are numbered like cliques.
 
     Returns
     -------
@@ -337,7 +341,7 @@ def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order,
     unit
         ``bool[n]`` whether a clique's upward message is one everywhere.
     """
-    first, parent, clique_of, position = _maximal_cliques(cardinalities, stage, order, higher_offsets, higher)
+    first, parent, _, _ = _maximal_cliques(cardinalities, stage, order, higher_offsets, higher)
     offsets, members = _members(order, higher_offsets, higher, first)
     n = len(parent)
     log2_sizes = np.zeros(n)
@@ -359,6 +363,12 @@ def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order,
         home = _highest_homes(scope_offsets, scopes, cardinalities, top, depth)
         unit = _unit_messages(parent, visited, top, home, child, cardinalities)
     _lower_homes(scope_offsets, scopes, cardinalities, home, parent, visited, offsets, members, sizes, unit)
+    if merge:
+        parent, offsets, members, sizes, unit = bundle(
+            cardinalities, scope_offsets, scopes, parent, offsets, members, sizes, home, unit
+        )
+        n = len(parent)
+        visited = _preorder(parent)
     # Renumber in preorder.
     number = np.empty(n, np.int64)
     for at in range(n):
@@ -375,7 +385,7 @@ def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order,
         new_offsets[at + 1] = new_offsets[at] + width
         for i in range(width):
             new_members[new_offsets[at] + i] = members[offsets[k] + i]
-        new_log2[at] = log2_sizes[k]
+        new_log2[at] = log2_sizes[k] if k < len(log2_sizes) else np.log2(sizes[k])
         new_unit[at] = unit[k] and parent[k] >= 0
     for f in range(len(home)):
         if home[f] >= 0:

@@ -73,9 +73,7 @@ def _weigh_fill(rows: Any, state: Any, n_free: int) -> None:
 
 
 @kernel
-def eliminate_vertex(
-    rows: Any, state: Any, v: int, n_free: int, neighbours: Any, touched: Any, weighted: bool
-) -> int:
+def eliminate_vertex(rows: Any, state: Any, v: int, n_free: int, neighbours: Any, touched: Any, weighted: bool) -> int:
     """Join the neighbours of v, remove v, and keep all counts exact. Returns a count of the work done.
 
     Counts of vertices from ``n_free`` on, which are never eliminated, are not kept, nor is the weighted fill unless

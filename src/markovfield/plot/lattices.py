@@ -125,7 +125,5 @@ def image_grid(
         else:
             ax.set_axis_off()
     if heading:
-        figure.suptitle(
-            heading, x=0.01, ha="left", fontsize=style.TITLE_SIZE, fontweight="bold", color=style.INK
-        )
+        figure.suptitle(heading, x=0.01, ha="left", fontsize=style.TITLE_SIZE, fontweight="bold", color=style.INK)
     return axes[: len(pictures)]
