@@ -20,7 +20,7 @@ test-all: .venv/installed
 	$(BIN)/python -m pytest
 
 test-nojit: .venv/installed
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_nojit.py
+	$(BIN)/python -m pytest tests/test_nojit.py
 
 lint: .venv/installed
 	$(BIN)/ruff format --check .

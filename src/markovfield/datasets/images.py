@@ -62,7 +62,7 @@ def _segments(letter: str) -> list[tuple[complex, complex]]:
     return found
 
 
-def letters(text: str = "MARKOVFIELD", *, height: int = 14, thickness: float = 3.0) -> npt.NDArray[np.int8]:
+def letters(text: str = "MARKOVFIELD", *, height: int = 14, thickness: float = 2.9) -> npt.NDArray[np.int8]:
     """Draw text as a binary image.
 
     Parameters
@@ -104,6 +104,7 @@ def letters(text: str = "MARKOVFIELD", *, height: int = 14, thickness: float = 3
     strokes: list[tuple[complex, complex]] = []
     at = border
     for letter in text.upper():
+        at = np.floor(at) + 0.5  # upright strokes of equal width, wherever the letter stands
         own = _segments(letter)
         strokes += [(a * scale + complex(at, border), b * scale + complex(at, border)) for a, b in own]
         at += gap + scale * max((point.real for segment in own for point in segment), default=2.0)

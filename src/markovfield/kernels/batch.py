@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.blocks import advance, form_block, scratch, start_offsets
-from markovfield.kernels.layout import FACTOR, GATHER, MESSAGE, STRETCH
+from markovfield.kernels.layout import FACTOR, MESSAGE, SCALAR, STRETCH
 from markovfield.kernels.propagation import SAFE
 
 __all__ = ["LANES", "Program", "run_rows", "unroll"]
@@ -98,7 +98,7 @@ def unroll(layout, pool, factor_low, factor_high):
                     cell = at[s - first]
                     if layout.slot_mode[s] == STRETCH:
                         cell += j
-                    elif layout.slot_mode[s] == GATHER:
+                    elif layout.slot_mode[s] != SCALAR:
                         cell += np.int64(layout.index[layout.slot_index_offset[s] + j])
                     cells[p] = cell
                     p += 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.exponential import exp_scalar
-from markovfield.kernels.layout import FACTOR, MESSAGE, SCALAR, STRETCH
+from markovfield.kernels.layout import FACTOR, MESSAGE, RUN, SCALAR, STRETCH
 
 __all__ = [
     "advance",
@@ -24,39 +24,60 @@ __all__ = [
 
 
 @kernel
+def _set(part, values, scalar, log_space):
+    if log_space:
+        for j in range(len(part)):
+            part[j] = scalar + values[j]
+    else:
+        for j in range(len(part)):
+            part[j] = scalar * values[j]
+
+
+@kernel
+def _update(part, values, log_space):
+    if log_space:
+        for j in range(len(part)):
+            part[j] += values[j]
+    else:
+        for j in range(len(part)):
+            part[j] *= values[j]
+
+
+@kernel
 def _combine(block, length, source, at, mode, index, index_at, scalar, fresh, log_space):
     """Bring one slot into the block; ``fresh`` blocks are written, others updated."""
     if mode == STRETCH:
-        stretch = source[at : at + length]
-        if log_space:
-            if fresh:
-                for j in range(length):
-                    block[j] = scalar + stretch[j]
-            else:
-                for j in range(length):
-                    block[j] += stretch[j]
-        elif fresh:
-            for j in range(length):
-                block[j] = scalar * stretch[j]
+        if fresh:
+            _set(block[:length], source[at : at + length], scalar, log_space)
         else:
-            for j in range(length):
-                block[j] *= stretch[j]
+            _update(block[:length], source[at : at + length], log_space)
+        return
+    if fresh:
+        for j in range(length):
+            block[j] = scalar
+    if mode >= RUN:
+        for start in range(0, length, mode):
+            cell = at + np.int64(index[index_at + start])
+            _update(block[start : start + mode], source[cell : cell + mode], log_space)
+        return
+    cells = source[at:]
+    picks = index[index_at : index_at + length]
+    if mode <= -RUN:
+        for start in range(0, length, -mode):
+            value = cells[picks[start]]
+            part = block[start : start - mode]
+            if log_space:
+                for j in range(len(part)):
+                    part[j] += value
+            else:
+                for j in range(len(part)):
+                    part[j] *= value
+    elif log_space:
+        for j in range(length):
+            block[j] += cells[picks[j]]
     else:
-        cells = source[at:]
-        picks = index[index_at : index_at + length]
-        if log_space:
-            if fresh:
-                for j in range(length):
-                    block[j] = scalar + cells[picks[j]]
-            else:
-                for j in range(length):
-                    block[j] += cells[picks[j]]
-        elif fresh:
-            for j in range(length):
-                block[j] = scalar * cells[picks[j]]
-        else:
-            for j in range(length):
-                block[j] *= cells[picks[j]]
+        for j in range(length):
+            block[j] *= cells[picks[j]]
 
 
 @kernel
@@ -146,6 +167,16 @@ def deposit(block, length, target, at, mode, index, index_at):
         stretch = target[at : at + length]
         for j in range(length):
             stretch[j] += block[j]
+    elif mode >= RUN:
+        for start in range(0, length, mode):
+            cell = at + np.int64(index[index_at + start])
+            stretch = target[cell : cell + mode]
+            part = block[start : start + mode]
+            for j in range(mode):
+                stretch[j] += part[j]
+    elif mode <= -RUN:
+        for start in range(0, length, -mode):
+            target[at + np.int64(index[index_at + start])] += block_sum(block[start : start - mode], -mode)
     else:
         cells = target[at:]
         picks = index[index_at : index_at + length]

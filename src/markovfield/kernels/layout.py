@@ -6,7 +6,8 @@ memory. The last axes of up to `BLOCK` states form the clique's *block*; loops r
 
 A *slot* is one small table that a clique reads in one direction and adds to in the other: a factor, a child's
 message or a variable's own vector. Its mode says how a block meets it: as a stretch (`STRETCH`), as a single number
-(`SCALAR`), or through an index block (`GATHER`).
+(`SCALAR`), or through an index block: cell by cell (`GATHER`), in stretches of r cells each (mode r >= `RUN`), or in
+runs of r states that meet the same cell (mode -r).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ __all__ = ["BLOCK", "FACTOR", "GATHER", "MESSAGE", "SCALAR", "STRETCH", "VARIABL
 BLOCK = 512
 FACTOR, MESSAGE, VARIABLE = 0, 1, 2
 SCALAR, STRETCH, GATHER = 0, 1, 2
+RUN = 8
 
 
 class Layout(NamedTuple):
@@ -47,7 +49,7 @@ class Layout(NamedTuple):
     slot_kind: npt.NDArray[np.int8]
     slot_ref: npt.NDArray[np.int64]
     slot_base: npt.NDArray[np.int64]
-    slot_mode: npt.NDArray[np.int8]
+    slot_mode: npt.NDArray[np.int32]
     slot_stride_offset: npt.NDArray[np.int64]
     slot_index_offset: npt.NDArray[np.int64]
     strides: npt.NDArray[np.int64]
@@ -131,6 +133,21 @@ def _fill_index(index, at, strides, cards, first, last):
 
 
 @kernel
+def _run_mode(strides, cards, first, last):
+    """How long the cells of consecutive states are consecutive, or the same; short runs are not worth a loop."""
+    step, run = 1, 1
+    if strides[last - 1] == 0:
+        step = 0
+    for a in range(last - 1, first - 1, -1):
+        if strides[a] != step * run:
+            break
+        run *= cards[a]
+    if run < RUN:
+        return GATHER
+    return run if step else -run
+
+
+@kernel
 def lay_out(
     cardinalities,
     value_offsets,
@@ -211,7 +228,7 @@ def lay_out(
             ref[fill[c]] = v
             fill[c] += 1
     base = np.empty(n_slots, np.int64)
-    mode = np.empty(n_slots, np.int8)
+    mode = np.empty(n_slots, np.int32)
     stride_offset = np.empty(n_slots, np.int64)
     index_offset = np.empty(n_slots, np.int64)
     strides = np.empty(n_strides, np.int64)
@@ -264,7 +281,7 @@ def lay_out(
             elif stretch:
                 mode[s] = STRETCH
             else:
-                mode[s] = GATHER
+                mode[s] = _run_mode(local, local_cards, outer, width)
                 base[s] += _fill_index(index, index_used, local, local_cards, outer, width)
                 index_used += block[c]
     return (

@@ -17,6 +17,7 @@ from markovfield.kernels.bitsets import FIXED, bit, lowest_bit, random_below
 from markovfield.kernels.orders_greedy import (
     ABORTED,
     CARDINALITY,
+    DEGREE,
     OWN_WEIGHT,
     STAGE,
     WEIGHT,
@@ -31,6 +32,9 @@ __all__ = ["improve"]
 PARENT, FIRST, NEXT, PREVIOUS, START, SIZE, CLIQUE, ABSORBED, LOCAL = range(9)
 """Rows of ``tree int64[9, n]``: parent, children as linked lists, higher set in the pool, weight of the clique,
 whether it is contained in another, and the index in the part being reordered."""
+
+
+TRIES = 2
 
 
 @kernel
@@ -70,7 +74,7 @@ def improve(
         since -= 1
         x = random_below(random, 1 << 30) / (1 << 30) * chances[n_heavy - 1]
         centre = heavy[min(np.searchsorted(chances[:n_heavy], x), n_heavy - 1)]
-        target = 4 << random_below(random, 4)
+        target = 4 << (random_below(random, 4) * (random_below(random, 4) > 0))
         target += random_below(random, target)
         size = _grow(tree, centre, target, part, candidates, random)
         rows, state, hanging, hangers, names = _extract(own, cards, stage, offsets, neighbours, tree, pool, part[:size])
@@ -79,51 +83,31 @@ def improve(
         for i in range(size):
             if tree[ABSORBED, names[i]] == 0:
                 old += np.exp2(tree[CLIQUE, names[i]] / FIXED - ref)
-        tries = 8
         work_rows = np.empty_like(rows)
         work_state = state.copy()
-        best_rows = work_rows
-        best_state = work_state
         trial = np.empty(size, np.int32)
         parents = np.empty(size + hangers.size, np.int32)
         absorbed = np.empty(size, np.int32)
-        best_order = trial
-        best_parents = parents
-        best_absorbed = absorbed
         found = False
-        for _ in range(tries):
+        for _ in range(TRIES):
             random_rule(rule, random)
-            cost, work = greedy(rows, state, size, rule, ref, old * (1 + 1e-9), work_rows, work_state, trial, random)
+            cost, work = greedy(
+                rows, state, size, rule, ref, old * (1 + 1e-9), work_rows, work_state, trial, random
+            )
             spent += work
-            if cost == ABORTED:
-                continue
-            cost = clique_cost(work_rows, work_state, size, trial, hanging, ref, parents, absorbed)
-            if cost <= old * (1 + 1e-9):
-                found = True
-                old = cost
-                best_rows = work_rows.copy()
-                best_state = work_state.copy()
-                best_order = trial.copy()
-                best_parents = parents.copy()
-                best_absorbed = absorbed.copy()
+            if cost != ABORTED:
+                cost = clique_cost(work_rows, work_state, size, trial, hanging, ref, parents, absorbed)
+                # Equal cost is taken too: plateaus are wide, and walking them finds the way down.
+                found = cost <= old * (1 + 1e-9)
+            if found:
+                break
         if found:
             needed = 0
             for i in range(size):
-                needed += best_state[0, i]
+                needed += work_state[DEGREE, i]
             if used + needed > pool.size:
                 pool, used = _collected(tree, order, pool, needed)
-            used = _commit(
-                tree,
-                pool,
-                used,
-                names,
-                best_rows,
-                best_state,
-                best_order,
-                best_parents,
-                best_absorbed,
-                hangers,
-            )
+            used = _commit(tree, pool, used, names, work_rows, work_state, parents, absorbed, hangers)
         for i in range(names.size):
             tree[LOCAL, names[i]] = -1
     _postorder(tree, order)
@@ -205,10 +189,9 @@ def _grow(tree: Any, centre: int, target: int, part: Any, candidates: Any, rando
     tree[LOCAL, centre] = 0
     while count > 0 and size < target:
         pick = random_below(random, count)
-        for _ in range(2):
-            other = random_below(random, count)
-            if tree[CLIQUE, candidates[other]] > tree[CLIQUE, candidates[pick]]:
-                pick = other
+        other = random_below(random, count)
+        if tree[CLIQUE, candidates[other]] > tree[CLIQUE, candidates[pick]]:
+            pick = other
         v = candidates[pick]
         count -= 1
         candidates[pick] = candidates[count]
@@ -309,13 +292,12 @@ def _commit(
     names: Any,
     rows: Any,
     state: Any,
-    order: Any,
     parents: Any,
     absorbed: Any,
     hangers: Any,
 ) -> int:
     """Write a part's new order into the tree; returns the new end of the pool."""
-    size = order.size
+    size = absorbed.size
     words = rows.shape[1]
     root = names[0]
     while tree[PARENT, root] >= 0 and 0 <= tree[LOCAL, tree[PARENT, root]] < size:

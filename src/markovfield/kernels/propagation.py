@@ -23,7 +23,7 @@ from markovfield.kernels.blocks import (
     start_offsets,
 )
 from markovfield.kernels.exponential import exp_scalar
-from markovfield.kernels.layout import FACTOR, MESSAGE, VARIABLE
+from markovfield.kernels.layout import FACTOR, MESSAGE, SCALAR, STRETCH, VARIABLE
 
 __all__ = [
     "DONE",
@@ -89,9 +89,9 @@ def _underflowed(block, length, first, last, layout, at, use, pool, message, lik
             if not use[s - first]:
                 continue
             cell = at[s - first]
-            if layout.slot_mode[s] == 1:
+            if layout.slot_mode[s] == STRETCH:
                 cell += j
-            elif layout.slot_mode[s] == 2:
+            elif layout.slot_mode[s] != SCALAR:
                 cell += np.int64(layout.index[layout.slot_index_offset[s] + j])
             if layout.slot_kind[s] == FACTOR:
                 value = pool[cell]
@@ -108,14 +108,32 @@ def _underflowed(block, length, first, last, layout, at, use, pool, message, lik
 
 
 @kernel
+def _fold(target, part, operation):
+    if operation == LOG_MAX:
+        for j in range(len(part)):
+            target[j] = max(target[j], part[j])
+    else:
+        for j in range(len(part)):
+            target[j] += part[j]
+
+
+@kernel
 def _onto_separator(block, length, target, offset, size, operation):
-    """Reduce a block onto the separator, whose axes are the clique's fast end."""
+    """Reduce a block onto the separator, whose axes are the clique's fast end; the block is used up."""
     if size == 1:
         if operation == LOG_MAX:
             target[offset] = max(target[offset], block_maximum(block, length))
         else:
             target[offset] += block_sum(block, length)
         return
+    if size < 16 and length >= 128:
+        # Fold the block onto its first few dozen states, which vectorises; a short separator would not.
+        chunk = size * (32 // size)
+        whole = length - length % chunk
+        for start in range(chunk, whole, chunk):
+            _fold(block[:chunk], block[start : start + chunk], operation)
+        _fold(block[:chunk], block[whole:length], operation)
+        length = chunk
     run = min(length, size)
     stretch = target[offset : offset + run]
     for start in range(0, length, run):

@@ -7,7 +7,7 @@ import numpy as np
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.blocks import advance, form_block, scratch, start_offsets
 from markovfield.kernels.exponential import exp_scalar
-from markovfield.kernels.layout import FACTOR, MESSAGE, STRETCH
+from markovfield.kernels.layout import FACTOR, MESSAGE, SCALAR, STRETCH
 from markovfield.kernels.propagation import _inputs, _spread
 
 __all__ = ["backtrack", "clique_table", "draw", "residual_table", "second_best"]
@@ -61,7 +61,7 @@ def _cell(layout, c, flat, use, log_space, pool, message, likelihood):
             rest //= card
         if layout.slot_mode[s] == STRETCH:
             cell += inner
-        elif layout.slot_mode[s] > STRETCH:
+        elif layout.slot_mode[s] != SCALAR:
             cell += np.int64(layout.index[layout.slot_index_offset[s] + inner])
         if layout.slot_kind[s] == FACTOR:
             x = pool[cell]

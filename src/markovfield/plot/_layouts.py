@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -28,7 +29,7 @@ def spread(wanted: Sequence[float], widths: Sequence[float], gap: float) -> list
     [-6.0, 6.0]
     """
     offsets = [0.0]
-    for left, right in zip(widths[:-1], widths[1:], strict=True):
+    for left, right in pairwise(widths):
         offsets.append(offsets[-1] + (left + right) / 2 + gap)
     pools: list[tuple[float, int]] = []
     for want, offset in zip(wanted, offsets, strict=True):
@@ -70,11 +71,9 @@ class _Rows:
                 other = {v: i for i, v in enumerate(self.rows[r - 1 if down else r + 1])}
                 old = {v: i for i, v in enumerate(self.rows[r])}
 
-                def place(v: int, other: dict[int, int] = other, old: dict[int, int] = old) -> tuple[float, int]:
-                    places = [other[u] for u in near.get(v, []) if u in other]
-                    return (float(np.mean(places)) if places else float(old[v]), old[v])
-
-                self.rows[r].sort(key=place)
+                places = {v: [other[u] for u in near.get(v, []) if u in other] for v in old}
+                means = {v: float(np.mean(p)) if p else float(old[v]) for v, p in places.items()}
+                self.rows[r].sort(key=lambda v, means=means: means[v])  # type: ignore[misc]
             found = self.crossings()
             if found < least:
                 best, least = [list(r) for r in self.rows], found
@@ -83,7 +82,7 @@ class _Rows:
     def crossings(self) -> int:
         """Pairs of edges between adjacent rows that cross."""
         count = 0
-        for upper, lower in zip(self.rows[:-1], self.rows[1:], strict=True):
+        for upper, lower in pairwise(self.rows):
             at = {v: i for i, v in enumerate(lower)}
             ends = [(i, at[w]) for i, v in enumerate(upper) for w in self.below.get(v, []) if w in at]
             count += sum((a - c) * (b - d) < 0 for k, (a, b) in enumerate(ends) for c, d in ends[:k])
@@ -132,11 +131,11 @@ def layered(
                 chain.append(bend)
             chain.append(v)
             chains[p, v] = chain
-            for a, b in zip(chain[:-1], chain[1:], strict=True):
+            for a, b in pairwise(chain):
                 rows.below.setdefault(a, []).append(b)
                 rows.above.setdefault(b, []).append(a)
     rows.sort()
-    x = {v: 0.0 for v in widths}
+    x = dict.fromkeys(widths, 0.0)
     for row in rows.rows:
         x |= dict(zip(row, spread([0.0] * len(row), [widths[v] for v in row], gap), strict=True))
     for sweep in range(SWEEPS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -80,30 +81,27 @@ class Canvas:
     @classmethod
     def open(cls, ax: Axes | None, width: float, height: float, heading: str, margin: float = 14.0) -> Canvas:
         """Axes for a drawing that spans ``0..width`` and ``0..height`` points, under a title."""
-        full_width, full_height = width + 2 * margin, height + 2 * margin
+        heading_width = text_size(heading, TITLE_SIZE, bold=True)[0] if heading else 0.0
+        slack = max(0.0, heading_width + 4.0 - width) / 2
+        full_width, full_height = width + 2 * (margin + slack), height + 2 * margin
         above = 2.2 * TITLE_SIZE if heading else 0.0
         if ax is None:
-            size = (full_width / POINTS_PER_INCH, (full_height + above) / POINTS_PER_INCH)
-            figure = pyplot().figure(figsize=size)
+            inches = (full_width / POINTS_PER_INCH, (full_height + above) / POINTS_PER_INCH)
+            figure = pyplot().figure(figsize=inches)
             ax = figure.add_axes((0.0, 0.0, 1.0, full_height / (full_height + above)))
             scale = 1.0
         else:
             box = ax.get_window_extent()
             per_point = ax.figure.dpi / POINTS_PER_INCH
             scale = min(box.width / per_point / full_width, box.height / per_point / full_height)
-        ax.set_xlim(-margin, width + margin)
+        ax.set_xlim(-margin - slack, width + margin + slack)
         ax.set_ylim(-margin, height + margin)
-        ax.set_aspect("equal", adjustable="box" if scale == 1.0 else "datalim")
+        ax.set_aspect("equal", adjustable="box")
         ax.set_axis_off()
         if heading:
-            ax.set_title(
-                heading,
-                loc="left",
-                x=margin / full_width,
-                fontsize=TITLE_SIZE * min(1.0, max(scale, 0.7)),
-                fontweight="bold",
-                color=INK,
-            )
+            size = TITLE_SIZE * min(1.0, max(scale, 0.7))
+            at = margin / full_width
+            ax.set_title(heading, loc="left", x=at, fontsize=size, fontweight="bold", color=INK)
         return cls(ax, scale)
 
     def text(self, x: float, y: float, label: str, *, size: float = FONT_SIZE, **style: Any) -> None:
@@ -144,7 +142,7 @@ class Canvas:
         from matplotlib.path import Path
 
         vertices, codes = [points[0]], [Path.MOVETO]
-        for (x0, y0), (x1, y1) in zip(points[:-1], points[1:], strict=True):
+        for (x0, y0), (x1, y1) in pairwise(points):
             if vertical:
                 bend = (y1 - y0) * 0.45
                 vertices += [(x0, y0 + bend), (x1, y1 - bend), (x1, y1)]

@@ -87,7 +87,7 @@ def marginals(
     # Also checks that a prior speaks of the same variables.
     if prior is not None and len(before) != len(values):
         raise ModelError("plot.marginals(prior=...) must be an answer for a model with the same states")
-    ax = style.new_axes(ax, 6.6, 1.0 + ROW_INCHES * (y - BLOCK_GAP))
+    ax = style.new_axes(ax, 6.6, (1.25 if prior is not None else 1.0) + ROW_INCHES * (y - BLOCK_GAP))
     _draw(ax, np.array(heights), values, before, colours)
     _label(ax, heights, labels, [str(n) for n in shown], centres)
     heading = title if title is not None else _heading(answer, len(shown), prior is not None)
@@ -113,11 +113,10 @@ def _draw(ax: Axes, y: Any, values: list[float], before: list[float], colours: l
     )
     if compared:
         ax.barh(y + 0.24, before, height=0.2, color=style.LINE, zorder=3, label="prior")
-    for at, value, last in zip(y.tolist(), values, before or values, strict=True):
-        end = max(value, last) if value < last < value + 0.09 else value
+    for at, value in zip(y.tolist(), values, strict=True):
         ax.annotate(
             f"{value:.3f}",
-            (end, at - (0.13 if compared else 0.0)),
+            (value, at - (0.13 if compared else 0.0)),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
@@ -141,13 +140,14 @@ def _draw(ax: Axes, y: Any, values: list[float], before: list[float], colours: l
             handles.insert(1, Patch(color=style.ORANGE, label="observed"))
         ax.legend(
             handles=handles,
-            loc="lower right",
-            bbox_to_anchor=(1.0, 1.0),
+            loc="upper left",
+            bbox_to_anchor=(0.0, 0.0),
             ncols=len(handles),
             frameon=False,
             fontsize=style.FONT_SIZE - 1.5,
             handlelength=1.0,
-            borderaxespad=0.3,
+            borderaxespad=2.4,
+            borderpad=0.0,
             columnspacing=1.2,
         )
 

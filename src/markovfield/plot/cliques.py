@@ -22,6 +22,8 @@ MOST_CLIQUES = 120
 GAP = 20.0
 LEVEL_GAP = 22.0
 SEPARATOR_FONT = style.FONT_SIZE - 1.5
+CLIQUE_WIDTH = 105.0
+SEPARATOR_WIDTH = 85.0
 
 
 def junction_tree(
@@ -86,24 +88,27 @@ def _count(n: int, noun: str) -> str:
     return f"{n} {noun}{'s' * (n != 1)}"
 
 
-def _wrap(names: list[str], size: float) -> str:
-    """Names over as many lines as make the label about twice as wide as high."""
-    best, score = ", ".join(names), float("inf")
-    for lines in range(1, min(len(names), 6) + 1):
-        rows: list[list[str]] = [[]]
-        target = sum(len(n) + 2 for n in names) / lines
-        for i, name in enumerate(names):
-            length = sum(len(n) + 2 for n in rows[-1])
-            if rows[-1] and length + len(name) / 2 > target and len(rows) < lines:
-                rows.append([])
-            rows[-1].append(name)
-            del i
-        text = ",\n".join(", ".join(r) for r in rows)
-        width, height = style.text_size(text, size)
-        miss = abs(width - 2.2 * height) + (0 if width < 170 else width)
-        if miss < score:
-            best, score = text, miss
-    return best
+def _wrap(names: list[str], size: float, most: float) -> str:
+    """Names over the fewest lines that are at most ``most`` points wide, as even as they can be."""
+    widths = [style.text_size(name + ", ", size)[0] + 0.35 * size for name in names]
+
+    def fill(limit: float) -> list[list[str]]:
+        lines: list[list[str]] = []
+        room = -1.0
+        for name, width in zip(names, widths, strict=True):
+            if width > room:
+                lines.append([])
+                room = limit
+            lines[-1].append(name)
+            room -= width
+        return lines
+
+    widest = max(widths)
+    n_lines = len(fill(max(most, widest)))
+    # The narrowest limit that needs no more lines: lengths of stretches of consecutive names are all it can be.
+    stretches = {sum(widths[i:j]) + 1e-6 for i in range(len(names)) for j in range(i + 1, len(names) + 1)}
+    limit = min(s for s in stretches if s >= widest and len(fill(s)) <= n_lines)
+    return ",\n".join(", ".join(line) for line in fill(limit))
 
 
 def _rooted(n: int, edges: list[tuple[int, int]]) -> tuple[list[int], dict[int, list[int]]]:
@@ -113,7 +118,8 @@ def _rooted(n: int, edges: list[tuple[int, int]]) -> tuple[list[int], dict[int, 
     drawn = nx.Graph()
     drawn.add_nodes_from(range(n))
     drawn.add_edges_from(edges)
-    roots, children = [], {}
+    roots: list[int] = []
+    children: dict[int, list[int]] = {}
     for component in sorted(nx.connected_components(drawn), key=lambda c: (-len(c), min(c))):
         part = drawn.subgraph(component)
         root = min(nx.center(part))
@@ -124,20 +130,22 @@ def _rooted(n: int, edges: list[tuple[int, int]]) -> tuple[list[int], dict[int, 
 
 def _draw(names: list[list[str]], separators: dict[tuple[int, int], list[str]], title: str, ax: Axes | None) -> Axes:
     roots, children = _rooted(len(names), list(separators))
-    labels = [_wrap(n, style.FONT_SIZE) for n in names]
+    labels = [_wrap(n, style.FONT_SIZE, CLIQUE_WIDTH) for n in names]
     # An ellipse around text: its corners may come near the rim, since lines are rarely all of full length.
     sizes = []
     for label in labels:
         w, h = style.text_size(label)
-        stretch = 1.18 if "\n" not in label else 1.32
+        stretch = 1.12 if "\n" not in label else 1.3
         sizes.append((stretch * w + 16, stretch * h + 12))
     above = {c: p for p, below in children.items() for c in below}
-    boxes: dict[int, tuple[str, float, float]] = {}
+    shared_labels: dict[int, str] = {}
+    boxes: dict[int, tuple[float, float]] = {}
     for c, p in above.items():
         shared = separators.get((p, c), separators.get((c, p), []))
-        label = _wrap(shared, SEPARATOR_FONT) if shared else ""
+        label = _wrap(shared, SEPARATOR_FONT, SEPARATOR_WIDTH) if shared else ""
         w, h = style.text_size(label or " ", SEPARATOR_FONT)
-        boxes[c] = (label, w + 10, h + 5)
+        shared_labels[c] = label
+        boxes[c] = (w + 10, h + 5)
     downwards = _layout(roots, children, sizes, boxes, vertical=True)
     sideways = _layout(roots, children, sizes, boxes, vertical=False)
     vertical = abs(downwards[2] / downwards[3] - 1.6) <= abs(sideways[2] / sideways[3] - 1.6)
@@ -145,9 +153,9 @@ def _draw(names: list[list[str]], separators: dict[tuple[int, int], list[str]], 
     canvas = style.Canvas.open(ax, width, height, title)
     for c, p in above.items():
         canvas.curve([centres[p], boxes_at[c], centres[c]], vertical=vertical)
-        label, w, h = boxes[c]
+        label = shared_labels[c]
         if label:
-            canvas.box(*boxes_at[c], w, h, fill="white", edge=style.GREEN, rounding=2.0)
+            canvas.box(*boxes_at[c], *boxes[c], fill="white", edge=style.GREEN, rounding=2.0)
             canvas.text(*boxes_at[c], label, size=SEPARATOR_FONT, color=style.GREEN)
     for v, label in enumerate(labels):
         canvas.ellipse(*centres[v], *sizes[v], fill=style.BLUE_PALE, edge=style.BLUE)
@@ -162,19 +170,17 @@ def _layout(
     roots: list[int],
     children: dict[int, list[int]],
     sizes: list[tuple[float, float]],
-    boxes: dict[int, tuple[str, float, float]],
+    boxes: dict[int, tuple[float, float]],
     *,
     vertical: bool,
 ) -> Placed:
     """Centres of cliques and of the separators above them: each separator stands right over its child."""
     across, along = (0, 1) if vertical else (1, 0)
-    breadth = {v: max(size[across], boxes[v][1 + across] if v in boxes else 0.0) for v, size in enumerate(sizes)}
+    breadth = {v: max(size[across], boxes[v][across] if v in boxes else 0.0) for v, size in enumerate(sizes)}
     place, depth, total = tidy_forest(roots, children, breadth, gap=GAP)
     levels = max(depth.values(), default=0) + 1
     thick = [max(sizes[v][along] for v in depth if depth[v] == d) for d in range(levels)]
-    box = [
-        max((boxes[v][1 + along] for v in depth if depth[v] == d and v in boxes), default=0.0) for d in range(levels)
-    ]
+    box = [max((boxes[v][along] for v in depth if depth[v] == d and v in boxes), default=0.0) for d in range(levels)]
     start, at = [], 0.0
     for d in range(levels):
         at += (box[d] + 2 * LEVEL_GAP) if d else 0.0

@@ -23,7 +23,8 @@ __all__ = ["graph"]
 Kind = Literal["auto", "directed", "factor", "primal"]
 # Beyond these, nodes are dots without names, and the costlier layout is given up.
 MOST_LABELS = 80
-MOST_STRESS = 250
+MOST_STRESS = 150
+PIVOTS = 60
 MOST_FACTORS_DRAWN = 60
 PAD = 8.0
 FACTOR_SIDE = 9.0
@@ -147,7 +148,7 @@ def _undirected(
         colours = [style.ORANGE if v in seen else style.BLUE for v in range(n)]
         canvas.ax.scatter(places[:n, 0], places[:n, 1], s=16 * canvas.scale**2, c=colours, zorder=3, linewidths=0)
     for f in range(n, total):
-        canvas.box(*places[f], FACTOR_SIDE, FACTOR_SIDE, fill=style.INK, edge=style.INK, rounding=1.5)
+        canvas.box(places[f, 0], places[f, 1], FACTOR_SIDE, FACTOR_SIDE, fill=style.INK, edge=style.INK, rounding=1.5)
     return canvas.ax
 
 
@@ -165,13 +166,43 @@ def _scatter(
     for component in sorted(nx.connected_components(drawn), key=lambda c: (-len(c), min(c))):
         nodes = sorted(component)
         part = drawn.subgraph(nodes)
-        if len(nodes) <= MOST_STRESS:
-            found = nx.kamada_kawai_layout(part)
-        else:
-            found = nx.spring_layout(part, seed=0, iterations=100)
-        parts.append(_stretch(np.array([found[v] for v in nodes]), [sizes[v] for v in nodes]))
+        found = _pivot_scaling(part, nodes)
+        if 2 < len(nodes) <= MOST_STRESS:
+            # Stress alone falls into twisted local optima; from here it only evens out the distances.
+            start = dict(zip(nodes, found, strict=True))
+            refined = nx.kamada_kawai_layout(part, pos=start)
+            found = np.array([refined[v] for v in nodes])
+        # Layouts are free up to reflection: let the first nodes stand at the upper left.
+        rank = np.arange(len(nodes)) - (len(nodes) - 1) / 2
+        found = found * np.where(rank @ found < 0, -1.0, 1.0) * np.array([1.0, -1.0])
+        parts.append(_stretch(found, [sizes[v] for v in nodes]))
         members.append(nodes)
     return _side_by_side(parts, members, sizes)
+
+
+def _pivot_scaling(part: Any, nodes: list[int]) -> npt.NDArray[np.float64]:
+    """Multidimensional scaling of graph distances to some pivots (Brandes and Pich 2006); linear in the graph."""
+    import networkx as nx
+
+    if len(nodes) == 1:
+        return np.zeros((1, 2))
+    nearest = np.full(len(nodes), np.inf)
+    columns = []
+    pivot = 0
+    for _ in range(min(len(nodes), PIVOTS)):
+        reached = nx.single_source_shortest_path_length(part, nodes[pivot])
+        columns.append([float(reached[v]) for v in nodes])
+        nearest = np.minimum(nearest, columns[-1])
+        pivot = int(np.argmax(nearest))
+    squared = np.array(columns).T ** 2
+    centred = squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    places = -0.5 * centred @ axes[:2].T
+    places = np.hstack([places, np.zeros((len(nodes), 2 - places.shape[1]))])
+    scale = float(np.abs(places).max()) or 1.0
+    # Twins, which have equal distances to all others, must not coincide.
+    jitter = np.random.default_rng(0).normal(scale=1e-3, size=places.shape)
+    return places / scale + jitter
 
 
 def _stretch(places: npt.NDArray[np.float64], sizes: list[tuple[float, float]]) -> npt.NDArray[np.float64]:
@@ -203,7 +234,7 @@ def _side_by_side(
         part -= low
         boxes.append(high - low)
     area = sum((w + gap) * (h + gap) for w, h in boxes)
-    limit = max(max(w for w, _ in boxes), 1.4 * float(np.sqrt(area)))
+    limit = max([w for w, _ in boxes] + [1.4 * float(np.sqrt(area))])
     places = np.zeros((sum(len(m) for m in members), 2))
     x = y = tall = width = 0.0
     for part, nodes, (w, h) in zip(parts, members, boxes, strict=True):

@@ -114,10 +114,11 @@ def image_grid(
     n_rows = -(-len(pictures) // n_columns)
     rows, columns = pictures[0].shape
     cell = width / n_columns
-    height = n_rows * (cell * rows / columns + (0.38 if titles else 0.1)) + (0.5 if heading else 0.0)
+    height = n_rows * (cell * rows / columns + (0.34 if titles else 0.1)) + (0.5 if heading else 0.0)
     figure, grid = style.pyplot().subplots(
         n_rows, n_columns, figsize=(width, height), layout="constrained", squeeze=False
     )
+    figure.get_layout_engine().set(h_pad=0.03, hspace=0.0, w_pad=0.04)
     axes: list[Axes] = list(grid.ravel())
     for i, ax in enumerate(axes):
         if i < len(pictures):

@@ -1,0 +1,57 @@
+"""How the pages are built: `make docs`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import markovfield
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
+
+project = "Markovfield"
+author = "The Markovfield developers"
+project_copyright = author
+version = release = markovfield.__version__
+language = "en_GB"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+suppress_warnings = ["toc.empty_glob"]
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+
+# A name in single backticks is a reference where it can be one; elsewhere it is only set as code.
+default_role = "py:obj"
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+# Attributes are described in the class docstring; as ivars they are not objects of their own, so never duplicates.
+napoleon_use_ivar = True
+
+html_theme = "alabaster"
+html_theme_options = {
+    "description": "Write a model once; ask it four questions.",
+    "fixed_sidebar": True,
+    "page_width": "1040px",
+}
+html_show_sourcelink = False
+
+# The gallery shows the scripts; it runs them only when asked to, so that the pages stay quick to build and offline.
+if any((EXAMPLES / name).exists() for name in ("GALLERY_HEADER.rst", "README.rst", "README.txt")):
+    extensions.append("sphinx_gallery.gen_gallery")
+    run_gallery = os.environ.get("MARKOVFIELD_GALLERY") == "1"
+    sphinx_gallery_conf = {
+        "examples_dirs": [str(EXAMPLES)],
+        "gallery_dirs": ["auto_examples"],
+        "filename_pattern": r"\.py$",
+        "plot_gallery": "True" if run_gallery else "False",
+        "image_scrapers": ("matplotlib",) if run_gallery else (),
+        "download_all_examples": False,
+        "show_memory": False,
+        "min_reported_time": 1e9,
+    }
