@@ -21,6 +21,7 @@ _BY_MODULE = {
     "markovfield.inference.explain": ["Explanation", "explain"],
     "markovfield.inference.compiled": ["CompiledJunctionTree", "MarginalsBatch"],
     "markovfield.inference.enumeration": ["Enumeration"],
+    "markovfield.inference.belief_propagation": ["BeliefPropagation"],
     "markovfield.inference.junction_tree": ["JunctionTree"],
     "markovfield.inference.variable_elimination": ["VariableElimination"],
     "markovfield.io": [

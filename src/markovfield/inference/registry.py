@@ -49,6 +49,12 @@ ENTRIES = (
         ("marginals", "decode", "log_partition"),
         aliases=("ve", "elimination"),
     ),
+    Entry(
+        "belief_propagation",
+        "belief_propagation:BeliefPropagation",
+        ("marginals", "decode", "log_partition"),
+        aliases=("bp",),
+    ),
 )
 
 

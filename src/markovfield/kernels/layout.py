@@ -2,7 +2,7 @@
 
 The axes of a clique are its residual variables, then its separator in the parent's axis order. So the separator is
 the fast end: summing a clique onto its separator, and spreading a separator over its clique, run along contiguous
-memory. The last axes of up to `BLOCK` states form the clique's *block*; loops run over the axes before it.
+memory. The last axes, of about `BLOCK` states, form the clique's *block*; loops run over the axes before it.
 
 A *slot* is one small table that a clique reads in one direction and adds to in the other: a factor, a child's
 message or a variable's own vector. Its mode says how a block meets it: as a stretch (`STRETCH`), as a single number
@@ -21,7 +21,8 @@ from markovfield.kernels._flags import kernel
 
 __all__ = ["BLOCK", "FACTOR", "GATHER", "MESSAGE", "SCALAR", "STRETCH", "VARIABLE", "Layout", "lay_out"]
 
-BLOCK = 512
+BLOCK = 1024
+LONG_BLOCK = 8192
 FACTOR, MESSAGE, VARIABLE = 0, 1, 2
 SCALAR, STRETCH, GATHER = 0, 1, 2
 RUN = 8
@@ -56,6 +57,12 @@ class Layout(NamedTuple):
     index: npt.NDArray[np.uint32]  # type: ignore[assignment]
     home: npt.NDArray[np.int64]
     limits: npt.NDArray[np.int64]
+
+
+@kernel
+def _extends(block, card):
+    """Whether a block takes in one more axis: up to `BLOCK` states, or `LONG_BLOCK` where it would be short."""
+    return block * card <= BLOCK or (block < BLOCK // 2 and block * card <= LONG_BLOCK) or block == 1
 
 
 @kernel
@@ -175,7 +182,7 @@ def lay_out(
     for c in range(n):
         start, stop = offsets[c], offsets[c + 1]
         outer = stop
-        while outer > start and (outer == stop or block[c] * cards[outer - 1] <= BLOCK):
+        while outer > start and _extends(block[c], cards[outer - 1]):
             outer -= 1
             block[c] *= cards[outer]
         n_outer[c] = outer - start

@@ -106,8 +106,8 @@ class Canvas:
 
     def text(self, x: float, y: float, label: str, *, size: float = FONT_SIZE, **style: Any) -> None:
         """Centred text at a point of the drawing."""
-        style = {"color": INK, "ha": "center", "va": "center", "zorder": 4, "linespacing": 1.2} | style
-        self.ax.text(x, y, plain(label), fontsize=size * self.scale, **style)
+        common: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4, "linespacing": 1.2, "color": INK}
+        self.ax.text(x, y, plain(label), fontsize=size * self.scale, **(common | style))
 
     def box(
         self, x: float, y: float, width: float, height: float, *, fill: str, edge: str, rounding: float = 5.0

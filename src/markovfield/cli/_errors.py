@@ -1,0 +1,45 @@
+"""Every failure a user can cause, as one sentence and an exit code."""
+
+from __future__ import annotations
+
+from markovfield.exceptions import FormatError, ImpossibleEvidenceError, ModelError
+
+__all__ = ["FAILED", "INTERRUPTED", "MISUSED", "OK", "CommandError", "explained"]
+
+OK, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+
+
+class CommandError(Exception):
+    """A command line that cannot be obeyed; the message is the sentence to show."""
+
+
+def _os_sentence(error: OSError) -> str:
+    name = error.filename if error.filename is not None else ""
+    if isinstance(error, FileNotFoundError):
+        return f"there is no file {name}"
+    if isinstance(error, IsADirectoryError):
+        return f"{name} is a folder, not a file"
+    reason = (error.strerror or str(error) or type(error).__name__).lower()
+    return f"cannot open {name}: {reason}" if name else reason
+
+
+def explained(error: BaseException) -> tuple[str, int] | None:
+    """The sentence and the exit code of a failure that is the user's to act on; None for anything else.
+
+    1 means that the computation could not be done, 2 that the command line or a file is wrong.
+    """
+    if isinstance(error, ImpossibleEvidenceError | TimeoutError):
+        return str(error), FAILED
+    if isinstance(error, MemoryError):
+        return str(error) or "the computation ran out of memory", FAILED
+    if isinstance(error, ImportError) and "pip install" in str(error):
+        return str(error), FAILED
+    if isinstance(error, CommandError | FormatError | ModelError):
+        return str(error), MISUSED
+    if isinstance(error, OSError):
+        return _os_sentence(error), MISUSED
+    # Typer's own usage errors, whose classes have moved between its versions.
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):
+        message = str(error.format_message()).strip().rstrip(".")
+        return f"{message[:1].lower()}{message[1:]} (see --help)", int(error.exit_code)
+    return None

@@ -1,0 +1,143 @@
+"""What the command line names: models, evidence, query variables, methods."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from markovfield import io
+from markovfield.cli._errors import CommandError
+from markovfield.exceptions import ModelError
+from markovfield.factor_graph import FactorGraph
+from markovfield.names import VariableName
+
+__all__ = ["configured_method", "read_evidence", "read_model", "read_query"]
+
+_COMPRESSED = (".gz", ".xz")
+
+
+def read_model(path: Path) -> Any:
+    """A model from a file: by its ending, or an archive by its first bytes."""
+    suffixes = [s.lower() for s in path.suffixes]
+    while suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    ending = suffixes[-1] if suffixes else ""
+    if ending == ".uai":
+        return io.read_uai(path)
+    if ending == ".bif":
+        return io.read_bif(path)
+    with path.open("rb") as stream:
+        start = stream.read(4)
+    if start.startswith(b"PK"):
+        return io.load(path)
+    raise CommandError(f"{path} is no model: expected a .uai or .bif file, or an archive written by save")
+
+
+def _variable(graph: FactorGraph, text: str) -> int | None:
+    """Position of a variable by the text of its name, or None; names that are text come first."""
+    for name in (text, int(text) if text.isdecimal() else None):
+        if name is not None:
+            try:
+                return graph.names.position(name)
+            except ModelError:
+                pass
+    return None
+
+
+def _known_variable(graph: FactorGraph, text: str) -> int:
+    """The same, or the library's error with the names that there are."""
+    position = _variable(graph, text)
+    if position is None:
+        numbered = isinstance(graph.variables, range) and text.isdecimal()
+        position = graph.names.position(int(text) if numbered else text)
+    return position
+
+
+def _state(graph: FactorGraph, position: int, text: str) -> Any:
+    """The state that a text names: a state that reads like it, or an index where no state does."""
+    cardinality = int(graph.structure.cardinalities[position])
+    states = graph.names.state_names(position, cardinality)
+    if text in states:
+        return text
+    alike = [s for s in states if str(s) == text]
+    if len(alike) == 1:
+        return alike[0]
+    state: Any = int(text) if text.isdecimal() else text
+    return states[graph.names.state(position, state, cardinality)]
+
+
+def read_evidence(graph: FactorGraph, file: Path | None, observed: Sequence[str] | None) -> dict[VariableName, Any]:
+    """Evidence by name, from a UAI file and from ``NAME=STATE`` words."""
+    names, cards = graph.names, graph.structure.cardinalities
+    found: dict[VariableName, Any] = {}
+    if file is not None:
+        for position, index in io.read_uai_evidence(file).items():
+            if position >= graph.n_variables:
+                raise CommandError(
+                    f"{file} observes variable {position}, but the model has {graph.n_variables} variables"
+                )
+            if index >= cards[position]:
+                raise CommandError(
+                    f"{file} puts variable {position} in state {index}, but it has {cards[position]} states"
+                )
+            found[names.variables[position]] = names.state_names(position, int(cards[position]))[index]
+    for word in observed or ():
+        variable, state = _observation(graph, word)
+        if variable in found and found[variable] != state:
+            raise CommandError(f"variable {variable!r} is observed in two states, {found[variable]!r} and {state!r}")
+        found[variable] = state
+    return found
+
+
+def _observation(graph: FactorGraph, word: str) -> tuple[VariableName, Any]:
+    """``NAME=STATE``, where the name itself may hold an equals sign."""
+    if "=" not in word:
+        raise CommandError(f"an observation is written NAME=STATE, got {word!r}")
+    pieces = word.split("=")
+    for i in range(1, len(pieces)):
+        position = _variable(graph, "=".join(pieces[:i]))
+        if position is not None:
+            return graph.variables[position], _state(graph, position, "=".join(pieces[i:]))
+    return graph.variables[_known_variable(graph, pieces[0])], None
+
+
+def read_query(graph: FactorGraph, file: Path | None, words: Sequence[str] | None) -> list[int]:
+    """Positions of the query variables, from a UAI query file or from names, which commas may separate."""
+    if file is not None and words:
+        raise CommandError("give the query either as a file or as names, not both")
+    if file is not None:
+        positions = io.read_uai_query(file)
+        for position in positions:
+            if position >= graph.n_variables:
+                raise CommandError(f"{file} asks for variable {position}, but the model has {graph.n_variables}")
+        return positions
+    positions = []
+    for word in words or ():
+        whole = _variable(graph, word)
+        parts = [word] if whole is not None else [p.strip() for p in word.split(",") if p.strip()]
+        positions += [_known_variable(graph, part) for part in parts]
+    if len(set(positions)) != len(positions):
+        raise CommandError("a query variable is named twice")
+    return positions
+
+
+def configured_method(
+    name: str, verb: str, graph: FactorGraph, evidence: dict[VariableName, Any], memory_limit: str | None
+) -> Any:
+    """The method by its name; with a memory limit, the method object that carries it."""
+    from markovfield.inference.evidence import Evidence
+    from markovfield.inference.limits import memory_limit_bytes
+    from markovfield.inference.registry import resolve
+    from markovfield.inference.verbs import choose
+
+    if name != "auto":
+        resolve(name, verb)  # an unknown name is refused before anything runs
+    if memory_limit is None:
+        return name
+    memory_limit_bytes(memory_limit)
+    chosen = choose(name, verb, graph, Evidence.parse(graph.structure, evidence))
+    if "memory_limit" in {f.name for f in dataclasses.fields(chosen)}:
+        return dataclasses.replace(chosen, memory_limit=memory_limit)
+    return chosen

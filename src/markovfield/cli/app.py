@@ -1,0 +1,270 @@
+"""The commands, and the one place where failures become a sentence and an exit code."""
+
+from __future__ import annotations
+
+import csv
+import io as text_io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import markovfield as mf
+from markovfield.cli import _options as options
+from markovfield.cli import _report as report
+from markovfield.cli._errors import FAILED, INTERRUPTED, OK, CommandError, explained
+from markovfield.cli._progress import Waiting
+from markovfield.cli._reading import configured_method, read_evidence, read_model, read_query
+from markovfield.io._text import write_text
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="markovfield",
+    help="Probabilistic graphical models: ask a model for probabilities, for the likeliest outcome, for samples.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+VERB_OF_TASK = {"PR": "log_partition", "MAR": "marginals", "MPE": "decode", "MMAP": "decode"}
+
+
+def _consoles() -> tuple[Console, Console]:
+    """Standard output and standard error, looked up at each call so that redirection is seen."""
+    return Console(highlight=False), Console(stderr=True, highlight=False)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        _consoles()[0].print(f"markovfield {mf.__version__}")
+        raise typer.Exit(OK)
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def infer(
+    model: options.Model,
+    evidence: options.EvidenceFile = None,
+    observed: options.Observed = None,
+    task: Annotated[
+        options.Task,
+        typer.Option(
+            case_sensitive=False,
+            help="PR: log10 of the partition function. MAR: marginals. MPE (or MAP): likeliest assignment. "
+            "MMAP: likeliest assignment of the query variables.",
+        ),
+    ] = options.Task.MAR,
+    query: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="For MMAP: a file with a count, then variable indices.")
+    ] = None,
+    query_variables: Annotated[
+        list[str] | None,
+        typer.Option("-q", "--query-variables", metavar="NAMES", help="For MMAP: names, separated by commas."),
+    ] = None,
+    method: options.Method = "auto",
+    memory_limit: options.MemoryLimit = None,
+    time_limit: options.TimeLimit = None,
+    n_jobs: options.Jobs = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write a UAI result file.")
+    ] = None,
+    as_json: options.AsJson = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show all variables, not only the first 40.")] = False,
+) -> None:
+    """Answer a question about a model: PR, MAR, MPE or MMAP."""
+    kind = "MPE" if task is options.Task.MAP else task.value
+    if kind == "MMAP" and query is None and not query_variables:
+        raise CommandError("task MMAP needs --query or --query-variables")
+    if kind != "MMAP" and (query is not None or query_variables):
+        raise CommandError(f"--query belongs to task MMAP, the task is {task.value}")
+    out, err = _consoles()
+    with Waiting(err, f"{task.value} of {model.name}") as waiting:
+        graph = read_model(model).compile()
+        known = read_evidence(graph, evidence, observed)
+        positions = read_query(graph, query, query_variables) if kind == "MMAP" else None
+        chosen = configured_method(method, VERB_OF_TASK[kind], graph, known, memory_limit)
+        running: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit, "callback": waiting.callback}
+        answer: Any
+        if kind == "PR":
+            answer = mf.log_partition(graph, known, chosen, **running)
+        elif kind == "MAR":
+            answer = mf.marginals(graph, known, method=chosen, **running)
+        else:
+            names = None if positions is None else [graph.variables[v] for v in positions]
+            answer = mf.decode(graph, known, variables=names, method=chosen, **running)
+    if output is not None:
+        with _writing(output):
+            mf.write_uai_result(output, task.value, answer, query=positions)
+    if as_json:
+        report.write_json(out, report.to_json(task.value, answer))
+        return
+    if kind == "MAR":
+        report.marginals_table(out, answer, known, everything=everything)
+    elif kind != "PR":
+        title = "Likeliest assignment" if kind == "MPE" else "Likeliest assignment of the query"
+        report.assignment_table(out, answer, known, title, everything=everything)
+    out.print(report.summary(answer))
+    if output is not None:
+        out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+
+
+@app.command()
+def explain(
+    model: options.Model,
+    evidence: options.EvidenceFile = None,
+    observed: options.Observed = None,
+    task: Annotated[
+        str, typer.Option(metavar="TASK", help="PR, MAR, MPE or SAMPLE: the question to be planned.")
+    ] = "MAR",
+    method: options.Method = "auto",
+    memory_limit: options.MemoryLimit = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Tell which method would answer, why, and what it would cost; nothing large is allocated."""
+    verbs = {"PR": "log_partition", "MAR": "marginals", "MPE": "decode", "MAP": "decode", "SAMPLE": "sample"}
+    verb = verbs.get(task.upper())
+    if verb is None:
+        raise CommandError(f"explain knows the tasks PR, MAR, MPE and SAMPLE, got {task!r}")
+    out, err = _consoles()
+    with Waiting(err, f"planning {model.name}"):
+        graph = read_model(model).compile()
+        known = read_evidence(graph, evidence, observed)
+        chosen = configured_method(method, verb, graph, known, memory_limit)
+        explanation = mf.explain(graph, verb, evidence=known, method=chosen)
+    if as_json:
+        report.write_json(out, explanation.to_dict())
+    else:
+        report.explanation_table(out, explanation)
+
+
+@app.command()
+def sample(
+    model: options.Model,
+    size: Annotated[int, typer.Option("-n", "--size", min=0, help="How many samples.")] = 10,
+    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same samples.")] = None,
+    evidence: options.EvidenceFile = None,
+    observed: options.Observed = None,
+    method: options.Method = "auto",
+    memory_limit: options.MemoryLimit = None,
+    time_limit: options.TimeLimit = None,
+    n_jobs: options.Jobs = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="CSV file; standard output when not given.")
+    ] = None,
+) -> None:
+    """Draw samples given the evidence, as CSV with a row of names and then states by name."""
+    out, err = _consoles()
+    with Waiting(err, f"sampling {model.name}") as waiting:
+        graph = read_model(model).compile()
+        known = read_evidence(graph, evidence, observed)
+        chosen = configured_method(method, "sample", graph, known, memory_limit)
+        drawn = mf.sample(
+            graph,
+            size,
+            known,
+            chosen,
+            rng=seed,
+            n_jobs=n_jobs,
+            time_limit=time_limit,
+            callback=waiting.callback,
+        )
+    if output is None:
+        for piece in _csv(drawn):
+            out.file.write(piece)
+        return
+    with _writing(output):
+        write_text(output, _csv(drawn))
+    err.print(Text(f"wrote {size} samples to {output}", style="dim"), soft_wrap=True)
+
+
+def _csv(drawn: Any, rows_at_once: int = 4096) -> Iterator[str]:
+    columns = drawn.to_dict()
+    buffer = text_io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    for start in range(0, len(drawn), rows_at_once):
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+        part = [column[start : start + rows_at_once].tolist() for column in columns.values()]
+        writer.writerows(zip(*part, strict=True))
+    yield buffer.getvalue()
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the pictures go.")] = Path(
+        "markovfield-demo"
+    ),
+    quick: Annotated[bool, typer.Option(help="A smaller image.")] = False,
+) -> None:
+    """A tour in three chapters: a diagnosis, a noisy image, a junction tree. Writes pictures and a page."""
+    from markovfield.cli.demo import tour
+
+    out, err = _consoles()
+    tour(output, out, err, quick=quick)
+
+
+class _writing:
+    """Failures to write name the file that was asked for, not the temporary one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+            reason = (error.strerror or str(error)).lower()
+            raise CommandError(f"cannot write {self._path}: {reason}") from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns 0 for success, 1 when the computation could not be done, 2 for misuse.
+
+    Examples
+    --------
+    >>> main(["--version"])
+    markovfield ...
+    0
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = app(given or ["--help"], prog_name="markovfield", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else OK
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except Exception as error:
+        found = explained(error)
+        if found is None:
+            raise
+        sentence, status = found
+        _fail(sentence)
+    if status == INTERRUPTED:
+        _fail("stopped")
+    return status
+
+
+def _fail(sentence: str) -> None:
+    line = Text("error: ", style="bold red").append(" ".join(sentence.split()), style="not bold default")
+    _consoles()[1].print(line, soft_wrap=True)
