@@ -23,7 +23,7 @@ HEADERS = (
 SMALL = 10e-3
 # Seconds one computation by a peer may take. Where that is not enough, the cap over our time bounds the ratio; so
 # that the bound says something, it is at least this many times our time.
-CAPS = {"pyagrum": 400.0, "pgmpy": 30.0}
+CAPS = {"pyagrum": 200.0, "pgmpy": 30.0}
 CAP_RATIO = 60.0
 
 

@@ -45,7 +45,7 @@ def model_seconds(graph: mf.FactorGraph) -> float:
     first = time.perf_counter() - start
     start = time.perf_counter()
     engine.prepare(graph, nothing)
-    return first - (time.perf_counter() - start)
+    return max(0.0, first - (time.perf_counter() - start))
 
 
 def named_evidence(graph: mf.FactorGraph, evidence: Mapping[int, int]) -> dict[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import markovfield
 
@@ -19,7 +20,6 @@ language = "en_GB"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-suppress_warnings = ["toc.empty_glob"]
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
@@ -42,7 +42,8 @@ html_theme_options = {
 html_show_sourcelink = False
 
 # The gallery shows the scripts; it runs them only when asked to, so that the pages stay quick to build and offline.
-if any((EXAMPLES / name).exists() for name in ("GALLERY_HEADER.rst", "README.rst", "README.txt")):
+has_gallery = any((EXAMPLES / name).exists() for name in ("GALLERY_HEADER.rst", "README.rst", "README.txt"))
+if has_gallery:
     extensions.append("sphinx_gallery.gen_gallery")
     run_gallery = os.environ.get("MARKOVFIELD_GALLERY") == "1"
     sphinx_gallery_conf = {
@@ -55,3 +56,14 @@ if any((EXAMPLES / name).exists() for name in ("GALLERY_HEADER.rst", "README.rst
         "show_memory": False,
         "min_reported_time": 1e9,
     }
+
+
+def without_gallery(app: Any, page: str, source: list[str]) -> None:
+    """Where there are no examples, the index does not list them."""
+    if page == "index" and not has_gallery:
+        source[0] = source[0].replace("auto_examples/index\n", "")
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", without_gallery)

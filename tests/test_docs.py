@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import pydoc
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import markovfield as mf
 from markovfield._exports import EXPORTS
 from markovfield.inference.registry import ENTRIES
 
@@ -49,10 +49,8 @@ def test_every_public_name_is_in_the_reference():
     page = (ROOT / "docs" / "api.md").read_text()
     described = set(re.findall(r"^\.\. auto\w+:: markovfield\.([\w.]+)$", page, re.MULTILINE))
     assert not set(EXPORTS) - described, "docs/api.md leaves out public names"
-    for name in described:
-        value: Any = mf
-        for part in name.split("."):
-            value = getattr(value, part)
+    gone = [name for name in sorted(described) if pydoc.locate(f"markovfield.{name}") is None]
+    assert not gone, "docs/api.md describes what is not there"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -107,6 +107,8 @@ def slow_scores(spec: Spec, evidence: dict) -> dict[tuple[int, ...], float]:
 @pytest.mark.parametrize("seed", range(8))
 def test_against_plain_loops(seed: int):
     spec = random_spec(seed)
+    if math.prod(spec.cardinalities) > 2000:
+        pytest.skip("too many states for plain loops")
     evidence = random_evidence(seed, spec)
     oracle = spec.oracle(evidence)
     scores = slow_scores(spec, evidence)

@@ -139,6 +139,17 @@ class Structure:
         if not self.n_factors:
             return
         factor = np.repeat(np.arange(self.n_factors), np.diff(self.scope_offsets))
+        unknown = np.flatnonzero((self.kind != TABLE) & (self.kind != CLAUSE))
+        if len(unknown):
+            raise ModelError(f"factor {unknown[0]} is of kind {self.kind[unknown[0]]}, which there is not")
+        literal = np.where(self.table_strides >= 0, self.table_strides, -(self.table_strides + 1))
+        wrong = np.flatnonzero((self.kind[factor] == CLAUSE) & (literal >= self.cardinalities[self.scopes]))
+        if len(wrong):
+            raise ModelError(
+                f"clause {factor[wrong[0]]} has a literal on state {literal[wrong[0]]}, which there is not"
+            )
+        if len(self.table_strides) and float(np.abs(self.table_strides.astype(np.float64)).max()) > 2.0**40:
+            raise ModelError("a table stride is beyond 2^40 cells")
         reach = self.table_strides * (self.cardinalities[self.scopes].astype(np.int64) - 1)
         is_table = self.kind[factor] == TABLE
         low, high = self.table_offsets.copy(), self.table_offsets.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-class Task(str, Enum):
+class Task(StrEnum):
     """The questions of the UAI competitions."""
 
     PR = "PR"

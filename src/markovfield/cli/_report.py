@@ -89,7 +89,8 @@ def _plain(state: Any) -> Any:
 def write_json(console: Console, body: Mapping[str, Any]) -> None:
     """The object on one line of standard output, never wrapped or coloured."""
     cleaned = {k: _number(v) if isinstance(v, float) else v for k, v in body.items()}
-    console.file.write(json.dumps(cleaned, allow_nan=False, ensure_ascii=False) + "\n")
+    text = json.dumps(cleaned, allow_nan=False, ensure_ascii=False, default=_plain)
+    console.file.write(text + "\n")
 
 
 def summary(answer: LogPartition | Marginals | Decoding) -> Text:

@@ -245,9 +245,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = app(given or ["--help"], prog_name="markovfield", standalone_mode=False)
+        returned = app(given or ["--help"], prog_name="markovfield", standalone_mode=False)
         sys.stdout.flush()
-        return status if isinstance(status, int) else OK
+        status = returned if isinstance(returned, int) else OK
     except KeyboardInterrupt:
         status = INTERRUPTED
     except BrokenPipeError:

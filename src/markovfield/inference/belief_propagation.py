@@ -68,6 +68,7 @@ class BeliefPropagation:
     name: ClassVar[str] = "belief_propagation"
     exact: ClassVar[bool] = True
     verbs: ClassVar[frozenset[str]] = frozenset({"marginals", "decode", "log_partition"})
+    abilities: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:

@@ -54,6 +54,7 @@ class Enumeration:
     name: ClassVar[str] = "enumeration"
     exact: ClassVar[bool] = True
     verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals", "decode", "log_partition"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"n_best", "marginal_map"})
 
     def _joint(self, graph: FactorGraph, evidence: Evidence) -> _Joint:
         size = joint_states(graph, evidence)

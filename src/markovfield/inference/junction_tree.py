@@ -80,6 +80,7 @@ class JunctionTree:
     name: ClassVar[str] = "junction_tree"
     exact: ClassVar[bool] = True
     verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals", "decode", "log_partition"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"n_best", "marginal_map"})
 
     @classmethod
     def compile(cls, model: Any, **settings: Any) -> Any:

@@ -52,6 +52,7 @@ class VariableElimination:
     name: ClassVar[str] = "variable_elimination"
     exact: ClassVar[bool] = True
     verbs: ClassVar[frozenset[str]] = frozenset({"marginals", "decode", "log_partition"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"n_best", "marginal_map"})
 
     def _engine(self) -> JunctionTree:
         return JunctionTree(memory_limit=self.memory_limit, order=self.order, search=self.search, seed=self.seed)

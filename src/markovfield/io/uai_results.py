@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
+from markovfield.inference.answers import Marginals
 from markovfield.io._text import PathLike, Tokens, read_source, write_text
 
 __all__ = ["UaiResult", "read_uai_result", "write_uai_result"]
@@ -175,7 +176,7 @@ def write_uai_result(
 
 def _in_order(answer: Any) -> Any:
     # A Marginals is a mapping whose .values is an array, not a method.
-    return [answer[key] for key in answer] if isinstance(answer, Mapping) else answer
+    return [answer[key] for key in answer] if isinstance(answer, (Mapping, Marginals)) else answer
 
 
 def _assignment_text(task: str, answer: Any, query: Sequence[int] | None, pairs: bool) -> str:

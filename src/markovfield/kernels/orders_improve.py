@@ -91,9 +91,7 @@ def improve(
         found = False
         for _ in range(TRIES):
             random_rule(rule, random)
-            cost, work = greedy(
-                rows, state, size, rule, ref, old * (1 + 1e-9), work_rows, work_state, trial, random
-            )
+            cost, work = greedy(rows, state, size, rule, ref, old * (1 + 1e-9), work_rows, work_state, trial, random)
             spent += work
             if cost != ABORTED:
                 cost = clique_cost(work_rows, work_state, size, trial, hanging, ref, parents, absorbed)

@@ -46,7 +46,7 @@ def factor_ranges(cardinalities, scope_offsets, scopes, table_offsets, table_str
         smallest, largest = np.inf, 0.0
         at = table_offsets[f]
         inner_card, inner_stride = 1, 0
-        if stop > start:
+        if stop > start and table_strides[stop - 1] != 0:
             inner_card, inner_stride = cardinalities[scopes[stop - 1]], table_strides[stop - 1]
         n_outer = max(0, stop - start - 1)
         counter[:n_outer] = 0
@@ -58,6 +58,10 @@ def factor_ranges(cardinalities, scope_offsets, scopes, table_offsets, table_str
                     smallest = min(smallest, x)
             a = n_outer - 1
             while a >= 0:
+                if table_strides[start + a] == 0:
+                    # Every state of this axis reads the same cells.
+                    a -= 1
+                    continue
                 counter[a] += 1
                 at += table_strides[start + a]
                 if counter[a] < cardinalities[scopes[start + a]]:
