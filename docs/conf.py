@@ -64,6 +64,24 @@ def without_gallery(app: Any, page: str, source: list[str]) -> None:
         source[0] = source[0].replace("auto_examples/index\n", "")
 
 
+plain: dict[str, list[str]] = {}
+VALUES = ("attribute", "data", "property")
+
+
+def keep(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Napoleon takes "words: more words" above a property for its type: remember what was written,"""
+    if what in VALUES:
+        plain[name] = list(lines)
+
+
+def put_back(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """and put it back."""
+    if what in VALUES and name in plain:
+        lines[:] = plain.pop(name)
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("source-read", without_gallery)
+    app.connect("autodoc-process-docstring", keep, priority=400)
+    app.connect("autodoc-process-docstring", put_back, priority=600)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pydoc
 import re
 from pathlib import Path
@@ -41,7 +42,8 @@ def test_the_code_runs_and_prints_what_it_says(
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_every_method_is_described(entry: Any):
     page = (ROOT / "docs" / "choosing.md").read_text()
-    for name in (entry.name, entry.where.partition(":")[2], *entry.aliases):
+    settings = [field.name for field in dataclasses.fields(entry.load())]
+    for name in (entry.name, entry.where.partition(":")[2], *entry.aliases, *settings):
         assert f"`{name}`" in page, f"docs/choosing.md does not mention {name}"
 
 

@@ -70,7 +70,7 @@ def must_fit(graph: Any, verb: str, evidence: dict[Any, Any], quick: bool) -> No
         told = mf.explain(graph, verb, evidence=evidence, method="junction_tree")
     if told.log2_bytes > LOG2_MOST_BYTES:
         pytest.skip(f"width {told.width}: needs 2^{told.log2_bytes:.1f} bytes")
-    seconds = 2**told.log2_operations * SECONDS_PER_STATE[verb]
+    seconds = 2**told.log2_states * SECONDS_PER_STATE[verb]
     if quick and seconds > QUICK_SECONDS:
         pytest.skip(f"predicted {seconds:.0f} s; make test-all runs it")
 

@@ -16,6 +16,9 @@ from markovfield.exceptions import (
 from markovfield.exceptions import (
     ModelError as ModelError,
 )
+from markovfield.exceptions import (
+    StoppedError as StoppedError,
+)
 from markovfield.factor_graph import (
     FactorGraph as FactorGraph,
 )
@@ -40,6 +43,9 @@ from markovfield.inference.answers import (
 from markovfield.inference.answers import (
     Solution as Solution,
 )
+from markovfield.inference.belief_propagation import (
+    BeliefPropagation as BeliefPropagation,
+)
 from markovfield.inference.compiled import (
     CompiledJunctionTree as CompiledJunctionTree,
 )
@@ -57,6 +63,9 @@ from markovfield.inference.explain import (
 )
 from markovfield.inference.junction_tree import (
     JunctionTree as JunctionTree,
+)
+from markovfield.inference.running import (
+    Progress as Progress,
 )
 from markovfield.inference.variable_elimination import (
     VariableElimination as VariableElimination,
@@ -78,6 +87,9 @@ from markovfield.inference.verbs import (
 )
 from markovfield.inference.verbs import (
     sample as sample,
+)
+from markovfield.io import (
+    UaiResult as UaiResult,
 )
 from markovfield.io import (
     load as load,

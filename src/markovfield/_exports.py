@@ -5,7 +5,13 @@ from __future__ import annotations
 __all__ = ["EXPORTS"]
 
 _BY_MODULE = {
-    "markovfield.exceptions": ["FormatError", "ImpossibleEvidenceError", "MemoryLimitError", "ModelError"],
+    "markovfield.exceptions": [
+        "FormatError",
+        "ImpossibleEvidenceError",
+        "MemoryLimitError",
+        "ModelError",
+        "StoppedError",
+    ],
     "markovfield.factor_graph": ["FactorGraph", "Structure"],
     "markovfield.models": ["BayesianNetwork", "MarkovNetwork"],
     "markovfield.inference.answers": ["Decoding", "LogPartition", "Marginals", "Samples", "Solution"],
@@ -17,6 +23,7 @@ _BY_MODULE = {
         "probability",
         "sample",
     ],
+    "markovfield.inference.running": ["Progress"],
     "markovfield.inference.aggregate": ["aggregate"],
     "markovfield.inference.explain": ["Explanation", "explain"],
     "markovfield.inference.compiled": ["CompiledJunctionTree", "MarginalsBatch"],
@@ -35,6 +42,7 @@ _BY_MODULE = {
         "write_uai",
         "write_uai_evidence",
         "write_uai_result",
+        "UaiResult",
     ],
     "markovfield.semirings": ["semirings"],
     "markovfield.graphs": ["graphs"],

@@ -7,6 +7,7 @@ __all__ = [
     "ImpossibleEvidenceError",
     "MemoryLimitError",
     "ModelError",
+    "StoppedError",
 ]
 
 
@@ -24,3 +25,7 @@ class ImpossibleEvidenceError(ValueError):
 
 class MemoryLimitError(MemoryError):
     """An exact computation that would need more memory than allowed; raised before allocating."""
+
+
+class StoppedError(RuntimeError):
+    """Work that a callback asked to stop."""

@@ -48,6 +48,9 @@ class LogPartition:
     def __float__(self) -> float:
         return self.log_partition
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.log_partition, dtype)
+
     def __repr__(self) -> str:
         return f"log Z = {self.log_partition:.6g} ({self.guarantee}), {self.method}, {self.seconds:.3g} s"
 
@@ -101,6 +104,10 @@ class Marginals:
 
     def __len__(self) -> int:
         return self.graph.n_variables
+
+    def keys(self) -> Sequence[VariableName]:
+        """Variable names in position order."""
+        return self.graph.variables
 
     def items(self) -> Iterator[tuple[VariableName, FloatArray]]:
         """Pairs of a variable's name and its probabilities."""

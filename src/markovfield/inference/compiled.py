@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -190,11 +191,11 @@ class CompiledJunctionTree:
             step = LANES * 64
             cuts = [(a, min(a + step, n_rows)) for a in range(0, n_rows, step)]
             if len(cuts) > 1 and n_jobs != 1:
-                with ThreadPoolExecutor(n_jobs or 2) as pool:
-                    list(pool.map(lambda cut: run_rows(*before, *cut, *after), cuts))
+                with ThreadPoolExecutor(n_jobs or os.cpu_count() or 1) as pool:
+                    list(pool.map(lambda cut: run_rows(*before, *cut, *after), cuts))  # type: ignore[call-arg]
             else:
                 for cut in cuts:
-                    run_rows(*before, *cut, *after)
+                    run_rows(*before, *cut, *after)  # type: ignore[call-arg]
             log_partition += scale
         for row in np.flatnonzero(suspect & ~removed).tolist():
             try:

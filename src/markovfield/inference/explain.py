@@ -12,6 +12,7 @@ from markovfield.factor_graph import FactorGraph, Structure
 from markovfield.inference.enumeration import Enumeration, joint_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.limits import format_bytes, memory_limit_bytes
+from markovfield.inference.registry import check_verb
 from markovfield.inference.verbs import ENUMERATION_LIMIT, choose, graph_of
 from markovfield.names import VariableName
 
@@ -57,18 +58,14 @@ class Explanation:
 
     def rows(self) -> list[tuple[str, str]]:
         """Label and text of each line of the explanation."""
+        factors = f"{self.n_factors} factor{'s' * (self.n_factors != 1)}"
+        sizes = f"largest clique 2^{self.log2_largest:.1f} states, all 2^{self.log2_states:.1f}"
         return [
             ("method", self.method),
             ("reason", self.reason),
             ("guarantee", self.guarantee),
-            (
-                "structure",
-                f"{self.structure}; {self.n_free} of {self.n_variables} variables free, {self.n_factors} factors",
-            ),
-            (
-                "width",
-                f"{self.width} (largest clique 2^{self.log2_largest:.1f} states, all 2^{self.log2_states:.1f})",
-            ),
+            ("structure", f"{self.structure}; {self.n_free} of {self.n_variables} variables free, {factors}"),
+            ("width", f"{self.width} ({sizes})"),
             ("memory", f"{format_bytes(self.log2_bytes)}{'' if self.fits else ', above the limit'}"),
             ("operations", f"2^{self.log2_operations:.1f}"),
         ]
@@ -84,8 +81,18 @@ def explain(
     verb: str = "marginals",
     evidence: Mapping[VariableName, Any] | None = None,
     method: Any = "auto",
+    *,
+    variables: Sequence[VariableName] | None = None,
+    targets: Sequence[Sequence[VariableName]] | None = None,
 ) -> Explanation:
     """What a verb would do on this model: the method, the structure found, width, memory, operations, guarantee.
+
+    Parameters
+    ----------
+    verb
+        ``"marginals"``, ``"log_partition"``, ``"decode"`` or ``"sample"``.
+    variables, targets
+        As for `decode` (marginal MAP) and `marginals` (sets kept together).
 
     Examples
     --------
@@ -96,17 +103,20 @@ def explain(
     marginals: enumeration
       reason      2^2.0 joint states, at most 2^16
       guarantee   exact
-      structure   chain; 2 of 2 variables free, 1 factors
+      structure   chain; 2 of 2 variables free, 1 factor
       width       1 (largest clique 2^2.0 states, all 2^2.0)
       memory      64 bytes
       operations  2^2.0
     """
+    check_verb(verb)
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
     chosen = choose(method, verb, graph, known)
     if isinstance(chosen, Enumeration):
         return _enumeration(graph, known, verb, chosen, method == "auto")
-    return _clique_tree(graph, known, verb, chosen, method == "auto")
+    maximised = None if variables is None else graph.names.positions(variables)
+    together = [graph.names.positions(t) for t in targets or ()]
+    return _clique_tree(graph, known, verb, chosen, method == "auto", maximised, together)
 
 
 def _enumeration(
@@ -130,18 +140,32 @@ def _enumeration(
         log2_bytes=size + 4.0,
         log2_operations=size + float(np.log2(max(s.n_factors, 1))),
         guarantee="exact",
-        fits=size <= np.log2(method.max_states) + 1e-9,
+        fits=bool(size <= np.log2(method.max_states) + 1e-9),
     )
 
 
-def _clique_tree(graph: FactorGraph, evidence: Evidence, verb: str, method: Any, automatic: bool) -> Explanation:
+def _clique_tree(
+    graph: FactorGraph,
+    evidence: Evidence,
+    verb: str,
+    method: Any,
+    automatic: bool,
+    maximised: list[int] | None,
+    together: list[list[int]],
+) -> Explanation:
     from markovfield.inference.junction_tree import JunctionTree
-    from markovfield.inference.planning import grow_tree
+    from markovfield.inference.variable_elimination import VariableElimination
 
     engine = method if isinstance(method, JunctionTree) else JunctionTree()
+    if isinstance(method, VariableElimination):
+        engine = method.engine()
     problem = engine.prepare(graph, evidence, drop_barren=verb == "log_partition")
     s = problem.structure
-    tree = grow_tree(s, search=engine.search, seed=engine.seed)
+    stage = None
+    if maximised is not None:
+        stage = np.zeros(s.n_variables, np.int8)
+        stage[maximised] = 1
+    tree = engine.tree(problem, stage=stage, together=together)
     limit = memory_limit_bytes(engine.memory_limit)
     log2_bytes = tree.log2_bytes(s)
     fits = log2_bytes <= np.log2(limit)

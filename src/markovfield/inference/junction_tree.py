@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +22,32 @@ from markovfield.inference.clique_queries import (
 )
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.limits import memory_limit_bytes
-from markovfield.inference.planning import ALMOST_SIMPLICIAL, SIMPLICIAL, Plan, make_plan
+from markovfield.inference.planning import ALMOST_SIMPLICIAL, SIMPLICIAL, Plan, Tree, grow_tree, lay_out_tree
 from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.propagation import Propagation, propagate
 from markovfield.inference.running import Running
 from markovfield.names import VariableName
 
+if TYPE_CHECKING:
+    from markovfield.inference.compiled import CompiledJunctionTree
+
 __all__ = ["JunctionTree"]
 
 FloatArray = npt.NDArray[np.float64]
 KEPT_PLANS = 16
+
+
+class _Compile:
+    """``JunctionTree.compile(model)``, on the class with default settings or on an object with its own."""
+
+    def __get__(self, method: JunctionTree | None, owner: type[JunctionTree]) -> Callable[[Any], CompiledJunctionTree]:
+        def compile(model: Any) -> CompiledJunctionTree:
+            """Plan once, ask often: an object whose ``run(evidence)`` and ``run_batch(rows)`` cost no planning."""
+            from markovfield.inference.compiled import CompiledJunctionTree
+
+            return CompiledJunctionTree(model.compile(), owner() if method is None else method)
+
+        return compile
 
 
 @dataclass(frozen=True)
@@ -82,12 +98,11 @@ class JunctionTree:
     verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals", "decode", "log_partition"})
     abilities: ClassVar[frozenset[str]] = frozenset({"n_best", "marginal_map"})
 
-    @classmethod
-    def compile(cls, model: Any, **settings: Any) -> Any:
-        """Plan once, ask often: an object whose ``run(evidence)`` and ``run_batch(rows)`` cost no planning."""
-        from markovfield.inference.compiled import CompiledJunctionTree
+    compile: ClassVar[_Compile] = _Compile()
 
-        return CompiledJunctionTree(model.compile(), cls(**settings))
+    def __post_init__(self) -> None:
+        if self.order is not None and not isinstance(self.order, tuple):
+            object.__setattr__(self, "order", tuple(self.order))
 
     # ---- planning -------------------------------------------------------------------------------------------------
 
@@ -113,16 +128,8 @@ class JunctionTree:
         )
         plan: Plan | None = plans.pop(key, None)
         if plan is None:
-            plan = make_plan(
-                s,
-                stage=stage,
-                together=together,
-                order=self._order(problem),
-                search=self.search,
-                seed=self.seed,
-                rules=SIMPLICIAL * self.simplicial + ALMOST_SIMPLICIAL * self.almost_simplicial,
-                merge=self.merge_factors,
-                memory_limit=memory_limit_bytes(self.memory_limit),
+            plan = lay_out_tree(
+                s, self.tree(problem, stage=stage, together=together), memory_limit_bytes(self.memory_limit)
             )
         elif plan.structure is not s:
             plan = plan.moved_to(s)
@@ -130,6 +137,25 @@ class JunctionTree:
         while len(plans) > KEPT_PLANS:
             del plans[next(iter(plans))]
         return plan
+
+    def tree(
+        self,
+        problem: Problem,
+        *,
+        stage: npt.NDArray[np.int8] | None = None,
+        together: Sequence[Sequence[int]] = (),
+    ) -> Tree:
+        """The clique tree of a problem, not yet laid out: what it will cost can be read off."""
+        return grow_tree(
+            problem.structure,
+            stage=stage,
+            together=together,
+            order=self._order(problem),
+            search=self.search,
+            seed=self.seed,
+            rules=SIMPLICIAL * self.simplicial + ALMOST_SIMPLICIAL * self.almost_simplicial,
+            merge=self.merge_factors,
+        )
 
     def _order(self, problem: Problem) -> list[int] | None:
         if self.order is None:

@@ -18,7 +18,7 @@ from markovfield.kernels.layout import FACTOR, Layout, lay_out
 from markovfield.kernels.orders import eliminate, search_order
 from markovfield.kernels.schedule import split_tree
 
-__all__ = ["Plan", "Tree", "grow_tree", "make_plan"]
+__all__ = ["Plan", "Tree", "grow_tree", "lay_out_tree", "make_plan"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -137,7 +137,8 @@ class Tree(NamedTuple):
 
     def log2_bytes(self, structure: Structure) -> float:
         """log2 of the memory of a run: messages both ways, the pool, index blocks."""
-        blocks = 16.0 * float(np.minimum(2.0 ** np.minimum(self.log2_sizes, 9.0), 512.0).sum())
+        # About three slots a clique have index blocks of four bytes a state.
+        blocks = 12.0 * float((2.0 ** np.minimum(self.log2_sizes, 11.0)).sum())
         fixed = blocks + 8.0 * structure.n_cells + 200.0 * len(self.parent) + 1.0
         joined = self.log2_separators[self.parent >= 0] + 4.0
         return float(np.logaddexp2(np.log2(fixed), np.logaddexp2.reduce(joined) if len(joined) else -np.inf))
@@ -207,7 +208,20 @@ def grow_tree(
     rules: int = SIMPLICIAL | ALMOST_SIMPLICIAL,
     merge: bool = True,
 ) -> Tree:
-    """Find an order and build its clique tree; parameters as in `make_plan`."""
+    """Find an order and build its clique tree, for plain tables.
+
+    Parameters
+    ----------
+    stage
+        ``int8[n]``: variables of a lower stage are eliminated first, and cliques never mix stages. Without it the
+        tree may be hung from the clique that makes the passes cheapest.
+    together
+        Sets of variables that must share a clique.
+    order, search, seed, rules
+        A given order; or how long to search, the search's seed, and the graph reductions before it.
+    merge
+        Combine factors of large cliques in small tables first.
+    """
     s = structure
     stages = np.zeros(s.n_variables, np.int8) if stage is None else np.asarray(stage, np.int8)
     chosen, higher_offsets, higher, log2_states = find_order(
@@ -228,36 +242,15 @@ def grow_tree(
     return Tree._make((*arrays, log2_states))
 
 
-def make_plan(
-    structure: Structure,
-    *,
-    stage: npt.NDArray[np.int8] | None = None,
-    together: Iterable[Sequence[int]] = (),
-    order: Sequence[int] | None = None,
-    search: float | None = None,
-    seed: int = 0,
-    rules: int = SIMPLICIAL | ALMOST_SIMPLICIAL,
-    merge: bool = True,
-    memory_limit: float = np.inf,
-) -> Plan:
-    """Plan exact inference on plain tables.
+def make_plan(structure: Structure, *, memory_limit: float = np.inf, **settings: Any) -> Plan:
+    """Grow a tree (settings as for `grow_tree`) and lay it out."""
+    return lay_out_tree(structure, grow_tree(structure, **settings), memory_limit)
 
-    Parameters
-    ----------
-    stage
-        ``int8[n]``: variables of a lower stage are eliminated first, and cliques never mix stages. Without it the
-        tree may be hung from the clique that makes the passes cheapest.
-    together
-        Sets of variables that must share a clique.
-    order, search, seed, rules
-        A given order; or how long to search, the search's seed, and the graph reductions before it.
-    merge
-        Combine factors of large cliques in small tables first.
-    memory_limit
-        Bytes; a plan that needs more raises `MemoryLimitError` before anything of that size is allocated.
-    """
+
+def lay_out_tree(structure: Structure, tree: Tree, memory_limit: float = np.inf) -> Plan:
+    """The plan of a tree; one that needs more bytes than ``memory_limit`` raises `MemoryLimitError` before anything of
+    that size is allocated."""
     s = structure
-    tree = grow_tree(s, stage=stage, together=together, order=order, search=search, seed=seed, rules=rules, merge=merge)
     n = len(tree.parent)
     largest = tree.log2_largest
     if largest > MAX_LOG2 or tree.log2_bytes(s) > np.log2(memory_limit) + 1.0:
@@ -292,5 +285,5 @@ def too_large(width: int, log2_bytes: float, limit: float) -> MemoryLimitError:
     )
     return MemoryLimitError(
         f"exact inference needs a clique tree of width {width} and about {format_bytes(log2_bytes)}, while {allowed}: "
-        "raise memory_limit, fix more variables by evidence, or take an approximate method"
+        "raise memory_limit or fix more variables by evidence"
     )

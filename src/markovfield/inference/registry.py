@@ -58,6 +58,12 @@ ENTRIES = (
 )
 
 
+def check_verb(verb: str) -> None:
+    """Raise when there is no such verb."""
+    if verb not in VERBS:
+        raise ModelError(f"there is no verb {verb!r}; the verbs are {', '.join(VERBS)}")
+
+
 def methods(verb: str, form: str = "FactorGraph") -> dict[str, type[Any]]:
     """Registered methods that answer ``verb`` for a form, by name.
 
@@ -66,20 +72,24 @@ def methods(verb: str, form: str = "FactorGraph") -> dict[str, type[Any]]:
     >>> "junction_tree" in methods("marginals")
     True
     """
-    if verb not in VERBS:
-        raise ModelError(f"there is no verb {verb!r}; the verbs are {', '.join(VERBS)}")
+    check_verb(verb)
     return {e.name: e.load() for e in ENTRIES if verb in e.verbs and e.form == form}
 
 
 def resolve(method: Any, verb: str, form: str = "FactorGraph") -> Any:
     """The method object behind a name, an alias or itself; ``"auto"`` is left to the caller."""
+    if isinstance(method, type) and hasattr(method, "verbs"):
+        method = method()
     if not isinstance(method, str):
         if not hasattr(method, "verbs"):
             raise ModelError(f"method must be a name or a method object, got {type(method).__name__}")
         if verb not in method.verbs:
             raise ModelError(f"method {method.name!r} does not answer {verb!r}")
         return method
+    check_verb(verb)
     fitting = [e for e in ENTRIES if verb in e.verbs and e.form == form]
+    if not fitting:
+        raise ModelError(f"no method answers {verb!r} yet")
     for entry in fitting:
         if method == entry.name or method in entry.aliases:
             return entry.load()()

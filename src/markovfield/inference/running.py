@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import ModelError, StoppedError
 
 __all__ = ["Progress", "Running"]
 
@@ -32,7 +32,7 @@ class Running:
     time_limit
         Seconds, looked at between steps of about 0.2 s; past it exact methods raise `TimeoutError`.
     callback
-        Called between steps with a `Progress`; a true answer stops the work.
+        Called between steps with a `Progress`; a true answer stops the work with `StoppedError`.
     """
 
     n_jobs: int | None = None
@@ -52,7 +52,7 @@ class Running:
         self._steps[0] += 1
         seconds = time.perf_counter() - self.started
         if self.callback is not None and self.callback(Progress(self._steps[0], seconds)):
-            raise KeyboardInterrupt("stopped by the callback")
+            raise StoppedError("stopped by the callback")
         if self.time_limit is not None and seconds > self.time_limit:
             raise TimeoutError(f"no answer within the time limit of {self.time_limit:g} s")
 

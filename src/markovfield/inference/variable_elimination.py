@@ -54,12 +54,16 @@ class VariableElimination:
     verbs: ClassVar[frozenset[str]] = frozenset({"marginals", "decode", "log_partition"})
     abilities: ClassVar[frozenset[str]] = frozenset({"n_best", "marginal_map"})
 
-    def _engine(self) -> JunctionTree:
+    def __post_init__(self) -> None:
+        if self.order is not None and not isinstance(self.order, tuple):
+            object.__setattr__(self, "order", tuple(self.order))
+
+    def engine(self) -> JunctionTree:
         return JunctionTree(memory_limit=self.memory_limit, order=self.order, search=self.search, seed=self.seed)
 
     def log_partition(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> LogPartition:
         """log Z: eliminate everything."""
-        engine = self._engine()
+        engine = self.engine()
         problem = engine.prepare(graph, evidence, drop_barren=True)
         plan = engine.plan(problem, stage=np.zeros(problem.structure.n_variables, np.int8))
         result = propagate(plan, problem, downward=False, running=running)
@@ -75,7 +79,7 @@ class VariableElimination:
         running: Running,
     ) -> Marginals:
         """All single marginals, by one elimination each."""
-        engine = self._engine()
+        engine = self.engine()
         offsets = value_offsets(graph.structure.cardinalities)
         values = np.zeros(int(offsets[-1]))
         width = 0
@@ -150,5 +154,5 @@ class VariableElimination:
         """Eliminate by maximum (after the sums, for marginal MAP) and trace back."""
         from dataclasses import replace
 
-        found = self._engine().decode(graph, evidence, variables=variables, n_best=n_best, running=running)
+        found = self.engine().decode(graph, evidence, variables=variables, n_best=n_best, running=running)
         return replace(found, method=self.name)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples, named_states
+from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples, Solution, named_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.registry import resolve
 from markovfield.inference.running import Progress, Running
@@ -196,13 +196,19 @@ def _least_expected_loss(
     for v in shown:
         p = answer[s.names.variables[v]]
         states[v] = int(np.argmin(p @ costs[v])) if v in costs else int(np.argmax(p))
-    score = float(graph.score(states)) if positions is None else float("nan")
+    fixed = Evidence(np.where(states >= 0, states, evidence.states).astype(np.int32), evidence.likelihoods)
+    try:
+        score = float(log_partition(graph, fixed, method))
+    except ImpossibleEvidenceError:
+        score = -np.inf
     states.flags.writeable = False
+    assignment = named_states(graph, states, shown)
     return Decoding(
         graph=graph,
         states=states,
-        assignment=named_states(graph, states, shown),
+        assignment=assignment,
         score=score,
+        n_best=(Solution(assignment, score),),
         gap=0.0 if answer.guarantee == "exact" else float("inf"),
         guarantee=answer.guarantee,
         method=answer.method,
@@ -261,8 +267,6 @@ def probability(
     >>> round(mf.probability(net, {"A": [1, 2]}, evidence={"B": 0}), 4)
     0.8333
     """
-    from markovfield.exceptions import ImpossibleEvidenceError
-
     graph = graph_of(model)
     s = graph.structure
     known = Evidence.parse(s, evidence)

@@ -27,7 +27,8 @@ def marginals(
     variables: Sequence[VariableName] | None = None,
     *,
     prior: Marginals | None = None,
-    evidence: Mapping[VariableName, Any] | None = None,
+    evidence: Mapping[Any, Any] | None = None,
+    labels: tuple[str, str] = ("posterior", "prior"),
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -43,6 +44,8 @@ def marginals(
         Another answer for the same model, drawn below each bar in grey for comparison.
     evidence
         Observed variables; their bars are orange.
+    labels
+        What the legend calls ``answer`` and ``prior``.
     title
         Replaces the title, which otherwise says how far the numbers can be trusted.
     ax
@@ -88,7 +91,7 @@ def marginals(
     if prior is not None and len(before) != len(values):
         raise ModelError("plot.marginals(prior=...) must be an answer for a model with the same states")
     ax = style.new_axes(ax, 6.6, (1.25 if prior is not None else 1.0) + ROW_INCHES * (y - BLOCK_GAP))
-    _draw(ax, np.array(heights), values, before, colours)
+    _draw(ax, np.array(heights), values, before, colours, labels)
     _label(ax, heights, labels, [str(n) for n in shown], centres)
     heading = title if title is not None else _heading(answer, len(shown), prior is not None)
     style.title(ax, heading)
@@ -101,7 +104,9 @@ def _heading(answer: Marginals, shown: int, compared: bool) -> str:
     return f"{'Prior and posterior' if compared else 'Marginals'} ({answer.guarantee}{part})"
 
 
-def _draw(ax: Axes, y: Any, values: list[float], before: list[float], colours: list[str]) -> None:
+def _draw(
+    ax: Axes, y: Any, values: list[float], before: list[float], colours: list[str], labels: tuple[str, str]
+) -> None:
     compared = bool(before)
     ax.barh(
         y - (0.13 if compared else 0.0),
@@ -109,10 +114,10 @@ def _draw(ax: Axes, y: Any, values: list[float], before: list[float], colours: l
         height=0.46 if compared else 0.66,
         color=colours,
         zorder=3,
-        label="posterior",
+        label=labels[0],
     )
     if compared:
-        ax.barh(y + 0.24, before, height=0.2, color=style.LINE, zorder=3, label="prior")
+        ax.barh(y + 0.24, before, height=0.2, color=style.LINE, zorder=3, label=labels[1])
     for at, value in zip(y.tolist(), values, strict=True):
         ax.annotate(
             f"{value:.3f}",
@@ -135,7 +140,7 @@ def _draw(ax: Axes, y: Any, values: list[float], before: list[float], colours: l
     if compared:
         from matplotlib.patches import Patch
 
-        handles = [Patch(color=style.BLUE, label="posterior"), Patch(color=style.LINE, label="prior")]
+        handles = [Patch(color=style.BLUE, label=labels[0]), Patch(color=style.LINE, label=labels[1])]
         if style.ORANGE in colours:
             handles.insert(1, Patch(color=style.ORANGE, label="observed"))
         ax.legend(

@@ -9,7 +9,6 @@ from markovfield.exceptions import ModelError
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree
 from markovfield.inference.verbs import graph_of
-from markovfield.names import VariableName
 from markovfield.plot import _style as style
 from markovfield.plot._layouts import tidy_forest
 
@@ -28,7 +27,7 @@ SEPARATOR_WIDTH = 85.0
 
 def junction_tree(
     model: Any,
-    evidence: Mapping[VariableName, Any] | None = None,
+    evidence: Mapping[Any, Any] | None = None,
     *,
     method: JunctionTree | None = None,
     title: str | None = None,

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.verbs import graph_of
-from markovfield.names import VariableName
 from markovfield.plot import _style as style
 from markovfield.plot._layouts import layered
 
@@ -34,7 +33,7 @@ def graph(
     model: Any,
     *,
     kind: Kind = "auto",
-    evidence: Mapping[VariableName, Any] | None = None,
+    evidence: Mapping[Any, Any] | None = None,
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:

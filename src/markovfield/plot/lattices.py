@@ -114,7 +114,7 @@ def image_grid(
     n_rows = -(-len(pictures) // n_columns)
     rows, columns = pictures[0].shape
     cell = width / n_columns
-    height = n_rows * (cell * rows / columns + (0.34 if titles else 0.1)) + (0.5 if heading else 0.0)
+    height = n_rows * (cell * rows / columns + (0.3 if titles else 0.1)) + (0.5 if heading else 0.0)
     figure, grid = style.pyplot().subplots(
         n_rows, n_columns, figsize=(width, height), layout="constrained", squeeze=False
     )
