@@ -83,7 +83,7 @@ def random_evidence(network: Network, share: float = EVIDENCE_SHARE, seed: int =
 
 
 def forward_sample(network: Network, rng: np.random.Generator) -> Any:
-    """One assignment drawn parents first, with NumPy alone, so that evidence does not depend on the engine."""
+    """One assignment drawn parents first, with NumPy alone: evidence must not depend on the engine."""
     net = network.net
     position = {v: i for i, v in enumerate(net.variables)}
     states = np.full(len(position), -1)
@@ -123,7 +123,7 @@ def uai_instances(library: str = "TensorInference") -> list[Instance]:
     reference: dict[str, float] = {}
     with open(folder / "TABLE_MAR_PR.tsv", encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines, delimiter="\t"):
-            # Our own elimination where it was feasible, else upstream's value (which is wrong for relational_*).
+            # An exact elimination where it was feasible, else upstream's value (wrong for relational_*).
             value = row["PR_log10_exact_check"] or ("" if "relational" in row["name"] else row["PR_log10_ref"])
             if row["dir"] == "MAR" and value:
                 reference[row["name"]] = float(value)

@@ -1,9 +1,9 @@
 """How fast the big cliques run: against this machine's memory bandwidth, and against its caches.
 
-Cliques are never stored: they are formed block by block in the first-level cache from the slots (factors, messages,
-variables' vectors) they are products of. So memory carries the messages only, and the time goes into multiplying
-slots into blocks and adding blocks to slots. Both are counted here from the layout, and the second is compared with
-the speed of the same four operations alone, in cache.
+Cliques are never stored: they are formed block by block in the first-level cache from the slots (factors,
+messages, variables' vectors) they are products of. So memory carries the messages only, and the time goes into
+multiplying slots into blocks and adding blocks to slots. Both are counted here from the layout, and the second is
+compared with the speed of the same four operations alone, in cache.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from benchmarks.measure import Table
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.propagation import propagate
 from markovfield.inference.running import Running
-from markovfield.kernels.layout import BLOCK, GATHER, MESSAGE, STRETCH, VARIABLE
+from markovfield.kernels.layout import BLOCK, FACTOR, GATHER, MESSAGE, STRETCH, VARIABLE
 
 __all__ = ["run"]
 
 LEAST_LOG2 = 20.0
 STREAM_DOUBLES = 2**24
-# Every message is written and read by collecting; zeroed, added to, divided by and read again by distributing.
-MESSAGE_PASSES = 8
+# Passes over a message: collecting writes and reads it; distributing zeroes, reads and writes the parent's sum, then
+# reads it and the message and writes the ratio, which the child reads.
+MESSAGE_PASSES, COLLECT_PASSES = 8, 3
 COLUMNS = (
-    "instance", "log2 st.", "execute s", "1 thread s", "ns/state", "slots", "memory GB", "GB/s", "of triad",
-    "cache GB/s", "in-cache s", "gathers", "share",
+    "instance", "log2 st.", "space", "execute s", "1 thread s", "ns/state", "slots", "memory GB", "GB/s",
+    "of triad", "cache GB/s", "in-cache s", "gathers", "share",
 )  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def _add_gather(block: Any, source: Any, index: Any, rounds: int) -> None:
 
 
 def triad_bandwidth(threads: int) -> float:
-    """Bytes per second of ``a = b + 3 c`` over arrays far larger than the caches (STREAM's count, 24 bytes a step)."""
+    """Bytes per second of ``a = b + 3 c`` on arrays far larger than the caches (24 a step, as STREAM counts)."""
     arrays = [np.ones(STREAM_DOUBLES) for _ in range(3)]
     parts = list(zip(*(np.array_split(a, threads) for a in arrays), strict=True))
     best = 0.0
@@ -116,23 +117,27 @@ def cache_seconds() -> dict[str, float]:
     return found
 
 
-def _work(plan: Any) -> dict[str, float]:
-    """Cells that each operation meets in both passes, and the bytes of all messages."""
-    lay = plan.layout
-    clique = np.repeat(np.arange(plan.n_cliques), np.diff(lay.slot_offsets))
+def _work(result: Any) -> dict[str, float]:
+    """Cells that each operation meets in both passes, and the bytes of messages that must go through memory."""
+    lay, needed = result.plan.layout, result.needed
+    clique = np.repeat(np.arange(len(lay.size)), np.diff(lay.slot_offsets))
     size = lay.size.astype(np.float64)
     cells = size[clique]
-    read = lay.slot_kind != VARIABLE
-    written = (lay.slot_kind == MESSAGE) | (lay.slot_kind == VARIABLE)
+    # Collecting visits the cliques whose message is not one by structure; distributing visits all.
+    collected = needed & (lay.parent >= 0)
+    visits = 1.0 + collected[clique]
+    is_message = lay.slot_kind == MESSAGE
+    read = (lay.slot_kind == FACTOR) | (is_message & needed[np.where(is_message, lay.slot_ref, 0)])
+    written = is_message | (lay.slot_kind == VARIABLE)
     stretch, gather = lay.slot_mode == STRETCH, lay.slot_mode == GATHER
+    messages = np.diff(lay.message_offset)
     return {
-        # Each pass forms every block; collecting adds it to the separator, distributing multiplies by it.
-        "multiply stretch": 2 * cells[read & stretch].sum() + size.sum(),
-        "multiply gather": 2 * cells[read & gather].sum(),
-        "add stretch": cells[written & stretch].sum() + size.sum(),
-        "add gather": cells[written & gather].sum(),
-        "message bytes": 8.0 * float(lay.message_offset[-1]),
-        "large cliques": float(size[size >= 2**16].sum() / max(size.sum(), 1.0)),
+        # Collecting adds every block to the separator, distributing multiplies it by the separator's ratio.
+        "multiply stretch": float((cells * visits)[read & stretch].sum() + size[lay.parent >= 0].sum()),
+        "multiply gather": float((cells * visits)[read & gather].sum()),
+        "add stretch": float(cells[written & stretch].sum() + size[collected].sum()),
+        "add gather": float(cells[written & gather].sum()),
+        "memory bytes": 8.0 * float(messages @ np.where(needed, MESSAGE_PASSES, MESSAGE_PASSES - COLLECT_PASSES)),
         "slots": float(cells.sum() / max(size.sum(), 1.0)),
     }
 
@@ -151,7 +156,7 @@ def run(max_log2: float, only: list[str] | None = None) -> dict[str, Any]:
         if row is None:
             continue
         ideal = {k: row["work"][k] * cell[k] for k in cell}
-        traffic = MESSAGE_PASSES * row["work"]["message bytes"]
+        traffic = row["work"]["memory bytes"]
         touched = 8.0 * sum(row["work"][k] * (2 if "stretch" in k else 2.5) for k in cell)
         alone, rate = row["one thread"], traffic / row["execution"]
         row |= {
@@ -162,11 +167,14 @@ def run(max_log2: float, only: list[str] | None = None) -> dict[str, Any]:
         rows.append(row)
         gathers = (ideal["multiply gather"] + ideal["add gather"]) / sum(ideal.values())
         table.row(
-            name, f"{row['log2_states']:.1f}", row["execution"], alone, 1e9 * row["execution"] / 2 ** row["log2_states"],
-            row["work"]["slots"], traffic / 1e9, rate / 1e9, f"{100 * row['share of triad']:.0f}%",
-            touched / row["execution"] / 1e9, row["ideal"], f"{100 * gathers:.0f}%", f"{100 * row['ideal'] / alone:.0f}%",
+            name, f"{row['log2_states']:.1f}", row["space"], row["execution"], alone,
+            1e9 * row["execution"] / 2 ** row["log2_states"], row["work"]["slots"], traffic / 1e9, rate / 1e9,
+            f"{100 * row['share of triad']:.0f}%", touched / row["execution"] / 1e9, row["ideal"],
+            f"{100 * gathers:.0f}%", f"{100 * row['ideal'] / alone:.0f}%" if row["space"] == "linear" else None,
         )  # fmt: skip
-    table.note("memory GB: messages only, each passed 8 times; cache GB/s: every operand of every multiply and add.")
+    table.note(
+        "memory GB: messages only, up to 8 passes over each; cache GB/s: every operand of every multiply and add."
+    )
     table.note("in-cache s: the same cells at the in-cache speeds above, one thread; gathers: their part of it;")
     table.note("share: in-cache s over the one-thread run. The rest is loop control per block (short blocks), messages")
     table.note("and tables that come from the second and third level, conflicts of scattered adds, and memory.")
@@ -195,7 +203,8 @@ def _measure(name: str, graph: mf.FactorGraph, evidence: Any, max_log2: float) -
         runs = []
         while len(runs) < 2 or (sum(runs) < 1.0 and len(runs) < 5):
             start = time.perf_counter()
-            propagate(plan, problem, running=Running(n_jobs=jobs))
+            result = propagate(plan, problem, running=Running(n_jobs=jobs))
             runs.append(time.perf_counter() - start)
         seconds[label] = min(runs)
-    return {"instance": name, "log2_states": plan.log2_states, "work": _work(plan), **seconds}
+    space = "log" if result.log_space else "linear"
+    return {"instance": name, "log2_states": plan.log2_states, "space": space, "work": _work(result), **seconds}

@@ -1,4 +1,4 @@
-"""All single marginals and log Z of Bayesian networks, without and with evidence, against pyAgrum and pgmpy."""
+"""All single marginals and log Z of Bayesian networks, with and without evidence, against two peers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Exact inference: how fast, how much memory, against whom.
 
-Run as ``python -m benchmarks.exact_inference``; ``--quick`` takes minutes, everything takes about an hour (most of it
-the peers). Results go to stdout and, as JSON, to ``benchmarks/results/``.
+Run as ``python -m benchmarks.exact_inference``; ``--quick`` takes minutes, everything takes about an hour, most of
+it the peers. Results go to stdout and, as JSON, to ``benchmarks/results/``.
 """
 
 from __future__ import annotations

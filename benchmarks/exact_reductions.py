@@ -32,8 +32,8 @@ def run(max_log2: float, only: list[str] | None = None) -> dict[str, Any]:
         "Preprocessing, each step on and off (evidence on a tenth of the nodes; log Z for drop_barren), milliseconds",
         ("instance", "step", "log2 on", "log2 off", "plan on", "plan off", "run on", "run off", "off/on"),
         first=19,
+        second=max(len(s) for s in switches()),
     )
-    table.widths[1] = max(len(s) for s in switches())
     rows = []
     for name, graph, evidence in _instances(only):
         on: dict[bool, dict[str, Any]] = {}

@@ -1,8 +1,8 @@
 """Timing policy, tables on stdout and results on disk, shared by every benchmark.
 
-The policy is the same for us and for the peers: repeat until at least `Policy.repeats` runs and `Policy.least`
-seconds are spent, stop when `Policy.most` seconds are gone, and report the median. This file imports nothing but
-the standard library, because the peers' workers, which run in another environment, import it too.
+The policy is the same for us and for the peers: repeat until at least `Policy.repeats` runs are made and
+`Policy.least` seconds spent, stop when `Policy.most` seconds are gone, and report the median. This file imports
+nothing but the standard library, because the peers' workers, which run in another environment, import it too.
 """
 
 from __future__ import annotations
@@ -97,14 +97,14 @@ def _digits(value: float) -> str:
 class Table:
     """An aligned table that prints each row as it comes, so that a long run can be watched.
 
-    Widths are fixed by the headers and the hint of the first column; wider cells push their row.
+    Widths are fixed by the headers and by hints for the first two columns; wider cells push their row.
     """
 
-    def __init__(self, title: str, headers: Sequence[str], *, first: int = 14, least: int = 8) -> None:
-        self.title = title
+    def __init__(self, title: str, headers: Sequence[str], *, first: int = 14, second: int = 0, least: int = 8) -> None:
         self.headers = list(headers)
-        self.widths = [max(first, len(headers[0])), *(max(least, len(h)) for h in headers[1:])]
-        self.rows: list[list[Any]] = []
+        self.widths = [max(least, len(h)) for h in headers]
+        self.widths[0] = max(first, len(headers[0]))
+        self.widths[1] = max(second, self.widths[1])
         print(f"\n== {title} ==")
         print(self._line(self.headers), flush=True)
 
@@ -123,7 +123,6 @@ class Table:
             else:
                 shown.append(str(cell))
         shown += [""] * (len(self.headers) - len(shown))
-        self.rows.append(list(cells))
         print(self._line(shown), flush=True)
 
     def note(self, text: str) -> None:

@@ -18,8 +18,8 @@ from markovfield.inference.verbs import choose
 
 __all__ = ["PARTS", "forget_plans", "model_seconds", "named_evidence", "plan_of", "time_marginals"]
 
-# What stays with the model between queries: the factors of each variable, where tables have zeros, and the tables in
-# linear space (a peer's model holds linear tables, too). Anything else that was cached is dropped before a query.
+# What stays with the model between queries: the factors of each variable, where tables have zeros, and the tables
+# in linear space (a peer's model holds linear tables, too). Anything else that was cached is dropped.
 KEPT_WITH_STRUCTURE = {"no_evidence", "lowered", "reduction"}
 KEPT_WITH_GRAPH = {"potentials", "zeros"}
 
@@ -65,8 +65,8 @@ def time_marginals(
 ) -> tuple[Timing, mf.Marginals]:
     """Seconds of `PARTS` of one query from scratch, and its answer.
 
-    ``total`` is a whole `mf.marginals` call and is what ratios are made of; the first three columns come from a second
-    run in pieces. ``read`` is looking up every variable's marginal by name.
+    ``total`` is a whole `mf.marginals` call and is what ratios are made of; the first three columns come from a
+    second run in pieces. ``read`` is looking up every variable's marginal by name.
     """
     known = Evidence.parse(graph.structure, evidence)
     engine = choose(method, "marginals", graph, known)
@@ -106,7 +106,7 @@ def time_marginals(
 
 
 def largest_difference(answer: mf.Marginals, others: list[Any]) -> float:
-    """Largest absolute difference of marginals; empty arrays (observed variables, for some peers) are passed over."""
+    """Largest absolute difference of marginals; empty arrays (some peers, observed variables) are passed over."""
     worst = 0.0
     for variable, other in zip(answer.graph.variables, others, strict=True):
         if len(other):

@@ -1,8 +1,8 @@
-"""Runs inside a peer's own environment: reads jobs from stdin, one JSON object a line, and answers each with one.
+"""Runs inside the peers' environment: reads jobs from stdin, one JSON object a line, and answers each with one.
 
-A job names a peer, a network (an npz file of tables, see `benchmarks.data.export`), evidence by position, a time
-policy and where to write the marginals. The model is built outside the clock; what is timed is what a user repeats
-for every question. Only the standard library, NumPy and the peers are imported here.
+A job names a peer, a network (an npz file of tables, see `benchmarks.data.Network.export`), evidence by position,
+a time policy and where to write the marginals. The model is built outside the clock; what is timed is what a user
+repeats for every question. Only the standard library, NumPy and the peers are imported here.
 """
 
 from __future__ import annotations

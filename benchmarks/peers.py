@@ -1,4 +1,4 @@
-"""Peers in their own virtual environment, driven through a worker process with a memory cap and a time limit."""
+"""Peers in their own virtual environment, driven through worker processes with caps on memory and time."""
 
 from __future__ import annotations
 

@@ -60,9 +60,9 @@ footer { color: var(--muted); font-size: .92rem; padding-bottom: 3rem; }
 
 def _coloured(code: str) -> str:
     """Code with inline colours; pygments comes with rich."""
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import PythonLexer
+    from pygments import highlight  # type: ignore[import-untyped]
+    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+    from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
     return str(highlight(code, PythonLexer(), HtmlFormatter(nowrap=True, noclasses=True, style="friendly")))
 

@@ -30,6 +30,7 @@ class Denoised(NamedTuple):
     """What the second chapter found; error rates are shares of wrong pixels."""
 
     image: Any
+    first: Any
     answer: Any
     best: Any
     errors: dict[str, float]
@@ -78,6 +79,7 @@ def restore(text: str = "MARKOVFIELD", height: int = 14) -> Denoised:
     # One variable for each pixel. Column after column is a good order; without one, the library looks for it.
     pixels = np.arange(image.clean.size).reshape(image.clean.shape)
     method = mf.JunctionTree(order=tuple(pixels.T.ravel().tolist()))
+    first = mf.marginals(net, method=method)  # compiles the kernels, once and for all
     answer = mf.marginals(net, method=method)
     best = mf.decode(net, method=method)
 
@@ -93,7 +95,7 @@ def restore(text: str = "MARKOVFIELD", height: int = 14) -> Denoised:
         ["clean", "seen", "probability of ink", *list(pictures)[1:]],
         heading="Restored by exact inference",
     )
-    return Denoised(image, answer, best, errors, axes[0].figure)
+    return Denoised(image, first, answer, best, errors, axes[0].figure)
 
 
 def draw_tree() -> Tree:

@@ -107,11 +107,16 @@ def summary(answer: LogPartition | Marginals | Decoding) -> Text:
     return line
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False)
+def _table(*columns: str) -> Table:
+    table = Table(header_style="dim", box=None, pad_edge=False)
     for column in columns:
         table.add_column(column)
     return table
+
+
+def _title(console: Console, text: str) -> None:
+    # Not the table's own title, which would be wrapped to the width of a narrow table.
+    console.print(Text(text, style="bold"))
 
 
 def _more(console: Console, shown: int, total: int) -> None:
@@ -123,7 +128,8 @@ def marginals_table(console: Console, answer: Marginals, observed: Mapping[Any, 
     """The likeliest state of each variable, its probability as a bar, and the others."""
     total = len(answer)
     shown = total if everything else min(total, ROWS_SHOWN)
-    table = _table("Marginals", "variable", "likeliest", "", "probability", "all states")
+    _title(console, "Marginals")
+    table = _table("variable", "likeliest", "", "probability", "all states")
     table.columns[3].justify = "right"
     for i, name in enumerate(list(answer)[:shown]):
         p = answer[name]
@@ -156,7 +162,8 @@ def assignment_table(
     """The state of each decoded variable."""
     items = list(answer.assignment.items())
     shown = len(items) if everything else min(len(items), ROWS_SHOWN)
-    table = _table(title, "variable", "state", "")
+    _title(console, title)
+    table = _table("variable", "state", "")
     for name, state in items[:shown]:
         note = Text("observed", style="yellow") if name in observed else Text("")
         table.add_row(Text(str(name), style="bold"), Text(str(state)), note)
@@ -166,7 +173,8 @@ def assignment_table(
 
 def explanation_table(console: Console, explanation: Any) -> None:
     """What a verb would do, a line for each thing to know."""
-    table = _table(f"What {explanation.verb} would do", "", "")
+    _title(console, f"What {explanation.verb} would do")
+    table = _table("", "")
     table.show_header = False
     for label, text in explanation.rows():
         warn = not explanation.fits and label in ("memory", "reason")

@@ -109,8 +109,12 @@ def _supported(evidence: Evidence, sign: float = 0.0) -> Evidence:
 def _count(method: Any, graph: FactorGraph, evidence: Evidence) -> int:
     """Sum-product over zero-one potentials; powers of two are the only scaling, so counts below 2^53 are exact."""
     support = graph.with_tables(np.where(graph.log_tables == -np.inf, -np.inf, 0.0))
+    known = _supported(evidence)
+    chosen = resolve(method, "log_partition")
     try:
-        value = float(resolve(method, "log_partition").log_partition(support, _supported(evidence), running=Running()))
+        if hasattr(chosen, "count"):
+            return int(chosen.count(support, known))
+        value = float(chosen.log_partition(support, known, running=Running()))
     except ImpossibleEvidenceError:
         return 0
     if value > 709.0:

@@ -126,7 +126,7 @@ def _next_residual(
     """The best residual state of a clique that is not excluded, and what it loses against the best of all."""
     lay = p.plan.layout
     scores = np.empty(int(lay.size[clique] // lay.separator_size[clique]))
-    residual_table(lay, clique, states, True, p.pool, p.message, p.likelihood, p.active, p.needed, scores)
+    residual_table(lay, clique, states, p.pool, p.message, p.likelihood, p.active, p.needed, scores)
     best = scores.max()
     scores[list(excluded)] = -np.inf
     choice = int(np.argmax(scores))
@@ -145,7 +145,7 @@ def draw_samples(propagation: Propagation, size: int, rng: np.random.Generator) 
         part = states[start : start + step]
         uniforms = rng.random((len(part), n)).T.copy()
         draw(
-            p.plan.layout, uniforms, p.log_space, p.pool, p.message, p.likelihood, p.active, p.needed, part,
-            TABLE_LIMIT,
+            p.plan.layout, uniforms, p.log_space, p.pool, p.problem.potentials.high, p.message, p.likelihood, p.active,
+            p.needed, part, TABLE_LIMIT,
         )  # fmt: skip
     return states

@@ -72,6 +72,10 @@ class Enumeration:
             log_partition=joint.log_partition, method=self.name, seconds=time.perf_counter() - running.started
         )
 
+    def count(self, graph: FactorGraph, evidence: Evidence) -> int:
+        """How many assignments are possible."""
+        return int(np.count_nonzero(self._joint(graph, evidence).scores > -np.inf))
+
     def marginals(
         self,
         graph: FactorGraph,

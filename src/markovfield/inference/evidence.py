@@ -87,10 +87,9 @@ class Evidence:
         empty: Evidence | None = structure.cache.get("no_evidence")
         if empty is None:
             empty = structure.cache["no_evidence"] = cls(_unobserved(structure))
-        if not evidence:
-            if evidence is None or isinstance(evidence, Mapping):
-                return empty
-        elif isinstance(evidence, Evidence):
+        if evidence is None or (isinstance(evidence, Mapping) and not evidence):
+            return empty
+        if isinstance(evidence, Evidence):
             if len(evidence.states) != structure.n_variables:
                 raise ModelError(
                     f"the evidence speaks of {len(evidence.states)} variables, the model has {structure.n_variables}"

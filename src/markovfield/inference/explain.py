@@ -103,7 +103,7 @@ def explain(
     marginals: enumeration
       reason      2^2.0 joint states, at most 2^16
       guarantee   exact
-      structure   chain; 2 of 2 variables free, 1 factor
+      structure   chain, binary; 2 of 2 variables free, 1 factor
       width       1 (largest clique 2^2.0 states, all 2^2.0)
       memory      64 bytes
       operations  2^2.0

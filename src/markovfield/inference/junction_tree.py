@@ -192,6 +192,11 @@ class JunctionTree:
             width=plan.width,
         )
 
+    def count(self, graph: FactorGraph, evidence: Evidence) -> int:
+        """How many assignments of a zero-one model are possible; powers of two are the only scaling."""
+        problem = self.prepare(graph, evidence)
+        return propagate(self.plan(problem), problem, downward=False).count()
+
     def marginals(
         self,
         graph: FactorGraph,
@@ -291,7 +296,7 @@ def _read_only(array: FloatArray) -> FloatArray:
 def _joint(
     method: JunctionTree, problem: Problem, result: Propagation | None, positions: tuple[int, ...]
 ) -> FloatArray:
-    """Joint distribution of any variables: from a clique that holds them, else from a new plan that keeps them together."""
+    """Joint distribution of any variables: from a clique that holds them, else from a plan that keeps them together."""
     cards = problem.structure.cardinalities
     free = [v for v in positions if cards[v] > 1]
     if free:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -46,6 +47,8 @@ class Propagation:
         Expected counts of the reduced pool's cells; empty unless asked for.
     message, ratio
         Upward messages; beliefs of separators over them.
+    totals, exponents
+        For roots (linear space): the total is ``totals[c] * 2 ** exponents[c]``.
     """
 
     plan: Plan
@@ -60,14 +63,24 @@ class Propagation:
     needed: npt.NDArray[np.bool_]
     message: FloatArray
     ratio: FloatArray
+    totals: FloatArray
+    exponents: npt.NDArray[np.int64]
+
+    def count(self) -> int:
+        """The total as a whole number: exact where no partial sum had more than 53 significant bits."""
+        assert not self.log_space
+        result = 1
+        for c in np.flatnonzero(self.plan.layout.parent < 0).tolist():
+            result *= round(Fraction(float(self.totals[c])) * Fraction(2) ** int(self.exponents[c]))
+        return result
 
     def belief(self, clique: int) -> FloatArray:
         """Joint distribution of a clique's variables, axes in the clique's order, normalised."""
         lay = self.plan.layout
         table = np.empty(int(lay.size[clique]))
         clique_table(
-            lay, clique, self.log_space, self.pool, self.message, self.likelihood, self.active, self.needed,
-            self.ratio, True, table,
+            lay, clique, self.log_space, self.pool, self.problem.potentials.high, self.message, self.likelihood,
+            self.active, self.needed, self.ratio, True, table,
         )  # fmt: skip
         if self.log_space:
             table = np.exp(table - table.max())
@@ -240,6 +253,8 @@ def _linear(
         needed,
         message,
         ratio,
+        totals,
+        exponents,
     )
 
 
@@ -307,6 +322,8 @@ def _logarithmic(
         needed,
         message,
         ratio,
+        totals,
+        exponents,
     )
 
 

@@ -70,6 +70,10 @@ class VariableElimination:
         seconds = time.perf_counter() - running.started
         return LogPartition(log_partition=result.value, method=self.name, seconds=seconds, width=plan.width)
 
+    def count(self, graph: FactorGraph, evidence: Evidence) -> int:
+        """How many assignments of a zero-one model are possible."""
+        return self.engine().count(graph, evidence)
+
     def marginals(
         self,
         graph: FactorGraph,
@@ -126,18 +130,9 @@ class VariableElimination:
         last = int(np.flatnonzero(lay.axis_variable[lay.axis_offsets[:-1]] == variable)[0])
         table = np.empty(int(lay.size[last]))
         clique_table(
-            lay,
-            last,
-            p.log_space,
-            p.pool,
-            p.message,
-            p.likelihood,
-            p.active,
-            p.needed,
-            p.message,
-            False,
-            table,
-        )
+            lay, last, p.log_space, p.pool, problem.potentials.high, p.message, p.likelihood, p.active, p.needed,
+            p.message, False, table,
+        )  # fmt: skip
         if p.log_space:
             table = np.exp(table - table.max())
         return table / table.sum(), plan.width

@@ -33,7 +33,8 @@ FIXED = 1 << 16
 
 def _unary(python: Callable[[int], int], build: Callable[[Any, Any], Any]) -> Any:
     """A function of one word: one machine instruction when compiled, plain Python when the JIT is off."""
-    if numba.config.DISABLE_JIT:
+    config: Any = numba.config
+    if config.DISABLE_JIT:
         return lambda x: python(int(x))
 
     @intrinsic  # type: ignore[untyped-decorator]

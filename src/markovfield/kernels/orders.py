@@ -1,8 +1,12 @@
 """Elimination orders: the cost minimised is the number of states of the junction tree's maximal cliques.
 
 Trees are stripped in linear time, simplicial and almost simplicial vertices eliminated where that is safe, and each
-connected rest is ordered by the best of several greedy rules, then, given effort, by a seeded search. Very large rests
-use a quotient graph instead. All counts of work are deterministic: the same call always gives the same order.
+connected rest is ordered by the best of several greedy rules. Very large rests use sparse rules instead. Given effort,
+small parts of the elimination tree are then ordered anew. All counts of work are deterministic: the same call always
+gives the same order.
+
+The functions without a leading underscore are called from Python. Each phase is a kernel of its own, because Numba
+compiles a kernel again inside each of its callers.
 """
 
 from __future__ import annotations
@@ -10,38 +14,42 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.bitsets import FIXED, bit, lowest_bit, random_seed
-from markovfield.kernels.orders_greedy import (
-    CARDINALITY,
-    OWN_WEIGHT,
-    STAGE,
-    initial_state,
-    reduce_graph,
-)
+from markovfield.kernels.orders_greedy import CARDINALITY, OWN_WEIGHT, STAGE, initial_state, reduce_graph
 from markovfield.kernels.orders_improve import improve
-from markovfield.kernels.orders_search import portfolio, restarts
+from markovfield.kernels.orders_large import order_large
+from markovfield.kernels.orders_search import portfolio
 from markovfield.kernels.orders_sparse import (
     component_of,
     primal_graph,
-    sparse_greedy,
+    sort_by_stage,
     strip_leaves,
     symbolic_elimination,
 )
 
-__all__ = ["eliminate", "search_order"]
+__all__ = ["EVERY_RULE", "eliminate", "search_order", "search_order_balanced"]
+
+Order = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int32], float]
 
 LARGEST_DENSE = 8192
-"""Components with more vertices are ordered on the quotient graph: a bit matrix would take over 8 MB."""
-import os
+"""Components with more vertices are ordered on sparse graphs: a bit matrix would take over 8 MB."""
+EVERY_RULE = 15
+"""All of the greedy portfolio."""
+NANOSECONDS = 5.0
+"""Time of one unit of counted work, so that effort is about nanoseconds."""
+CHUNK = 1e8
+"""Effort of one call of the local search, so that it can be interrupted."""
 
-RESTARTS = float(os.environ.get("RS", "0.25"))
-"""Share of the effort given to noisy restarts; the rest improves the best of them locally."""
 
-
-@kernel
-def eliminate(cardinalities: Any, scope_offsets: Any, scopes: Any, order: Any) -> tuple[Any, Any, float]:
+def eliminate(
+    cardinalities: npt.NDArray[np.int32],
+    scope_offsets: npt.NDArray[np.int64],
+    scopes: npt.NDArray[np.int32],
+    order: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], float]:
     """Eliminate in a given order.
 
     Parameters
@@ -56,21 +64,26 @@ def eliminate(cardinalities: Any, scope_offsets: Any, scopes: Any, order: Any) -
     higher_offsets, higher, log2_states
         As for `search_order`.
     """
-    cards = cardinalities.copy()
-    offsets, neighbours = primal_graph(cards, scope_offsets.copy(), scopes.copy())
-    return symbolic_elimination(cards, offsets, neighbours, order.copy())
+    result: Any = _eliminate(_fixed(cardinalities), _fixed(scope_offsets), _fixed(scopes), _fixed(order))
+    return result  # type: ignore[no-any-return]
 
 
-@kernel
 def search_order(
-    cardinalities: Any, scope_offsets: Any, scopes: Any, stage: Any, effort: float, seed: int, rules: int
-) -> tuple[Any, Any, Any, float]:
+    cardinalities: npt.NDArray[np.int32],
+    scope_offsets: npt.NDArray[np.int64],
+    scopes: npt.NDArray[np.int32],
+    stage: npt.NDArray[np.int8],
+    effort: float,
+    seed: int,
+    rules: int,
+) -> Order:
     """Search for an order of low total clique states.
 
     Parameters
     ----------
     cardinalities, scope_offsets, scopes
-        ``int32[n]``, ``int64[m + 1]``, ``int32[k]``: the factors, as in `Structure`. Variables of one state are ignored.
+        ``int32[n]``, ``int64[m + 1]``, ``int32[k]``: the factors, as in `Structure`. Variables of one state are
+        ignored.
     stage
         ``int8[n]``, not negative: variables of a lower stage are eliminated before those of a higher one.
     effort
@@ -90,78 +103,127 @@ def search_order(
     log2_states
         log2 of the sum, over maximal elimination cliques, of the product of cardinalities.
     """
-    return _search(
-        cardinalities.copy(),
-        scope_offsets.copy(),
-        scopes.copy(),
-        stage.copy(),
-        effort,
-        seed,
-        rules,
-        15,
-        np.inf,
+    return search_order_balanced(cardinalities, scope_offsets, scopes, stage, effort, np.inf, np.inf, seed, rules)
+
+
+def search_order_balanced(
+    cardinalities: npt.NDArray[np.int32],
+    scope_offsets: npt.NDArray[np.int64],
+    scopes: npt.NDArray[np.int32],
+    stage: npt.NDArray[np.int8],
+    effort: float,
+    ratio: float,
+    limit: float,
+    seed: int,
+    rules: int,
+    greedy_rules: int = EVERY_RULE,
+) -> Order:
+    """As `search_order`, but search only while that costs less than running the best order found so far.
+
+    Parameters
+    ----------
+    cardinalities, scope_offsets, scopes, stage, seed, rules
+        As for `search_order`.
+    effort
+        Ceiling of the search, in nanoseconds.
+    ratio
+        Nanoseconds of search per state of the best order so far: the search ends at ``min(effort, ratio * states)``.
+    limit
+        Components too large for a bit matrix (over 8192 vertices after stripping trees) are given up when a clique
+        exceeds ``2**limit`` states: the order returned is then empty, and ``log2_states`` is infinite.
+    greedy_rules
+        Greedy rules tried: 1 minimum fill, 2 minimum weight, 4 weighted fill, 8 fill and weight; 15 all of them.
+    """
+    cards, stages = _fixed(cardinalities), _fixed(stage)
+    base: Any = _base_order(
+        cards, _fixed(scope_offsets), _fixed(scopes), stages, np.int64(seed), int(rules), int(greedy_rules)
     )
+    offsets, neighbours, random, order, starts, higher, log2_states, n_large = base
+    if n_large:
+        if order_large(cards, stages, offsets, neighbours, order, n_large, float(limit)) > limit:
+            return order[:0], np.zeros(1, np.int64), order[:0], np.inf
+        starts, higher, log2_states = symbolic_elimination(cards, offsets, neighbours, order)
+    spent = 0.0
+    while len(order) > 2:
+        left = min(effort, ratio * 2.0 ** min(log2_states, 1000.0)) - spent
+        if left < 10 * NANOSECONDS:
+            break
+        more: Any = improve(
+            cards, stages, offsets, neighbours, order, starts, higher, log2_states,
+            min(left, CHUNK) / NANOSECONDS, (ratio if spent == 0.0 else np.inf) / NANOSECONDS, random,
+        )  # fmt: skip
+        spent += more * NANOSECONDS
+        starts, higher, log2_states = symbolic_elimination(cards, offsets, neighbours, order)
+    return order, starts, higher, log2_states
+
+
+def _fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array as Numba sees most of ours, contiguous and read-only: each other kind would compile everything anew."""
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 @kernel
-def _search(
-    cards: Any,
-    scope_offsets: Any,
-    scopes: Any,
-    stage: Any,
-    effort: float,
-    seed: int,
-    rules: int,
-    which: int,
-    limit: float,
-) -> tuple[Any, Any, Any, float]:
+def _eliminate(cards: Any, scope_offsets: Any, scopes: Any, order: Any) -> tuple[Any, Any, float]:
+    offsets, neighbours = primal_graph(cards, scope_offsets, scopes)
+    return symbolic_elimination(cards, offsets, neighbours, order.copy())
+
+
+@kernel
+def _base_order(
+    cards: Any, scope_offsets: Any, scopes: Any, stage: Any, seed: int, rules: int, which: int
+) -> tuple[Any, Any, Any, Any, Any, Any, float, int]:
+    """Strip, reduce, and order every core; components too large for that come last, as they are."""
     n = cards.size
     offsets, neighbours = primal_graph(cards, scope_offsets, scopes)
     order = np.empty(n, np.int32)
     alive = np.empty(n, np.bool_)
     done = strip_leaves(cards, offsets, neighbours, stage, alive, order)
+    random = random_seed(seed)
     total = done
     for v in range(n):
         total += alive[v]
+    large = total
     if done < total:
         lower_bound = _heaviest_factor(cards, scope_offsets, scopes)
         members = np.empty(total - done, np.int32)
         local = np.full(n, -1, np.int32)
-        core_rows = [np.empty((0, 0), np.uint64) for _ in range(0)]
-        core_states = [np.empty((0, 0), np.int64) for _ in range(0)]
-        core_members = [np.empty(0, np.int32) for _ in range(0)]
         for root in range(n):
             if not alive[root]:
                 continue
-            size = component_of(root, offsets, neighbours, alive, members, 0)
+            size = component_of(root, offsets, neighbours, alive, members)
             if size > LARGEST_DENSE:
-                if not sparse_greedy(cards, stage, offsets, neighbours, members[:size], limit, order[done:]):
-                    return order[:0], np.zeros(1, np.int64), order[:0], np.inf
-                done += size
+                for i in range(size):
+                    large -= 1
+                    order[large] = members[i]
                 continue
             rows, state = _dense(cards, stage, offsets, neighbours, members[:size], local)
-            reduced = np.empty(size, np.int64)
-            count = reduce_graph(rows, state, rules, lower_bound, reduced) if rules else 0
+            queue = np.empty(size, np.int64)
+            count = reduce_graph(rows, state, rules, lower_bound, queue) if rules else 0
             for i in range(count):
-                order[done] = members[reduced[i]]
+                order[done] = members[queue[i]]
                 done += 1
-            if count < size:
-                _append_cores(rows, state, members[:size], core_rows, core_states, core_members)
-        random = random_seed(seed)
-        done = _order_cores(core_rows, core_states, core_members, RESTARTS * effort, which, order, done, random)
+            first = 0
+            while count < size:
+                while state[STAGE, first] < 0:
+                    first += 1
+                core_rows, core_state, queue = _core(rows, state, first)
+                portfolio(core_rows, core_state, which, order[done:], random)
+                count += queue.size
+                for i in range(queue.size):
+                    state[STAGE, queue[i]] = -1
+                    order[done] = members[queue[order[done]]]
+                    done += 1
     order = order[:total].copy()
-    _sort_by_stage(order, stage)
-    higher_offsets, higher, log2_states = symbolic_elimination(cards, offsets, neighbours, order)
-    if effort > 0.0 and done > 0:
-        own = np.empty(n, np.int64)
-        for v in range(n):
-            own[v] = _weight(cards[v])
-        budget = effort * (1.0 - RESTARTS)
-        random = random_seed(seed + 1)
-        improve(own, cards, stage, offsets, neighbours, order, higher_offsets, higher, log2_states, budget, random)
-        _sort_by_stage(order, stage)
-        higher_offsets, higher, log2_states = symbolic_elimination(cards, offsets, neighbours, order)
-    return order, higher_offsets, higher, log2_states
+    if large < total:
+        return offsets, neighbours, random, order, offsets, order, 0.0, total - large
+    sort_by_stage(order, stage)
+    starts, higher, log2_states = symbolic_elimination(cards, offsets, neighbours, order)
+    return offsets, neighbours, random, order, starts, higher, log2_states, 0
 
 
 @kernel
@@ -208,106 +270,36 @@ def _dense(cards: Any, stage: Any, offsets: Any, neighbours: Any, members: Any, 
 
 
 @kernel
-def _append_cores(rows: Any, state: Any, members: Any, core_rows: Any, core_states: Any, core_members: Any) -> None:
-    """Cut what a reduction left into connected graphs with their own, smaller bit matrices."""
+def _core(rows: Any, state: Any, root: int) -> tuple[Any, Any, Any]:
+    """The connected graph around ``root`` with its own, smaller bit matrix, and its vertices."""
     m, words = rows.shape
-    seen = np.zeros(m, np.bool_)
-    index = np.empty(m, np.int64)
+    index = np.full(m, -1, np.int64)
     queue = np.empty(m, np.int64)
-    for root in range(m):
-        if seen[root] or state[STAGE, root] < 0:
-            continue
-        seen[root] = True
-        queue[0] = root
-        head, size = 0, 1
-        while head < size:
-            v = queue[head]
-            index[v] = head
-            head += 1
-            for w in range(words):
-                x = rows[v, w]
-                while x != 0:
-                    u = (w << 6) + lowest_bit(x)
-                    x &= x - np.uint64(1)
-                    if not seen[u]:
-                        seen[u] = True
-                        queue[size] = u
-                        size += 1
-        small = np.zeros((size, (size + 63) >> 6), np.uint64)
-        own = np.empty((9, size), np.int64)
-        names = np.empty(size, np.int32)
-        for i in range(size):
-            v = queue[i]
-            names[i] = members[v]
-            for k in range(9):
-                own[k, i] = state[k, v]
-            for w in range(words):
-                x = rows[v, w]
-                while x != 0:
-                    j = index[(w << 6) + lowest_bit(x)]
-                    x &= x - np.uint64(1)
-                    small[i, j >> 6] |= bit(j)
-        initial_state(small, own, size)
-        core_rows.append(small)
-        core_states.append(own)
-        core_members.append(names)
-
-
-@kernel
-def _order_cores(
-    core_rows: Any,
-    core_states: Any,
-    core_members: Any,
-    effort: float,
-    which: int,
-    order: Any,
-    done: int,
-    random: Any,
-) -> int:
-    """Order every core: the portfolio for each, then effort in proportion to their costs."""
-    n_cores = len(core_rows)
-    costs = np.empty(n_cores)
-    worst = 0.0
-    first = done
-    for c in range(n_cores):
-        local = np.empty(core_members[c].size, np.int32)
-        costs[c] = portfolio(core_rows[c], core_states[c], which, local, random)
-        worst = max(worst, costs[c])
-        for i in range(local.size):
-            order[done + i] = local[i]
-        done += local.size
-    if effort > 0.0:
-        total = 0.0
-        for c in range(n_cores):
-            total += np.exp2(costs[c] - worst)
-        done = first
-        for c in range(n_cores):
-            local = order[done : done + core_members[c].size]
-            budget = effort * np.exp2(costs[c] - worst) / total
-            cost, spent = restarts(core_rows[c], core_states[c], costs[c], budget, local, random)
-            done += local.size
-    done = first
-    for c in range(n_cores):
-        for i in range(core_members[c].size):
-            order[done] = core_members[c][order[done]]
-            done += 1
-    return done
-
-
-@kernel
-def _sort_by_stage(order: Any, stage: Any) -> None:
-    """Stable sort by stage: cliques stay as they are, because stages never fall towards the root of the tree."""
-    counts = np.zeros(129, np.int64)
-    sorted_already = True
-    for i in range(order.size):
-        counts[stage[order[i]] + 1] += 1
-        if i > 0 and stage[order[i]] < stage[order[i - 1]]:
-            sorted_already = False
-    if sorted_already:
-        return
-    for s in range(128):
-        counts[s + 1] += counts[s]
-    old = order.copy()
-    for v in old:
-        order[counts[stage[v]]] = v
-        counts[stage[v]] += 1
+    queue[0] = root
+    index[root] = 0
+    head, size = 0, 1
+    while head < size:
+        v = queue[head]
+        head += 1
+        for w in range(words):
+            x = rows[v, w]
+            while x != 0:
+                u = (w << 6) + lowest_bit(x)
+                x &= x - np.uint64(1)
+                if index[u] < 0:
+                    index[u] = size
+                    queue[size] = u
+                    size += 1
+    small = np.zeros((size, (size + 63) >> 6), np.uint64)
+    own = np.empty((9, size), np.int64)
+    for i in range(size):
+        v = queue[i]
+        for k in range(9):
+            own[k, i] = state[k, v]
+        for w in range(words):
+            x = rows[v, w]
+            while x != 0:
+                j = index[(w << 6) + lowest_bit(x)]
+                x &= x - np.uint64(1)
+                small[i, j >> 6] |= bit(j)
+    return small, own, queue[:size].copy()

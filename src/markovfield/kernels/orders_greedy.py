@@ -73,7 +73,7 @@ def _weigh_fill(rows: Any, state: Any, n_free: int) -> None:
 
 
 @kernel
-def eliminate_vertex(rows: Any, state: Any, v: int, n_free: int, neighbours: Any, touched: Any, weighted: bool) -> int:
+def eliminate_vertex(rows: Any, state: Any, v: int, n_free: int, neighbours: Any, touched: Any, weighted: int) -> int:
     """Join the neighbours of v, remove v, and keep all counts exact. Returns a count of the work done.
 
     Counts of vertices from ``n_free`` on, which are never eliminated, are not kept, nor is the weighted fill unless
@@ -219,13 +219,13 @@ def greedy(
     for v in range(n_free):
         key[v] = NEVER
         stages[v] = state0[STAGE, v]
-    weighted = rule[3] != 0
+    weighted = rule[3]
     if weighted:
         _weigh_fill(rows, state, n_free)
     neighbours = np.empty(m, np.int64)
     touched = np.empty(words, np.uint64)
-    stage = -1
-    done = 0
+    stage = np.int64(-1)
+    done = np.int64(0)
     cost = 0.0
     work = m * (words + 4)
     while done < n_free:
@@ -380,7 +380,7 @@ def reduce_graph(rows: Any, state: Any, rules: int, lower_bound: int, order: Any
                     lower_bound = max(lower_bound, state[WEIGHT, v])
                 elif rules & 2 == 0 or not _almost_simplicial(rows, state, v, lower_bound):
                     continue
-                eliminate_vertex(rows, state, v, m, neighbours, touched, False)
+                eliminate_vertex(rows, state, v, m, neighbours, touched, np.int64(0))
                 order[done] = v
                 done += 1
                 stages[v] = -1

@@ -26,6 +26,7 @@ from markovfield.kernels.orders_greedy import (
     initial_state,
 )
 from markovfield.kernels.orders_search import random_rule
+from markovfield.kernels.orders_sparse import sort_by_stage
 
 __all__ = ["improve"]
 
@@ -35,11 +36,11 @@ whether it is contained in another, and the index in the part being reordered.""
 
 
 TRIES = 2
+"""Greedy runs per part: extracting a part costs about as much as one run."""
 
 
 @kernel
 def improve(
-    own: Any,
     cards: Any,
     stage: Any,
     offsets: Any,
@@ -47,17 +48,27 @@ def improve(
     order: Any,
     starts: Any,
     higher: Any,
-    ref: float,
-    budget: float,
+    log2_states: float,
+    effort: float,
+    ratio: float,
     random: Any,
-) -> None:
-    """Reorder ``order`` in place until the budget is spent."""
-    n = own.size
+) -> float:
+    """Reorder ``order`` in place until ``min(effort, ratio * states)`` units of work are done; returns the work done.
+
+    ``starts``, ``higher`` and ``log2_states`` are those of the order given.
+    """
+    n = cards.size
+    own = np.empty(n, np.int64)
+    for v in range(n):
+        own[v] = np.int64(np.log2(np.float64(cards[v])) * FIXED + 0.5)
     tree = _tree(own, order, starts, higher)
     pool = np.empty(2 * higher.size + 1024, np.int32)
     for k in range(higher.size):
         pool[k] = higher[k]
     used = higher.size
+    # Costs below are in units of the first order's, so that they never overflow.
+    ref = log2_states
+    current = 1.0
     part = np.empty(n, np.int32)
     candidates = np.empty(n, np.int32)
     heavy = np.empty(n, np.int32)
@@ -66,14 +77,13 @@ def improve(
     since = 0
     rule = np.zeros(4, np.int64)
     spent = 0.0
-    while spent < budget:
+    while spent < min(effort, ratio * np.exp2(ref) * current):
         if since <= 0:
-            n_heavy = _heavy_cliques(tree, order, heavy, chances)
+            n_heavy, current = _heavy_cliques(tree, order, ref, heavy, chances)
             since = 64 + n_heavy // 8
-            spent += 2 * n
+            spent += 4 * n
         since -= 1
-        x = random_below(random, 1 << 30) / (1 << 30) * chances[n_heavy - 1]
-        centre = heavy[min(np.searchsorted(chances[:n_heavy], x), n_heavy - 1)]
+        centre = heavy[_chosen(chances, n_heavy, random)]
         target = 4 << (random_below(random, 4) * (random_below(random, 4) > 0))
         target += random_below(random, target)
         size = _grow(tree, centre, target, part, candidates, random)
@@ -83,7 +93,7 @@ def improve(
         for i in range(size):
             if tree[ABSORBED, names[i]] == 0:
                 old += np.exp2(tree[CLIQUE, names[i]] / FIXED - ref)
-        work_rows = np.empty_like(rows)
+        work_rows = np.empty(rows.shape, np.uint64)
         work_state = state.copy()
         trial = np.empty(size, np.int32)
         parents = np.empty(size + hangers.size, np.int32)
@@ -98,9 +108,10 @@ def improve(
                 # Equal cost is taken too: plateaus are wide, and walking them finds the way down.
                 found = cost <= old * (1 + 1e-9)
             if found:
+                current += cost - old
                 break
         if found:
-            needed = 0
+            needed = np.int64(0)
             for i in range(size):
                 needed += work_state[DEGREE, i]
             if used + needed > pool.size:
@@ -109,6 +120,8 @@ def improve(
         for i in range(names.size):
             tree[LOCAL, names[i]] = -1
     _postorder(tree, order)
+    sort_by_stage(order, stage)
+    return spent
 
 
 @kernel
@@ -160,21 +173,42 @@ def _unlink(tree: Any, v: int) -> None:
 
 
 @kernel
-def _heavy_cliques(tree: Any, order: Any, heavy: Any, chances: Any) -> int:
-    """The cliques worth attention, and the running sum of their chances: the square root of their states."""
+def _heavy_cliques(tree: Any, order: Any, ref: float, heavy: Any, chances: Any) -> tuple[int, float]:
+    """How many cliques are worth attention, and the total cost.
+
+    ``heavy`` receives the cliques, ``chances`` the running sum of their chances: the square roots of their states.
+    """
     heaviest = 0
     for v in order:
         heaviest = max(heaviest, tree[CLIQUE, v])
     count = 0
     total = 0.0
+    cost = 0.0
     for v in order:
         below = heaviest - tree[CLIQUE, v]
-        if below <= 24 * FIXED and tree[ABSORBED, v] == 0:
-            total += np.exp2(-0.5 * below / FIXED)
-            heavy[count] = v
-            chances[count] = total
-            count += 1
-    return count
+        if below <= 48 * FIXED and tree[ABSORBED, v] == 0:
+            chance = np.exp2(-0.5 * below / FIXED)
+            cost += chance * chance
+            if below <= 24 * FIXED:
+                total += chance
+                heavy[count] = v
+                chances[count] = total
+                count += 1
+    return count, cost * np.exp2(heaviest / FIXED - ref)
+
+
+@kernel
+def _chosen(chances: Any, count: int, random: Any) -> int:
+    """Index drawn in proportion to the steps of a running sum."""
+    x = random_below(random, 1 << 30) / (1 << 30) * chances[count - 1]
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high) // 2
+        if chances[middle] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel

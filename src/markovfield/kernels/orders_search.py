@@ -1,4 +1,4 @@
-"""Search for elimination orders of one connected graph: a greedy portfolio, then noisy restarts."""
+"""Greedy rules: the deterministic portfolio, and the noisy rules of the local search."""
 
 from __future__ import annotations
 
@@ -10,40 +10,10 @@ from markovfield.kernels._flags import kernel
 from markovfield.kernels.bitsets import FIXED, random_below
 from markovfield.kernels.orders_greedy import ABORTED, WEIGHT, clique_cost, greedy
 
-__all__ = ["portfolio", "random_rule", "restarts"]
+__all__ = ["portfolio", "random_rule"]
 
-
-@kernel
-def _try(
-    rows0: Any,
-    state0: Any,
-    rule: Any,
-    best: float,
-    rows: Any,
-    state: Any,
-    scratch: Any,
-    order: Any,
-    random: Any,
-) -> tuple[float, int]:
-    """One greedy run against ``best`` (log2 of the cost to beat); the better cost, and ``order`` updated with it."""
-    m = rows0.shape[0]
-    ref = best if best < 1e300 else 0.0
-    bound = 1.0 if best < 1e300 else np.inf
-    trial = scratch[0]
-    cost, work = greedy(rows0, state0, m, rule, ref, bound, rows, state, trial, random)
-    if cost == ABORTED:
-        return best, work
-    if best > 1e300:
-        for v in range(m):
-            ref = max(ref, state[WEIGHT, v] / FIXED)
-    cost = clique_cost(rows, state, m, trial, rows[:0], ref, scratch[1], scratch[2])
-    cost = ref + np.log2(cost)
-    work += 2 * m * rows0.shape[1]
-    if cost < best:
-        for i in range(m):
-            order[i] = trial[i]
-        best = cost
-    return best, work
+HOPELESS = 100.0
+"""Where the first rule needs more bits than this, the others are not tried: nobody will run the result."""
 
 
 @kernel
@@ -52,14 +22,15 @@ def portfolio(rows0: Any, state0: Any, which: int, order: Any, random: Any) -> f
 
     ``which`` has bits 1 for minimum fill, 2 minimum weight, 4 weighted minimum fill, 8 fill and weight in equal parts.
     """
-    m = rows0.shape[0]
-    rows = np.empty_like(rows0)
+    m, words = rows0.shape
+    rows = np.empty((m, words), np.uint64)
     state = state0.copy()
     scratch = np.empty((3, m), np.int32)
+    hanging = np.empty((0, words), np.uint64)
     rule = np.zeros(4, np.int64)
     best = np.inf
     for k in range(4):
-        if which & (1 << k) == 0:
+        if which & (1 << k) == 0 or HOPELESS < best < np.inf:
             continue
         rule[3] = 0
         if k == 0:
@@ -70,24 +41,20 @@ def portfolio(rows0: Any, state0: Any, which: int, order: Any, random: Any) -> f
             rule[0], rule[1], rule[3] = 1 << 36, 1, 1
         else:
             rule[0], rule[1] = 1 << 20, 1 << 20
-        best, _ = _try(rows0, state0, rule, best, rows, state, scratch, order, random)
+        first = best == np.inf
+        ref = 0.0 if first else best
+        cost, _ = greedy(rows0, state0, m, rule, ref, np.inf if first else 1.0, rows, state, scratch[0], random)
+        if cost == ABORTED:
+            continue
+        if first:
+            for v in range(m):
+                ref = max(ref, state[WEIGHT, v] / FIXED)
+        cost = ref + np.log2(clique_cost(rows, state, m, scratch[0], hanging, ref, scratch[1], scratch[2]))
+        if cost < best:
+            best = cost
+            for i in range(m):
+                order[i] = scratch[0, i]
     return best
-
-
-@kernel
-def restarts(rows0: Any, state0: Any, best: float, budget: float, order: Any, random: Any) -> tuple[float, float]:
-    """Noisy greedy runs with random rules until the budget is spent."""
-    m = rows0.shape[0]
-    rows = np.empty_like(rows0)
-    state = state0.copy()
-    scratch = np.empty((3, m), np.int32)
-    rule = np.zeros(4, np.int64)
-    spent = 0.0
-    while spent < budget:
-        random_rule(rule, random)
-        best, more = _try(rows0, state0, rule, best, rows, state, scratch, order, random)
-        spent += more
-    return best, spent
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Elimination on sparse graphs: primal graph, trees, components, very large graphs, and symbolic elimination."""
+"""Elimination on sparse graphs in linear time: primal graph, trees, components, symbolic elimination."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from markovfield.kernels._flags import kernel
-from markovfield.kernels.bitsets import FIXED
 
-__all__ = ["component_of", "primal_graph", "sparse_greedy", "strip_leaves", "symbolic_elimination"]
+__all__ = ["component_of", "grown", "primal_graph", "sort_by_stage", "strip_leaves", "symbolic_elimination"]
 
 
 @kernel
-def _grown(buffer: Any, used: int, needed: int) -> Any:
+def grown(buffer: Any, used: int, needed: int) -> Any:
     """``buffer`` with room for ``needed`` more entries after the first ``used``."""
     if used + needed <= buffer.size:
         return buffer
@@ -49,7 +48,7 @@ def primal_graph(cards: Any, scope_offsets: Any, scopes: Any) -> tuple[Any, Any]
             for i in range(start[v], start[v + 1]):
                 f = factors[i]
                 if used + scope_offsets[f + 1] - scope_offsets[f] > neighbours.size:
-                    neighbours = _grown(neighbours, used, scope_offsets[f + 1] - scope_offsets[f])
+                    neighbours = grown(neighbours, used, scope_offsets[f + 1] - scope_offsets[f])
                 for k in range(scope_offsets[f], scope_offsets[f + 1]):
                     u = scopes[k]
                     if stamp[u] != v and cards[u] > 1:
@@ -99,14 +98,15 @@ def strip_leaves(cards: Any, offsets: Any, neighbours: Any, stage: Any, alive: A
 
 
 @kernel
-def component_of(root: int, offsets: Any, neighbours: Any, alive: Any, members: Any, used: int) -> int:
-    """Append the living vertices reachable from ``root`` to ``members``, clearing ``alive``; returns the new end."""
+def component_of(root: int, offsets: Any, neighbours: Any, alive: Any, members: Any) -> int:
+    """Write the living vertices reachable from ``root`` to ``members``, clearing ``alive``; returns how many."""
     alive[root] = False
-    members[used] = root
-    end = used + 1
-    while used < end:
-        v = members[used]
-        used += 1
+    members[0] = root
+    head = 0
+    end = 1
+    while head < end:
+        v = members[head]
+        head += 1
         for k in range(offsets[v], offsets[v + 1]):
             u = neighbours[k]
             if alive[u]:
@@ -151,7 +151,7 @@ def symbolic_elimination(cards: Any, offsets: Any, neighbours: Any, order: Any) 
         parent = steps
         weight = logs[v]
         stamp[i] = i
-        sets = _grown(sets, used, offsets[v + 1] - offsets[v])
+        sets = grown(sets, used, offsets[v + 1] - offsets[v])
         for k in range(offsets[v], offsets[v + 1]):
             p = position[neighbours[k]]
             if p > i:
@@ -163,7 +163,7 @@ def symbolic_elimination(cards: Any, offsets: Any, neighbours: Any, order: Any) 
                 parent = min(parent, p)
         child = first_child[i]
         while child >= 0:
-            sets = _grown(sets, used, starts[child + 1] - starts[child])
+            sets = grown(sets, used, starts[child + 1] - starts[child])
             for k in range(starts[child], starts[child + 1]):
                 p = sets[k]
                 if stamp[p] != i:
@@ -214,183 +214,19 @@ def symbolic_elimination(cards: Any, offsets: Any, neighbours: Any, order: Any) 
 
 
 @kernel
-def sparse_greedy(
-    cards: Any, stage: Any, offsets: Any, neighbours: Any, members: Any, limit: float, order: Any
-) -> bool:
-    """Minimum-weight order of a large component by a quotient graph: memory linear in the graph and its cliques.
-
-    Eliminated vertices stay as *elements* whose members are cliques, so fill is never written down; the weight of a
-    vertex is the usual upper bound that counts overlaps of old elements twice (Amestoy, Davis and Duff 1996).
-    ``order`` receives the members; False, at once, when a clique weighs more than ``limit`` (log2).
-    """
-    n = cards.size
-    m = members.size
-    local = np.full(n, -1, np.int32)
-    for i in range(m):
-        local[members[i]] = i
-    starts = np.zeros(m + 1, np.int64)
-    for i in range(m):
-        v = members[i]
-        count = 0
-        for k in range(offsets[v], offsets[v + 1]):
-            if local[neighbours[k]] >= 0:
-                count += 1
-        starts[i + 1] = starts[i] + count
-    # Entries of i: first its elements, then its plain neighbours; the list never grows.
-    entries = np.empty(starts[m], np.int32)
-    n_elements = np.zeros(m, np.int32)
-    length = np.empty(m, np.int32)
-    own = np.empty(m, np.int64)
-    weight = np.empty(m, np.int64)
-    highest = 0
-    for i in range(m):
-        v = members[i]
-        own[i] = np.int64(np.log2(np.float64(cards[v])) * FIXED)
-        highest = max(highest, np.int64(stage[v]))
-        at = starts[i]
-        for k in range(offsets[v], offsets[v + 1]):
-            u = local[neighbours[k]]
-            if u >= 0:
-                entries[at] = u
-                at += 1
-        length[i] = at - starts[i]
-    for i in range(m):
-        total = own[i]
-        for k in range(starts[i], starts[i + 1]):
-            total += own[entries[k]]
-        weight[i] = total
-    heap = np.arange(m).astype(np.int32)
-    where = heap.copy()
-    key = np.empty(m, np.int64)
-    for i in range(m):
-        key[i] = (np.int64(stage[members[i]]) << 48) + weight[i]
-    for i in range(m // 2, -1, -1):
-        _sift_down(heap, where, key, i, m)
-    element_start = np.zeros(m, np.int64)
-    element_end = np.zeros(m, np.int64)
-    element_weight = np.zeros(m, np.int64)
-    live_element = np.zeros(m, np.uint8)
-    outside = np.zeros(m, np.int64)
-    outside_stamp = np.full(m, -1, np.int32)
-    stamp = np.full(m, -1, np.int32)
-    pool = np.empty(2 * starts[m] + 16, np.int32)
-    used = np.int64(0)
-    for step in range(m):
-        p = heap[0]
-        last = heap[m - step - 1]
-        heap[0] = last
-        where[last] = 0
-        _sift_down(heap, where, key, 0, m - step - 1)
-        order[step] = members[p]
-        stamp[p] = m + step
-        begin = used
-        total = own[p]
-        for k in range(starts[p], starts[p] + length[p]):
-            if k - starts[p] < n_elements[p]:
-                e = entries[k]
-                if live_element[e] == 0:
-                    continue
-                live_element[e] = 0
-                pool = _grown(pool, used, element_end[e] - element_start[e])
-                for j in range(element_start[e], element_end[e]):
-                    u = pool[j]
-                    if stamp[u] < step:
-                        stamp[u] = step
-                        pool[used] = u
-                        used += 1
-                        total += own[u]
-            else:
-                pool = _grown(pool, used, 1)
-                u = entries[k]
-                if stamp[u] < step:
-                    stamp[u] = step
-                    pool[used] = u
-                    used += 1
-                    total += own[u]
-        if total > limit * FIXED:
-            return False
-        if used - begin == m - step - 1 and highest == 0:
-            for j in range(begin, used):
-                order[step + 1 + j - begin] = members[pool[j]]
-            return True
-        element_start[p], element_end[p] = begin, used
-        element_weight[p] = total - own[p]
-        live_element[p] = 1
-        for j in range(begin, used):
-            i = pool[j]
-            for k in range(starts[i], starts[i] + n_elements[i]):
-                e = entries[k]
-                if live_element[e] == 1:
-                    if outside_stamp[e] != step:
-                        outside_stamp[e] = step
-                        outside[e] = element_weight[e]
-                    outside[e] -= own[i]
-        for j in range(begin, used):
-            i = pool[j]
-            at = starts[i]
-            kept_elements = 0
-            bound = total
-            n_before = n_elements[i]
-            for k in range(starts[i], starts[i] + n_before):
-                e = entries[k]
-                if live_element[e] == 1:
-                    if outside[e] <= 0:
-                        live_element[e] = 0
-                        continue
-                    entries[at] = e
-                    at += 1
-                    kept_elements += 1
-                    bound += outside[e]
-            free = at
-            for k in range(starts[i] + n_before, starts[i] + length[i]):
-                u = entries[k]
-                if stamp[u] < step:
-                    entries[at] = u
-                    at += 1
-                    bound += own[u]
-            # There is room: p, or an element absorbed into it, has just left this list.
-            entries[at] = entries[free]
-            entries[free] = p
-            at += 1
-            n_elements[i] = kept_elements + 1
-            length[i] = at - starts[i]
-            weight[i] = bound
-            new = (np.int64(stage[members[i]]) << 48) + bound
-            old = key[i]
-            key[i] = new
-            if new < old:
-                _sift_up(heap, where, key, where[i])
-            elif new > old:
-                _sift_down(heap, where, key, where[i], m - step - 1)
-    return True
-
-
-@kernel
-def _sift_down(heap: Any, where: Any, key: Any, i: int, size: int) -> None:
-    """Move the entry at i of a binary heap down to its place."""
-    if i >= size:
+def sort_by_stage(order: Any, stage: Any) -> None:
+    """Stable sort by stage: cliques stay as they are, because stages never fall towards the root of the tree."""
+    counts = np.zeros(129, np.int64)
+    sorted_already = True
+    for i in range(order.size):
+        counts[stage[order[i]] + 1] += 1
+        if i > 0 and stage[order[i]] < stage[order[i - 1]]:
+            sorted_already = False
+    if sorted_already:
         return
-    moving = heap[i]
-    while 2 * i + 1 < size:
-        child = 2 * i + 1
-        if child + 1 < size and key[heap[child + 1]] < key[heap[child]]:
-            child += 1
-        if key[heap[child]] >= key[moving]:
-            break
-        heap[i] = heap[child]
-        where[heap[i]] = i
-        i = child
-    heap[i] = moving
-    where[moving] = i
-
-
-@kernel
-def _sift_up(heap: Any, where: Any, key: Any, i: int) -> None:
-    """Move the entry at i of a binary heap up to its place."""
-    moving = heap[i]
-    while i > 0 and key[heap[(i - 1) // 2]] > key[moving]:
-        heap[i] = heap[(i - 1) // 2]
-        where[heap[i]] = i
-        i = (i - 1) // 2
-    heap[i] = moving
-    where[moving] = i
+    for s in range(128):
+        counts[s + 1] += counts[s]
+    old = order.copy()
+    for v in old:
+        order[counts[stage[v]]] = v
+        counts[stage[v]] += 1

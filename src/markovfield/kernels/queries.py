@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from markovfield.kernels._flags import kernel
@@ -14,17 +16,31 @@ __all__ = ["backtrack", "clique_table", "draw", "residual_table", "second_best"]
 
 
 @kernel
-def clique_table(layout, c, log_space, pool, message, likelihood, active, needed, ratio, with_ratio, out):
-    """All states of a clique, in its axis order: its product, times the separator's ratio where asked for."""
+def _constant(layout, c, log_space, factor_high):
+    """What a clique's product starts from, so that it ends near one: in linear space the power of two that its
+    factors' largest potentials lack."""
+    if log_space:
+        return 0.0
+    high = 0.0
+    for s in range(layout.slot_offsets[c], layout.slot_offsets[c + 1]):
+        if layout.slot_kind[s] == FACTOR:
+            high += factor_high[layout.slot_ref[s]]
+    return math.ldexp(1.0, -math.floor(high))
+
+
+@kernel
+def clique_table(layout, c, log_space, pool, factor_high, message, likelihood, active, needed, ratio, with_ratio, out):
+    """All states of a clique, in its axis order: its product near one, times the separator's ratio where asked for."""
     block, at, use, counter = scratch(layout)
     first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
     length, size, n_outer = layout.block[c], layout.separator_size[c], layout.n_outer[c]
     _inputs(layout, c, needed, active, use)
+    constant = _constant(layout, c, log_space, factor_high)
     start_offsets(at, first, last, layout.slot_base, counter, n_outer)
     for b in range(0, layout.size[c], length):
         form_block(
             block, length, first, last, layout.slot_kind, layout.slot_mode, layout.slot_index_offset,
-            layout.index, at, use, pool, message, likelihood, 0.0 if log_space else 1.0, log_space,
+            layout.index, at, use, pool, message, likelihood, constant, log_space,
         )  # fmt: skip
         if with_ratio and layout.parent[c] >= 0:
             _spread(block, length, ratio, layout.message_offset[c] + b % size, size, log_space)
@@ -44,12 +60,12 @@ def clique_table(layout, c, log_space, pool, message, likelihood, active, needed
 
 
 @kernel
-def _cell(layout, c, flat, use, log_space, pool, message, likelihood):
+def _cell(layout, c, flat, use, constant, log_space, pool, message, likelihood):
     """The product at one state of a clique, given by its flat number."""
     first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
     length, n_outer, axis_start = layout.block[c], layout.n_outer[c], layout.axis_offsets[c]
     inner, outer = flat % length, flat // length
-    value = 0.0 if log_space else 1.0
+    value = constant
     for s in range(first, last):
         if not use[s - first]:
             continue
@@ -96,14 +112,14 @@ def _assign_residual(layout, c, residual, states):
 
 
 @kernel
-def residual_table(layout, c, states, log_space, pool, message, likelihood, active, needed, out):
-    """The clique's product for every residual state, the separator being fixed by ``states``."""
+def residual_table(layout, c, states, pool, message, likelihood, active, needed, out):
+    """The clique's product (log space) for every residual state, the separator being fixed by ``states``."""
     use = np.empty(max(1, layout.slot_offsets[c + 1] - layout.slot_offsets[c]), np.bool_)
     _inputs(layout, c, needed, active, use)
     size = layout.separator_size[c]
     fixed = _separator_state(layout, c, states)
     for r in range(layout.size[c] // size):
-        out[r] = _cell(layout, c, r * size + fixed, use, log_space, pool, message, likelihood)
+        out[r] = _cell(layout, c, r * size + fixed, use, 0.0, True, pool, message, likelihood)
 
 
 @kernel
@@ -146,7 +162,7 @@ def backtrack(layout, first_clique, decode, pool, message, likelihood, active, n
             size = layout.separator_size[c]
             fixed = _separator_state(layout, c, states)
             for r in range(layout.size[c] // size):
-                value = _cell(layout, c, r * size + fixed, use, True, pool, message, likelihood)
+                value = _cell(layout, c, r * size + fixed, use, 0.0, True, pool, message, likelihood)
                 if value > best:
                     best, arg = value, r
         _assign_residual(layout, c, arg, states)
@@ -163,7 +179,7 @@ def second_best(layout, first_clique, pool, message, likelihood, active, needed,
         fixed = _separator_state(layout, c, states)
         best, second = -np.inf, -np.inf
         for r in range(layout.size[c] // size):
-            value = _cell(layout, c, r * size + fixed, use, True, pool, message, likelihood)
+            value = _cell(layout, c, r * size + fixed, use, 0.0, True, pool, message, likelihood)
             if value > best:
                 best, second = value, best
             elif value > second:
@@ -183,7 +199,7 @@ def _exponentiate_columns(table, size, n_residual):
 
 
 @kernel
-def draw(layout, uniforms, log_space, pool, message, likelihood, active, needed, states, table_limit):
+def draw(layout, uniforms, log_space, pool, factor_high, message, likelihood, active, needed, states, table_limit):
     """Sample assignments from the roots down: each residual given the states above it.
 
     ``uniforms`` is ``float64[cliques, samples]``. Where many samples meet a small clique its conditional tables are
@@ -195,12 +211,15 @@ def draw(layout, uniforms, log_space, pool, message, likelihood, active, needed,
         n_residual = layout.size[c] // size
         use = np.empty(max(1, layout.slot_offsets[c + 1] - layout.slot_offsets[c]), np.bool_)
         _inputs(layout, c, needed, active, use)
+        constant = _constant(layout, c, log_space, factor_high)
         tabulate = layout.parent[c] < 0 or (
             layout.size[c] <= table_limit and layout.size[c] <= 4 * n_samples * n_residual
         )
         table = np.empty(layout.size[c] if tabulate else n_residual)
         if tabulate:
-            clique_table(layout, c, log_space, pool, message, likelihood, active, needed, message, False, table)
+            clique_table(
+                layout, c, log_space, pool, factor_high, message, likelihood, active, needed, message, False, table
+            )
             if log_space:
                 _exponentiate_columns(table, size, n_residual)
             for i in range(size, layout.size[c]):
@@ -211,7 +230,7 @@ def draw(layout, uniforms, log_space, pool, message, likelihood, active, needed,
             if not tabulate:
                 step = 1
                 for r in range(n_residual):
-                    table[r] = _cell(layout, c, r * size + fixed, use, log_space, pool, message, likelihood)
+                    table[r] = _cell(layout, c, r * size + fixed, use, constant, log_space, pool, message, likelihood)
                 if log_space:
                     _exponentiate_columns(table, 1, n_residual)
                 for r in range(1, n_residual):

@@ -28,7 +28,7 @@ def spread(wanted: Sequence[float], widths: Sequence[float], gap: float) -> list
     >>> spread([0.0, 0.0], [10.0, 10.0], 2.0)
     [-6.0, 6.0]
     """
-    offsets = [0.0]
+    offsets = [0.0] * min(1, len(widths))
     for left, right in pairwise(widths):
         offsets.append(offsets[-1] + (left + right) / 2 + gap)
     pools: list[tuple[float, int]] = []

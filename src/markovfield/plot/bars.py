@@ -73,14 +73,14 @@ def marginals(
         raise ModelError("plot.marginals(variables=...) needs at least one variable")
     positions = names.positions(shown)
     observed = set(names.positions(list(evidence or {})))
-    heights, labels, values, before, colours, centres = [], [], [], [], [], []
+    heights, texts, values, before, colours, centres = [], [], [], [], [], []
     y = 0.0
     for name, v in zip(shown, positions, strict=True):
         states = names.state_names(v, int(structure.cardinalities[v]))
         centres.append(y + (len(states) - 1) / 2)
         for state, value in zip(states, answer[name].tolist(), strict=True):
             heights.append(y)
-            labels.append(style.plain(state))
+            texts.append(style.plain(state))
             values.append(value)
             colours.append(style.ORANGE if v in observed else style.BLUE)
             y += 1.0
@@ -92,7 +92,7 @@ def marginals(
         raise ModelError("plot.marginals(prior=...) must be an answer for a model with the same states")
     ax = style.new_axes(ax, 6.6, (1.25 if prior is not None else 1.0) + ROW_INCHES * (y - BLOCK_GAP))
     _draw(ax, np.array(heights), values, before, colours, labels)
-    _label(ax, heights, labels, [str(n) for n in shown], centres)
+    _label(ax, heights, texts, [str(n) for n in shown], centres)
     heading = title if title is not None else _heading(answer, len(shown), prior is not None)
     style.title(ax, heading)
     return ax
