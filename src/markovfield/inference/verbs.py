@@ -270,6 +270,7 @@ def probability(
     graph = graph_of(model)
     s = graph.structure
     known = Evidence.parse(s, evidence)
+    below = log_partition(graph, known, method)
     states = known.states.copy()
     likelihoods = list(known.likelihoods)
     for name, value in event.items():
@@ -289,7 +290,6 @@ def probability(
             mask[list(allowed)] = 0.0
             likelihoods.append((v, mask))
     states.flags.writeable = False
-    below = log_partition(graph, known, method)
     try:
         above = log_partition(graph, Evidence(states, tuple(likelihoods)), method)
     except ImpossibleEvidenceError:
