@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measure import memory
+
 __all__ = ["peak_bytes", "run"]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,19 +40,14 @@ def run(job: str, *arguments: Any, cache: str | None = None, limit: float = 900.
     return answer
 
 
-def _status(field: str) -> int:
-    with open("/proc/self/status", encoding="ascii") as lines:
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith(field))
-
-
 def peak_bytes() -> int:
-    """Most memory this process ever held (``ru_maxrss`` would count the process that started it, too)."""
-    return _status("VmHWM")
+    """Most memory this process ever held (on Linux ``ru_maxrss`` would count the process that started it, too)."""
+    return memory("VmHWM")
 
 
 def held_bytes() -> int:
     """Memory this process holds now."""
-    return _status("VmRSS")
+    return memory("VmRSS")
 
 
 def imports() -> dict[str, float]:

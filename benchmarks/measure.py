@@ -18,7 +18,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Policy", "Table", "Timing", "geometric_mean", "machine", "measure", "milliseconds", "save"]
+__all__ = [
+    "Policy",
+    "Table",
+    "Timing",
+    "geometric_mean",
+    "machine",
+    "measure",
+    "memory",
+    "milliseconds",
+    "reset_peak",
+    "save",
+]
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -128,6 +139,25 @@ class Table:
     def note(self, text: str) -> None:
         """Print a remark under the table."""
         print(f"   {text}", flush=True)
+
+
+def memory(field: str) -> int:
+    """Bytes this process holds (``VmRSS``) or held at most since the last `reset_peak` (``VmHWM``); 0 if unknown."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as lines:
+            return next(1024 * int(line.split()[1]) for line in lines if line.startswith(field))
+    except OSError:  # not Linux
+        return 0
+
+
+def reset_peak() -> int:
+    """Forget the peak so far, and tell what is held now."""
+    try:
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as control:
+            control.write("5")
+    except OSError:  # not Linux, or not allowed: the peak since the start is an upper bound
+        pass
+    return memory("VmRSS")
 
 
 def machine() -> dict[str, Any]:

@@ -19,7 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from measure import Policy, measure  # run as a script, so this folder is on the path and the package is not
+from measure import (
+    Policy,
+    measure,
+    memory,
+    reset_peak,
+)  # run as a script, so this folder is on the path and the package is not
 
 Network = tuple[list[int], list[list[int]], list[Any]]
 Marginals = list[Any]
@@ -36,18 +41,6 @@ def _load(path: str) -> Network:
             for v in range(len(cards))
         ]
     return cards, parents, cpts
-
-
-def _memory(field: str) -> int:
-    """Bytes this process holds (``VmRSS``) or held at most since the last reset (``VmHWM``)."""
-    with open("/proc/self/status", encoding="ascii") as lines:
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith(field))
-
-
-def _reset_peak() -> int:
-    with open("/proc/self/clear_refs", "w", encoding="ascii") as control:
-        control.write("5")
-    return _memory("VmRSS")
 
 
 class PyAgrum:
@@ -209,13 +202,13 @@ class _Worker:
             seconds, found[:] = run(time.perf_counter() + job["cap"])
             return seconds
 
-        before = _reset_peak()
+        before = reset_peak()
         try:
             timing = measure(peer.columns, once, Policy(**job["policy"]))
         except TimeoutError as stopped:
             return {"status": "timeout", "reached": str(stopped)}
         answer: dict[str, Any] = {"status": "ok", "seconds": timing.median("total"), **timing.summary()}
-        answer["memory"] = _memory("VmHWM") - before
+        answer["memory"] = memory("VmHWM") - before
         rows = [np.full(0, np.nan) if a is None else np.asarray(a).ravel() for a in peer.arrays(found)]
         np.savez(job["out"], values=np.concatenate(rows), lengths=[len(r) for r in rows])
         answer["log_evidence"] = peer.log_evidence()

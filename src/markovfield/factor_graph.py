@@ -171,6 +171,25 @@ class Structure:
         """Number of factors."""
         return len(self.table_offsets)
 
+    @property
+    def value_offsets(self) -> npt.NDArray[np.int64]:
+        """``int64[n + 1]``: where each variable's states start in a vector over all variables' states."""
+        offsets: npt.NDArray[np.int64] | None = self.cache.get("value_offsets")
+        if offsets is None:
+            offsets = np.zeros(self.n_variables + 1, np.int64)
+            np.cumsum(self.cardinalities, out=offsets[1:])
+            offsets.flags.writeable = False
+            self.cache["value_offsets"] = offsets
+        return offsets
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every factor is a plain table."""
+        plain: bool | None = self.cache.get("plain")
+        if plain is None:
+            plain = self.cache["plain"] = not np.any(self.kind != TABLE)
+        return plain
+
     def scope(self, factor: int) -> npt.NDArray[np.int32]:
         """Positions of a factor's variables, in axis order."""
         return self.scopes[self.scope_offsets[factor] : self.scope_offsets[factor + 1]]
@@ -429,7 +448,7 @@ class FactorGraph:
         first ``n_variables`` marginals and the first ``n_cells`` expected counts are those of this graph. The
         structural half is done once and kept with the structure.
         """
-        if not np.any(self.structure.kind != TABLE):
+        if self.structure.is_plain:
             return self
         lowered = self.structure.cache.get("lowered")
         if lowered is None:

@@ -1,5 +1,5 @@
 """The command line: infer, explain, sample, demo."""
 
-from markovfield.cli.app import main
+from markovfield.cli._entry import main
 
 __all__ = ["main"]

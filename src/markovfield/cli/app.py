@@ -22,7 +22,7 @@ from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import configured_method, read_evidence, read_model, read_query
 from markovfield.io._text import write_text
 
-__all__ = ["app", "main"]
+__all__ = ["app", "run"]
 
 app = typer.Typer(
     name="markovfield",
@@ -234,22 +234,11 @@ class _writing:
             raise CommandError(f"cannot write {self._path}: {reason}") from None
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns 0 for success, 1 when the computation could not be done, 2 for misuse.
-
-    Examples
-    --------
-    >>> main(["--version"])
-    markovfield ...
-    0
-    """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+def run(arguments: Sequence[str]) -> int:
+    """Obey a command line; the exit code. Only interruption and our own bugs come out as exceptions."""
     try:
-        returned = app(given or ["--help"], prog_name="markovfield", standalone_mode=False)
+        returned = app(list(arguments) or ["--help"], prog_name="markovfield", standalone_mode=False)
         sys.stdout.flush()
-        status = returned if isinstance(returned, int) else OK
-    except KeyboardInterrupt:
-        status = INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -259,12 +248,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if found is None:
             raise
         sentence, status = found
-        _fail(sentence)
-    if status == INTERRUPTED:
-        _fail("stopped")
-    return status
-
-
-def _fail(sentence: str) -> None:
-    line = Text("error: ", style="bold red").append(" ".join(sentence.split()), style="not bold default")
-    _consoles()[1].print(line, soft_wrap=True)
+        line = Text("error: ", style="bold red").append(" ".join(sentence.split()), style="not bold default")
+        _consoles()[1].print(line, soft_wrap=True)
+        return status
+    if returned == INTERRUPTED:  # Typer catches Ctrl-C
+        raise KeyboardInterrupt
+    return returned if isinstance(returned, int) else OK

@@ -158,6 +158,6 @@ def _tree(folder: Path, out: Console, err: Console) -> Chapter:
     _save(out, folder, found.absorbed_picture, "junction-tree-evidence.png")
     pictures = [
         Picture("junction-tree.png", "Cliques of the diagnosis network; what two of them share is on their edge."),
-        Picture("junction-tree-evidence.png", "With three variables observed, the cliques are smaller."),
+        Picture("junction-tree-evidence.png", "With three variables observed, less of the tree is left."),
     ]
     return Chapter(title, lead, steps.shown_code(steps.draw_tree), facts, pictures)

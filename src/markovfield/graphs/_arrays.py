@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,7 +49,7 @@ def graph_arrays(graph: nx.Graph, cardinalities: Mapping[Any, int] | None, calle
         if missing is not None:
             raise ModelError(f"cardinalities of {caller} says nothing of node {missing!r}")
         cards = np.array([cardinalities[v] for v in nodes], np.int32)
-        if len(nodes) and cards.min() < 1:
+        if nodes and cards.min() < 1:
             node = nodes[int(cards.argmin())]
             raise ModelError(f"cardinalities of {caller} must be at least 1, got {cards.min()} for node {node!r}")
     pairs = [(position[u], position[v]) for u, v in graph.edges() if u != v]
@@ -83,6 +84,4 @@ def eliminated(graph: nx.Graph, order: Iterable[Hashable] | None, caller: str) -
     nodes = arrays.nodes
     flat = [nodes[i] for i in higher.tolist()]
     ends = starts.tolist()
-    return Elimination(
-        [nodes[i] for i in found.tolist()], [flat[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
-    )
+    return Elimination([nodes[i] for i in found.tolist()], [flat[a:b] for a, b in itertools.pairwise(ends)])

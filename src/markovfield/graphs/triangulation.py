@@ -27,8 +27,8 @@ def triangulate(graph: nx.Graph, order: Iterable[Hashable] | None = None) -> nx.
     Returns
     -------
     networkx.Graph
-        A new graph with the same nodes and attributes and the edges added; ``order`` reversed is a perfect
-        elimination order of it.
+        A new graph with the same nodes and attributes and the edges added; the order is a perfect elimination order
+        of it.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import numpy as np
 from markovfield import semirings
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Marginals, value_offsets
+from markovfield.inference.answers import Marginals
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.registry import resolve
 from markovfield.inference.running import Running
@@ -83,7 +83,7 @@ def _entropy(answer: Marginals, evidence: Evidence) -> float:
     tables = answer.graph.log_tables
     counts = answer.expected_counts
     expected = float(counts[counts > 0] @ tables[counts > 0])
-    offsets = value_offsets(answer.graph.structure.cardinalities)
+    offsets = answer.graph.structure.value_offsets
     for v, vector in evidence.likelihoods:
         p = answer.values[offsets[v] : offsets[v + 1]]
         expected += float(p[p > 0] @ vector[p > 0])

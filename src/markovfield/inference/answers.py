@@ -19,13 +19,6 @@ Guarantee = Literal["exact", "upper", "lower", "approximate"]
 FloatArray = npt.NDArray[np.float64]
 
 
-def value_offsets(cardinalities: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Where each variable's states start in a flat vector over all variables' states."""
-    offsets = np.zeros(len(cardinalities) + 1, np.int64)
-    np.cumsum(cardinalities, out=offsets[1:])
-    return offsets
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LogPartition:
     """log Z alone, with its guarantee; ``float(answer)`` is the number."""
@@ -90,9 +83,7 @@ class Marginals:
     _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def _slice(self, values: FloatArray, position: int) -> FloatArray:
-        offsets = self._cache.get("offsets")
-        if offsets is None:
-            offsets = self._cache["offsets"] = value_offsets(self.graph.structure.cardinalities)
+        offsets = self.graph.structure.value_offsets
         return values[offsets[position] : offsets[position + 1]]
 
     def __getitem__(self, variable: VariableName) -> FloatArray:

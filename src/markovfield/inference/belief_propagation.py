@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.inference.answers import Decoding, LogPartition, Marginals, decoding_of_states, value_offsets
+from markovfield.inference.answers import Decoding, LogPartition, Marginals, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.problem import Problem, prepare
@@ -297,8 +297,8 @@ def _layout(s: Structure) -> tuple[MessageLayout, FloatArray]:
         _sealed(edge_factor),
         _sealed(variable_offsets),
         _sealed(variable_edges),
-        _sealed(value_offsets(s.cardinalities[s.scopes])),
-        _sealed(value_offsets(s.cardinalities)),
+        _sealed(np.concatenate([np.zeros(1, np.int64), np.cumsum(s.cardinalities[s.scopes], dtype=np.int64)])),
+        _sealed(s.value_offsets),
         s.table_offsets,
         s.table_strides,
         _sealed(np.array(limits, np.int64)),

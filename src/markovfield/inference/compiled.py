@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Marginals, value_offsets
+from markovfield.inference.answers import Marginals
 from markovfield.inference.evidence import Evidence, rows
 from markovfield.inference.problem import Problem
 from markovfield.inference.propagation import LN2, propagate
@@ -52,7 +52,7 @@ class MarginalsBatch:
     seconds: float = 0.0
 
     def __getitem__(self, variable: VariableName) -> FloatArray:
-        offsets = value_offsets(self.graph.structure.cardinalities)
+        offsets = self.graph.structure.value_offsets
         v = self.graph.names.position(variable)
         return self.values[:, offsets[v] : offsets[v + 1]]
 
@@ -94,7 +94,7 @@ class CompiledJunctionTree:
         reduced = self._problem.reduced
         self._reduced_state: npt.NDArray[np.int32] | None = None
         if reduced is not None:
-            at = value_offsets(self._problem.lowered.structure.cardinalities)
+            at = self._problem.lowered.structure.value_offsets
             table = np.full(int(at[-1]), -1, np.int32)
             counts = self._problem.structure.cardinalities
             local = np.arange(len(reduced.states)) - np.repeat(reduced.state_offsets[:-1], counts)

@@ -18,7 +18,6 @@ from markovfield.inference.answers import (
     Marginals,
     Samples,
     decoding_of_states,
-    value_offsets,
 )
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.running import Running
@@ -30,8 +29,14 @@ FloatArray = npt.NDArray[np.float64]
 
 def joint_states(graph: FactorGraph, evidence: Evidence) -> float:
     """log2 of the number of assignments consistent with the evidence."""
-    free = graph.structure.cardinalities[evidence.states < 0]
-    return float(np.log2(free).sum()) if len(free) else 0.0
+    cache = graph.structure.cache
+    bits = cache.get("bits")
+    if bits is None:
+        bits = cache["bits"] = np.log2(graph.structure.cardinalities)
+        cache["all bits"] = float(bits.sum())
+    if evidence is cache.get("no_evidence"):
+        return cache["all bits"]  # type: ignore[no-any-return]
+    return float(bits[evidence.states < 0].sum())
 
 
 @dataclass(frozen=True)
@@ -196,19 +201,26 @@ class _Joint:
     def _fill(self, reduce: Any, table: FloatArray, absent: float, alone: float) -> FloatArray:
         """A vector over all variables' states from one reduction per free axis."""
         s = self.graph.structure
-        offsets = value_offsets(s.cardinalities)
-        out = np.full(int(offsets[-1]), absent)
-        out[offsets[:-1] + self.fixed] = alone
-        axes = tuple(range(len(self.free)))
-        for v, axis in self.axis.items():
-            out[offsets[v] : offsets[v + 1]] = reduce(table, axis=axes[:axis] + axes[axis + 1 :])
+        offsets = s.value_offsets
+        out = np.full(int(offsets[-1]), absent) if absent else np.zeros(int(offsets[-1]))
+        if len(self.free) < len(self.fixed):
+            out[offsets[:-1] + self.fixed] = alone
+        # From the first axis to the last: reduce the axes behind it for its answer, then do away with the axis itself.
+        starts = offsets.tolist()
+        last = self.free[-1] if self.free else -1
+        for v in self.free:
+            if v == last:
+                out[starts[v] : starts[v + 1]] = table
+            else:
+                out[starts[v] : starts[v + 1]] = reduce(table.reshape(len(table), -1), 1)
+                table = reduce(table, 0)
         return out
 
     def marginals(self) -> FloatArray:
         return self._fill(np.add.reduce, self.probabilities, 0.0, 1.0)
 
     def max_marginals(self) -> FloatArray:
-        return self._fill(np.max, self.scores, -np.inf, float(self.scores.max()))
+        return self._fill(np.maximum.reduce, self.scores, -np.inf, float(self.scores.max()))
 
     def joint(self, positions: tuple[int, ...]) -> FloatArray:
         cards = self.graph.structure.cardinalities

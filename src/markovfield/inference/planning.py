@@ -11,12 +11,11 @@ import numpy.typing as npt
 
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factor_graph import Structure
-from markovfield.inference.answers import value_offsets
 from markovfield.inference.limits import format_bytes
 from markovfield.kernels.clique_tree import build_clique_tree
 from markovfield.kernels.layout import FACTOR, Layout, lay_out
 from markovfield.kernels.orders import eliminate, search_order
-from markovfield.kernels.schedule import split_tree
+from markovfield.kernels.schedule import split_tree, summarise
 
 __all__ = ["Plan", "Tree", "grow_tree", "lay_out_tree", "make_plan"]
 
@@ -50,6 +49,12 @@ class Plan:
         Memory of a run: messages in both directions, index blocks, marginals. Cliques themselves are never stored.
     operations
         Multiply-adds of an upward and a downward pass.
+    falling, rising, roots
+        All cliques in the order of a downward and of an upward pass; the roots of the trees.
+    fixed_values
+        Where the state of each variable that has but one stands among all states.
+    homeless
+        Factors that no free variable is left in.
     """
 
     structure: Structure
@@ -61,6 +66,11 @@ class Plan:
     log2_largest: float
     bytes: float
     operations: float
+    falling: npt.NDArray[np.int64] = field(repr=False)
+    rising: npt.NDArray[np.int64] = field(repr=False)
+    roots: npt.NDArray[np.int64] = field(repr=False)
+    fixed_values: npt.NDArray[np.int64] = field(repr=False)
+    homeless: npt.NDArray[np.int64] = field(repr=False)
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
 
     def cliques(self) -> list[tuple[int, ...]]:
@@ -71,20 +81,24 @@ class Plan:
             for a, b in zip(lay.axis_offsets[:-1].tolist(), lay.axis_offsets[1:].tolist(), strict=True)
         ]
 
-    def parts(self) -> tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]]:
-        """Whole subtrees that may run side by side, and the top of the trees in pieces; all in preorder.
+    def parts(self, upward: bool) -> tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]]:
+        """Whole subtrees that may run side by side, and the top of the trees in pieces, in the order of a pass.
 
         Small plans are one piece. Parts depend on the plan alone, never on the number of threads.
         """
-        found: tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]] | None = self.cache.get("parts")
+        found = self.cache.get("parts")
         if found is None:
-            found = self.cache["parts"] = self._cut()
-        return found
+            if self.operations < PARALLEL_OPERATIONS:
+                found = (([], [self.falling]), ([], [self.rising]))
+            else:
+                tasks, top = self._cut()
+                rising = ([t[::-1].copy() for t in tasks], [t[::-1].copy() for t in reversed(top)])
+                found = ((tasks, top), rising)
+            self.cache["parts"] = found
+        return found[upward]  # type: ignore[no-any-return]
 
     def _cut(self) -> tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]]:
-        everything = np.arange(self.n_cliques)
-        if self.operations < PARALLEL_OPERATIONS:
-            return [], [everything]
+        everything = self.falling
         slots = np.diff(self.layout.slot_offsets)
         cost = self.layout.size.astype(np.float64) * (slots + 1.0)
         part, _ = split_tree(self.layout.parent, cost, float(cost.sum()) / 8)
@@ -253,28 +267,35 @@ def lay_out_tree(structure: Structure, tree: Tree, memory_limit: float = np.inf)
     s = structure
     n = len(tree.parent)
     largest = tree.log2_largest
-    if largest > MAX_LOG2 or tree.log2_bytes(s) > np.log2(memory_limit) + 1.0:
+    # Small trees need no closer look: all their states together are within the limit.
+    small = largest < MAX_LOG2 and n * 2.0 ** (largest + 8.0) < memory_limit
+    if not small and (largest > MAX_LOG2 or tree.log2_bytes(s) > np.log2(memory_limit) + 1.0):
         raise too_large(tree.width, tree.log2_bytes(s), memory_limit)
-    values_at = value_offsets(s.cardinalities)
+    values_at = s.value_offsets
     arrays: Any = lay_out(
         s.cardinalities, values_at, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides,
         tree.parent, tree.offsets, tree.members, tree.home, tree.unit,
     )  # fmt: skip
     layout = Layout._make((tree.parent, tree.unit, tree.offsets, *arrays[:-1], tree.home, arrays[-1]))
-    slots = layout.slot_offsets[1:] - layout.slot_offsets[:-1]
-    needed = 16.0 * float(layout.message_offset[-1]) + 4.0 * len(layout.index) + 8.0 * s.n_cells + 200.0 * n
+    falling, rising, roots, fixed, homeless, width, operations = summarise(layout, s.cardinalities, values_at)
+    needed = 16.0 * int(layout.message_offset[-1]) + 4.0 * len(layout.index) + 8.0 * s.n_cells + 200.0 * n
     if needed > memory_limit:
         raise too_large(tree.width, float(np.log2(needed)), memory_limit)
     return Plan(
-        s,
-        layout,
-        values_at,
-        tree.width,
-        n,
-        tree.log2_states,
-        largest,
-        needed,
-        2.0 * float(np.dot(layout.size.astype(np.float64), slots + 1.0)),
+        structure=s,
+        layout=layout,
+        value_offsets=values_at,
+        width=max(width, 0),
+        n_cliques=n,
+        log2_states=tree.log2_states,
+        log2_largest=largest,
+        bytes=needed,
+        operations=operations,
+        falling=falling,
+        rising=rising,
+        roots=roots,
+        fixed_values=fixed,
+        homeless=homeless,
     )
 
 

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError
 from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.inference.answers import value_offsets
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.reduction import Reduced, reduce, zeros_in_factors
 from markovfield.kernels.potentials import factor_ranges, linear_pool
@@ -18,6 +17,9 @@ from markovfield.kernels.potentials import factor_ranges, linear_pool
 __all__ = ["Potentials", "Problem", "prepare"]
 
 FloatArray = npt.NDArray[np.float64]
+
+
+_NOTHING = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,7 @@ class Problem:
         n_values = int(self.graph.structure.cardinalities.sum()) if self.lowered is not self.graph else -1
         if self.reduced is None:
             return values if n_values < 0 else values[:n_values]
-        offsets = value_offsets(self.lowered.structure.cardinalities)
+        offsets = self.lowered.structure.value_offsets
         out = np.full(int(offsets[-1]), fill)
         counts = self.structure.cardinalities
         out[np.repeat(offsets[:-1], counts) + self.reduced.states] = values
@@ -178,9 +180,9 @@ def prepare(
     else:
         structure, narrowed, problem_reduced = s, pool, None
     active = np.zeros(structure.n_variables, np.bool_)
-    likelihood = np.zeros(0)
+    likelihood = _NOTHING
     if likelihoods or (not absorb and evidence):
-        offsets = value_offsets(structure.cardinalities)
+        offsets = structure.value_offsets
         likelihood = np.zeros(int(offsets[-1]))
         for v, vector in likelihoods:
             kept = vector

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -70,7 +71,7 @@ class Propagation:
         """The total as a whole number: exact where no partial sum had more than 53 significant bits."""
         assert not self.log_space
         result = 1
-        for c in np.flatnonzero(self.plan.layout.parent < 0).tolist():
+        for c in self.plan.roots.tolist():
             result *= round(Fraction(float(self.totals[c])) * Fraction(2) ** int(self.exponents[c]))
         return result
 
@@ -96,15 +97,15 @@ class _Steps:
 
     def up(self, run: Callable[[Any], int]) -> int:
         """Collect: subtrees first, the top after them."""
-        parts, top = self.plan.parts()
-        status = self.running.side_by_side([partial(run, part[::-1].copy()) for part in parts])
-        for piece in reversed(top):
-            status = status or self.running.alone(partial(run, piece[::-1].copy()))
+        parts, top = self.plan.parts(upward=True)
+        status = self.running.side_by_side([partial(run, part) for part in parts])
+        for piece in top:
+            status = status or self.running.alone(partial(run, piece))
         return status
 
     def down(self, run: Callable[[Any, FloatArray], int], tallies: FloatArray) -> int:
         """Distribute: the top first. Every part tallies counts for itself; they are added up in order."""
-        parts, top = self.plan.parts()
+        parts, top = self.plan.parts(upward=False)
         status = 0
         for piece in top:
             status = status or self.running.alone(partial(run, piece, tallies))
@@ -174,10 +175,9 @@ def propagate(
 
 def _constants(plan: Plan, problem: Problem) -> float:
     """Sum of the factors that no free variable is left in, and of the likelihoods of variables with one state."""
-    without = plan.cache.get("without_home")
-    if without is None:
-        without = plan.cache["without_home"] = problem.structure.table_offsets[plan.layout.home < 0]
-    constant = float(problem.potentials.log_tables[without].sum()) if len(without) else 0.0
+    constant = 0.0
+    if len(plan.homeless):
+        constant = float(problem.potentials.log_tables[problem.structure.table_offsets[plan.homeless]].sum())
     if len(problem.likelihood):
         alone = np.flatnonzero(problem.active & (problem.structure.cardinalities == 1))
         constant += float(problem.likelihood[plan.value_offsets[alone]].sum())
@@ -229,17 +229,21 @@ def _linear(
             ),
             tallies,
         )  # fmt: skip
-        marginals[plan.value_offsets[:-1][problem.structure.cardinalities == 1]] = 1.0
+        if len(plan.fixed_values):
+            marginals[plan.fixed_values] = 1.0
     if status == UNDERFLOW:
         return None
     if status == IMPOSSIBLE:
         raise problem.impossible()
     n_inside = int(np.count_nonzero(lay.home >= 0)) if pool.shift else 0
-    roots_at = lay.parent < 0
-    exponent = int(exponents[roots_at].sum())
-    value = float(np.log(totals[roots_at]).sum()) + exponent * LN2 + n_inside * pool.shift + taken + constant
+    roots_at = plan.roots
+    if len(roots_at) == 1:
+        value, exponent = math.log(totals[roots_at[0]]), int(exponents[roots_at[0]])
+    else:
+        value, exponent = float(np.log(totals[roots_at]).sum()), int(exponents[roots_at].sum())
+    value += exponent * LN2 + n_inside * pool.shift + taken + constant
     if counts:
-        np.add.at(tallies, problem.structure.table_offsets[lay.home < 0], 1.0)
+        np.add.at(tallies, problem.structure.table_offsets[plan.homeless], 1.0)
     return Propagation(
         plan,
         problem,
@@ -304,11 +308,10 @@ def _logarithmic(
         )  # fmt: skip
         if algebra == LOG_MAX:
             _subtract_tree_scores(plan, totals, marginals)
-        alone = plan.value_offsets[:-1][problem.structure.cardinalities == 1]
-        marginals[alone] = 1.0 if algebra == LOG_SUM else 0.0
+        marginals[plan.fixed_values] = 1.0 if algebra == LOG_SUM else 0.0
         if counts:
-            np.add.at(tallies, problem.structure.table_offsets[lay.home < 0], 1.0)
-    value = float(totals[lay.parent < 0].sum()) + constant
+            np.add.at(tallies, problem.structure.table_offsets[plan.homeless], 1.0)
+    value = float(totals[plan.roots].sum()) + constant
     return Propagation(
         plan,
         problem,
@@ -330,7 +333,7 @@ def _logarithmic(
 def _subtract_tree_scores(plan: Plan, totals: FloatArray, marginals: FloatArray) -> None:
     """Make max-marginals relative to the best score of their own tree, so that one number places them all."""
     lay = plan.layout
-    roots = np.flatnonzero(lay.parent < 0)
+    roots = plan.roots
     root_of = roots[np.searchsorted(roots, np.arange(plan.n_cliques), side="right") - 1] if plan.n_cliques else roots
     offsets, variables = lay.axis_offsets, lay.axis_variable
     clique_of_axis = np.repeat(np.arange(plan.n_cliques), np.diff(offsets))

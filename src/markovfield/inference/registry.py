@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -30,9 +31,14 @@ class Entry:
 
     def load(self) -> type[Any]:
         """The method's class."""
-        module, _, attribute = self.where.partition(":")
-        loaded: type[Any] = getattr(import_module(f"markovfield.inference.{module}"), attribute)
-        return loaded
+        return _load(self.where)
+
+
+@cache
+def _load(where: str) -> type[Any]:
+    module, _, attribute = where.partition(":")
+    loaded: type[Any] = getattr(import_module(f"markovfield.inference.{module}"), attribute)
+    return loaded
 
 
 ENTRIES = (

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding, LogPartition, Marginals, value_offsets
+from markovfield.inference.answers import Decoding, LogPartition, Marginals
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree, deferred
 from markovfield.inference.problem import Problem
@@ -84,7 +84,7 @@ class VariableElimination:
     ) -> Marginals:
         """All single marginals, by one elimination each."""
         engine = self.engine()
-        offsets = value_offsets(graph.structure.cardinalities)
+        offsets = graph.structure.value_offsets
         values = np.zeros(int(offsets[-1]))
         width = 0
         value = float(self.log_partition(graph, evidence, running=running))

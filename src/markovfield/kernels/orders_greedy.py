@@ -351,45 +351,52 @@ def reduce_graph(rows: Any, state: Any, rules: int, lower_bound: int, order: Any
     stages = state[STAGE]
     neighbours = np.empty(m, np.int64)
     touched = np.empty(words, np.uint64)
-    dirty = np.zeros(words, np.uint64)
+    # Row 0: vertices that may have become simplicial. Row 1: almost so, looked at only when row 0 is empty, since a
+    # chordal graph must get no fill.
+    dirty = np.zeros((2, words), np.uint64)
     done = 0
     stage = np.int64(-1)
-    counts = 0
+    left = 0
     while True:
-        if counts == 0:
+        if left == 0:
             stage = np.int64(1 << 20)
             for v in range(m):
                 if stages[v] >= 0:
                     stage = min(stage, stages[v])
             for v in range(m):
                 if stages[v] == stage:
-                    counts += 1
-                    dirty[v >> 6] |= bit(v)
-        if counts == 0:
+                    left += 1
+                    dirty[0, v >> 6] |= bit(v)
+        level = 0
+        w = 0
+        while level < 2 and dirty[level, w] == 0:
+            w += 1
+            if w == words:
+                w = 0
+                level += 1
+        if level == 2:
             return done
-        again = False
-        for w in range(words):
-            while dirty[w] != 0:
-                v = (w << 6) + lowest_bit(dirty[w])
-                dirty[w] &= dirty[w] - np.uint64(1)
-                if stages[v] != stage:
-                    continue
-                if state[FILL, v] == 0:
-                    if rules & 1 == 0:
-                        continue
-                    lower_bound = max(lower_bound, state[WEIGHT, v])
-                elif rules & 2 == 0 or not _almost_simplicial(rows, state, v, lower_bound):
-                    continue
-                eliminate_vertex(rows, state, v, m, neighbours, touched, np.int64(0))
-                order[done] = v
-                done += 1
-                stages[v] = -1
-                counts -= 1
-                again = True
-                for u in range(words):
-                    dirty[u] |= touched[u]
-        if not again and counts > 0:
-            return done
+        v = (w << 6) + lowest_bit(dirty[level, w])
+        dirty[level, w] &= dirty[level, w] - np.uint64(1)
+        if stages[v] != stage:
+            continue
+        if state[FILL, v] == 0:
+            if rules & 1 == 0:
+                continue
+            lower_bound = max(lower_bound, state[WEIGHT, v])
+        elif level == 0:
+            if rules & 2:
+                dirty[1, w] |= bit(v)
+            continue
+        elif not _almost_simplicial(rows, state, v, lower_bound):
+            continue
+        eliminate_vertex(rows, state, v, m, neighbours, touched, np.int64(0))
+        order[done] = v
+        done += 1
+        stages[v] = -1
+        left -= 1
+        for u in range(words):
+            dirty[0, u] |= touched[u]
 
 
 @kernel

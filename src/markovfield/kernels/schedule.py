@@ -6,7 +6,7 @@ import numpy as np
 
 from markovfield.kernels._flags import kernel
 
-__all__ = ["split_tree"]
+__all__ = ["split_tree", "summarise"]
 
 
 @kernel
@@ -31,3 +31,34 @@ def split_tree(parent, cost, grain):
             count += 1
             part[c] = count
     return part, count
+
+
+@kernel
+def summarise(layout, cardinalities, value_offsets):
+    """What every run of a plan asks for: cliques rising and falling, roots, the values of variables of one state,
+    factors without a free variable, the widest clique, and the multiply-adds of both passes."""
+    n = len(layout.parent)
+    falling = np.arange(n)
+    rising = falling[::-1].copy()
+    roots = np.empty(n, np.int64)
+    n_roots, width, operations = 0, 0, 0.0
+    for c in range(n):
+        if layout.parent[c] < 0:
+            roots[n_roots] = c
+            n_roots += 1
+        width = max(width, layout.axis_offsets[c + 1] - layout.axis_offsets[c])
+        slots = layout.slot_offsets[c + 1] - layout.slot_offsets[c]
+        operations += 2.0 * layout.size[c] * (slots + 1.0)
+    fixed = np.empty(len(cardinalities), np.int64)
+    n_fixed = 0
+    for v in range(len(cardinalities)):
+        if cardinalities[v] == 1:
+            fixed[n_fixed] = value_offsets[v]
+            n_fixed += 1
+    homeless = np.empty(len(layout.home), np.int64)
+    n_homeless = 0
+    for f in range(len(layout.home)):
+        if layout.home[f] < 0:
+            homeless[n_homeless] = f
+            n_homeless += 1
+    return falling, rising, roots[:n_roots], fixed[:n_fixed], homeless[:n_homeless], width - 1, operations

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.inference.answers import Decoding, Marginals, value_offsets
+from markovfield.inference.answers import Decoding, Marginals
 from markovfield.plot import _style as style
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["image_grid", "lattice"]
 def _pixels(values: Any, shape: tuple[int, int] | None) -> npt.NDArray[np.float64]:
     """An image from an array, from marginals (probability of the last state) or from a decoding (state indices)."""
     if isinstance(values, Marginals):
-        last = value_offsets(values.graph.structure.cardinalities)[1:] - 1
+        last = values.graph.structure.value_offsets[1:] - 1
         pixels = values.values[last]
     elif isinstance(values, Decoding):
         pixels = values.states.astype(np.float64)
