@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import markovfield as mf
 from tests.oracle import Oracle
 from tests.strategies import (
+    Clause,
     Cpt,
     Spec,
     Table,
@@ -862,6 +863,37 @@ class TestRange:
         except Refused:
             return
         np.testing.assert_allclose(answer.joint(["a", "c"]), spec.oracle().joint([0, 2]), rtol=1e-9)
+
+    @for_exact("marginals")
+    def test_a_scale_that_eats_the_range(self, method: str):
+        """A spare cell of e^90 pushes products of ten tables to the edge of floating point: no nan, no zero."""
+        x = -np.inf
+        wide = [
+            [[[x, x, 0, 0], [0, 0, 0, x]], [[x, x, x, 0], [x, 0, 0, x]], [[x, 0, 0, x], [0, 0, 0, x]]],
+            [[[x, 0, x, 0], [0, x, x, x]], [[0, 0, x, x], [x, x, x, 0]], [[0, 0, 0, 0], [x, 0, 0, 0]]],
+            [[[x, x, 0, 0], [x, 0, x, 0]], [[x, 0, x, x], [x, x, 0, 0]], [[x, 0, x, x], [0, x, x, x]]],
+        ]
+        spare = np.zeros((3, 3, 3))
+        spare[1, 1, 0] = 90.0
+        factors = [
+            ((4, 4, 2, 0), np.array(wide, float)),
+            ((3, 3, 3), spare),
+            ((4,), np.zeros(3)),
+            ((2, 2), np.array([[-80.0, x], [x, 0.0]])),
+            ((4,), np.array([-30.0, 0.0, x])),
+            ((4,), np.array([-30.0, 0.0, x])),
+            ((4, 0), np.array([[0, -30.0, 0, x], [0, 0, 0, 0], [x, 0, 0, 40.0]])),
+            ((2, 3), np.array([[0, 0, x], [0, 0, 0]])),
+        ]
+        operations = [Table((scope,), table) for scope, table in factors]
+        clause = Clause(((0, 1, True), (1, 1, True), (4, 0, False)), -0.75)
+        spec = Spec((4, 2, 2, 3, 3), (*operations, clause), ("a", "b", "c", "d", "e"))
+        try:
+            answer = ask("marginals", method, spec, {0: 1})
+        except Refused:
+            return
+        check_marginals(answer, spec, spec.oracle({0: 1}), total=TOLERANCE)
+        check_counts(answer, spec, spec.oracle({0: 1}))
 
     @for_exact("marginals")
     def test_more_axes_than_numpy_has(self, method: str):

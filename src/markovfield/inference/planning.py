@@ -14,7 +14,7 @@ from markovfield.factor_graph import Structure
 from markovfield.inference.limits import format_bytes
 from markovfield.kernels.clique_tree import build_clique_tree
 from markovfield.kernels.layout import FACTOR, Layout, lay_out
-from markovfield.kernels.orders import eliminate, search_order
+from markovfield.kernels.orders import eliminate, search_order, search_order_balanced
 from markovfield.kernels.schedule import split_tree, summarise
 
 __all__ = ["Plan", "Tree", "grow_tree", "lay_out_tree", "make_plan"]
@@ -22,9 +22,11 @@ __all__ = ["Plan", "Tree", "grow_tree", "lay_out_tree", "make_plan"]
 FloatArray = npt.NDArray[np.float64]
 
 SIMPLICIAL, ALMOST_SIMPLICIAL = 1, 2
-# Cost of one clique state in both passes, and the share of the run that searching for a better order may take.
-NANOSECONDS_PER_STATE = 4.0
+# Cost of one clique state in both passes, the share of the run that searching for a better order may take, from how
+# many states (log2) on it is worth a look at all, and what it may take at most, in nanoseconds.
+NANOSECONDS_PER_STATE = 3.0
 SEARCH_SHARE = 0.25
+SEARCH_FROM = 22.0
 SEARCH_CEILING = 2e9
 # Plans below this run as one kernel call; above, subtrees run side by side and long stretches are cut into steps.
 PARALLEL_OPERATIONS = 1e7
@@ -202,13 +204,10 @@ def find_order(
         higher_offsets, higher, log2_states = eliminate(cards, offsets, scopes, given)
         return given, higher_offsets, higher, log2_states
     found = search_order(cards, offsets, scopes, stage, 0.0, seed, rules)
-    share = SEARCH_SHARE * (1.0 if search is None else search)
-    effort = min(SEARCH_CEILING, share * NANOSECONDS_PER_STATE * 2.0 ** min(found[3], 60.0))
-    if effort > 2e5:
-        better = search_order(cards, offsets, scopes, stage, effort, seed, rules)
-        if better[3] < found[3]:
-            found = better
-    return found  # type: ignore[no-any-return]
+    ratio = SEARCH_SHARE * NANOSECONDS_PER_STATE * (1.0 if search is None else search)
+    if found[3] > SEARCH_FROM and ratio > 0.0:
+        found = search_order_balanced(cards, offsets, scopes, stage, SEARCH_CEILING, ratio, np.inf, seed, rules)
+    return found
 
 
 def grow_tree(
