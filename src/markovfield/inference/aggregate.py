@@ -16,7 +16,6 @@ from markovfield.inference.evidence import Evidence
 from markovfield.inference.registry import resolve
 from markovfield.inference.running import Running
 from markovfield.inference.verbs import graph_of
-from markovfield.names import VariableName
 
 __all__ = ["aggregate"]
 
@@ -24,7 +23,7 @@ __all__ = ["aggregate"]
 def aggregate(
     model: Any,
     semiring: str | semirings.Semiring | semirings.KBest | semirings.Expectation = "sum_product",
-    evidence: Mapping[VariableName, Any] | None = None,
+    evidence: Mapping[Any, Any] | None = None,
     method: Any = "junction_tree",
 ) -> Any:
     """Combine all assignments consistent with the evidence in a semiring.

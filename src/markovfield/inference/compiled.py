@@ -133,7 +133,7 @@ class CompiledJunctionTree:
             raise problem.impossible()
         return problem
 
-    def run(self, evidence: Mapping[VariableName, Any] | None = None) -> Marginals:
+    def run(self, evidence: Mapping[Any, Any] | None = None) -> Marginals:
         """All marginals and log Z under this evidence; nothing is planned anew."""
         from markovfield.inference.junction_tree import answer
 

@@ -79,7 +79,7 @@ class Explanation:
 def explain(
     model: Any,
     verb: str = "marginals",
-    evidence: Mapping[VariableName, Any] | None = None,
+    evidence: Mapping[Any, Any] | None = None,
     method: Any = "auto",
     *,
     variables: Sequence[VariableName] | None = None,

@@ -47,7 +47,7 @@ def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> An
 
 def marginals(
     model: Any,
-    evidence: Mapping[VariableName, Any] | None = None,
+    evidence: Mapping[Any, Any] | None = None,
     targets: Sequence[Sequence[VariableName]] | None = None,
     method: Any = "auto",
     *,
@@ -92,7 +92,7 @@ def marginals(
 
 def log_partition(
     model: Any,
-    evidence: Mapping[VariableName, Any] | Evidence | None = None,
+    evidence: Mapping[Any, Any] | Evidence | None = None,
     method: Any = "auto",
     *,
     n_jobs: int | None = None,
@@ -120,9 +120,9 @@ def log_partition(
 
 def decode(
     model: Any,
-    evidence: Mapping[VariableName, Any] | None = None,
+    evidence: Mapping[Any, Any] | None = None,
     variables: Sequence[VariableName] | None = None,
-    loss: str | Mapping[VariableName, npt.ArrayLike] | None = None,
+    loss: str | Mapping[Any, npt.ArrayLike] | None = None,
     n_best: int = 1,
     method: Any = "auto",
     *,
@@ -220,7 +220,7 @@ def _least_expected_loss(
 def sample(
     model: Any,
     size: int,
-    evidence: Mapping[VariableName, Any] | None = None,
+    evidence: Mapping[Any, Any] | None = None,
     method: Any = "auto",
     *,
     rng: int | np.random.Generator | None = None,
@@ -251,8 +251,8 @@ def sample(
 
 def probability(
     model: Any,
-    event: Mapping[VariableName, Any],
-    evidence: Mapping[VariableName, Any] | None = None,
+    event: Mapping[Any, Any],
+    evidence: Mapping[Any, Any] | None = None,
     method: Any = "auto",
 ) -> float:
     """Probability of an event given the evidence.

@@ -1,0 +1,5 @@
+"""``python -m markovfield``: the command line."""
+
+from markovfield.cli import main
+
+main()
