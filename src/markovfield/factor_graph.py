@@ -142,6 +142,12 @@ class Structure:
         unknown = np.flatnonzero((self.kind != TABLE) & (self.kind != CLAUSE))
         if len(unknown):
             raise ModelError(f"factor {unknown[0]} is of kind {self.kind[unknown[0]]}, which there is not")
+        own = np.zeros(self.n_factors, np.bool_)
+        own[factor[self.scopes == self.child[factor]]] = True
+        strange = np.flatnonzero((self.child >= 0) & ~own)
+        if len(strange):
+            f = int(strange[0])
+            raise ModelError(f"factor {f} is a distribution of variable {self.child[f]}, which is not in its scope")
         literal = np.where(self.table_strides >= 0, self.table_strides, -(self.table_strides + 1))
         wrong = np.flatnonzero((self.kind[factor] == CLAUSE) & (literal >= self.cardinalities[self.scopes]))
         if len(wrong):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.blocks import advance, form_block, scratch, start_offsets
 from markovfield.kernels.layout import FACTOR, MESSAGE, SCALAR, STRETCH
-from markovfield.kernels.propagation import SAFE
+from markovfield.kernels.propagation import SAFE, TINY
 
 __all__ = ["LANES", "Program", "run_rows", "unroll"]
 
@@ -80,8 +80,12 @@ def unroll(layout, pool, factor_low, factor_high):
                 variables[found] = layout.slot_ref[s]
                 found += 1
         exponent = -math.floor(highest)
-        exponents -= exponent
         low[c] = lowest + exponent
+        if abs(exponent) > 900:
+            # Too far from one for linear space: every row is left to the caller.
+            exponent = 0
+            low[c] = -np.inf
+        exponents -= exponent
         length, n_outer = layout.block[c], layout.n_outer[c]
         start_offsets(at, first, last, layout.slot_base, counter, n_outer)
         p = cell_offsets[c]
@@ -202,7 +206,7 @@ def _rescale(message, start, size, low, scale, total):
             message[i, w] = value
             bottom[w] = min(bottom[w], value if value > 0.0 else 1.0)
     for w in range(width):
-        low[w] = math.frexp(bottom[w])[1] - 1
+        low[w] = -np.inf if 0.0 < top[w] < TINY else math.frexp(bottom[w])[1] - 1
 
 
 @kernel

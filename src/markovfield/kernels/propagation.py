@@ -313,6 +313,8 @@ def collect(
             continue
         if top == 0.0:
             return IMPOSSIBLE
+        if top < TINY:
+            return UNDERFLOW
         exponent = math.frexp(top)[1]
         scale = math.ldexp(1.0, -exponent)
         exponents[c] += exponent
@@ -414,6 +416,8 @@ def distribute(
                     constant /= totals[c]
                 else:
                     # The message was divided by both powers of two; so must the beliefs, to sum to one.
+                    if exponent + math.frexp(totals[c])[1] > 1000:
+                        return UNDERFLOW
                     constant *= totals[c]
         elif operation == LOG_SUM and is_root:
             constant = -totals[c]
