@@ -1,4 +1,4 @@
-"""The kernels as plain Python: once with the JIT off, on tiny models, so that bounds are checked and coverage sees them."""
+"""The kernels as plain Python: the JIT off, on tiny models, so that bounds are checked and coverage sees them."""
 
 import os
 import subprocess

@@ -15,16 +15,9 @@ import numpy.typing as npt
 from markovfield.inference.planning import Plan
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
-from markovfield.kernels.propagation import (
-    IMPOSSIBLE,
-    LINEAR,
-    LOG_MAX,
-    LOG_SUM,
-    UNDERFLOW,
-    collect,
-    distribute,
-    messages_needed,
-)
+from markovfield.kernels.algebras import IMPOSSIBLE, LINEAR, LOG_MAX, LOG_SUM, UNDERFLOW
+from markovfield.kernels.collect import collect, messages_needed
+from markovfield.kernels.distribute import distribute
 from markovfield.kernels.queries import clique_table
 
 __all__ = ["Propagation", "propagate"]

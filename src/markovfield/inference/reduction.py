@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import TABLE, Structure
-from markovfield.kernels.reduction import (
+from markovfield.kernels.domains import (
     IMPOSSIBLE,
     UNCHANGED,
-    build_reduced,
     factors_of_variables,
     factors_with_zeros,
     shrink_domains,
 )
+from markovfield.kernels.reduction import build_reduced
 
 __all__ = ["Reduced", "reduce", "zeros_in_factors"]
 

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.kernels._flags import kernel
+from markovfield.kernels.algebras import SAFE, TINY
 from markovfield.kernels.blocks import advance, form_block, scratch, start_offsets
 from markovfield.kernels.layout import FACTOR, MESSAGE, SCALAR, STRETCH
-from markovfield.kernels.propagation import SAFE, TINY
 
 __all__ = ["LANES", "Program", "run_rows", "unroll"]
 

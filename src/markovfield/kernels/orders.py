@@ -40,8 +40,10 @@ EVERY_RULE = 15
 """All of the greedy portfolio."""
 NANOSECONDS = 5.0
 """Time of one unit of counted work, so that effort is about nanoseconds."""
-CHUNK = 1e8
-"""Effort of one call of the local search, so that it can be interrupted."""
+PERIOD = 3e7
+"""Effort of one period of the local search: short enough to be interrupted, long enough to settle after a kick."""
+KICKS = 8
+"""Parts of the elimination tree that a kick may make worse."""
 
 
 def eliminate(
@@ -143,18 +145,33 @@ def search_order_balanced(
         if order_large(cards, stages, offsets, neighbours, order, n_large, float(limit)) > limit:
             return order[:0], np.zeros(1, np.int64), order[:0], np.inf
         starts, higher, log2_states = symbolic_elimination(cards, offsets, neighbours, order)
-    spent = 0.0
-    while len(order) > 2:
-        left = min(effort, ratio * 2.0 ** min(log2_states, 1000.0)) - spent
-        if left < 10 * NANOSECONDS:
-            break
-        more: Any = improve(
-            cards, stages, offsets, neighbours, order, starts, higher, log2_states,
-            min(left, CHUNK) / NANOSECONDS, (ratio if spent == 0.0 else np.inf) / NANOSECONDS, random,
-        )  # fmt: skip
-        spent += more * NANOSECONDS
-        starts, higher, log2_states = symbolic_elimination(cards, offsets, neighbours, order)
+    if effort > 0.0 and len(order) > 2:
+        graph = cards, stages, offsets, neighbours
+        return _improved(graph, (order, starts, higher, log2_states), effort, ratio, random)
     return order, starts, higher, log2_states
+
+
+def _improved(graph: tuple[Any, ...], best: Order, effort: float, ratio: float, random: Any) -> Order:
+    """Iterated local search: periods of descent, each after a kick when the one before found next to nothing."""
+    cards, stage, offsets, neighbours = graph
+    spent = 0.0
+    kicks = 0
+    while True:
+        order, starts, higher, log2_states = best
+        left = min(effort, ratio * 2.0 ** min(log2_states, 1000.0)) - spent
+        if left < NANOSECONDS * (len(higher) + 8 * len(order) + 10):
+            return best
+        period = min(left, PERIOD + 200.0 * len(higher)) / NANOSECONDS
+        order = order.copy()
+        per_state = ratio / NANOSECONDS if kicks == 0 else np.inf
+        work = improve(
+            cards, stage, offsets, neighbours, order, starts, higher, log2_states, period, per_state, kicks, random
+        )
+        spent += work * NANOSECONDS
+        found = symbolic_elimination(cards, offsets, neighbours, order)
+        kicks = KICKS if found[2] > log2_states - 1e-3 else 0
+        if found[2] <= log2_states:
+            best = order, *found
 
 
 def _fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

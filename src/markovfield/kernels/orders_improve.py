@@ -51,11 +51,13 @@ def improve(
     log2_states: float,
     effort: float,
     ratio: float,
+    kicks: int,
     random: Any,
 ) -> float:
     """Reorder ``order`` in place until ``min(effort, ratio * states)`` units of work are done; returns the work done.
 
-    ``starts``, ``higher`` and ``log2_states`` are those of the order given.
+    ``starts``, ``higher`` and ``log2_states`` are those of the order given. The first ``kicks`` parts may get worse, by
+    as much as the whole costs, to leave a local optimum: the result may then be worse than what was given.
     """
     n = cards.size
     own = np.empty(n, np.int64)
@@ -76,7 +78,7 @@ def improve(
     n_heavy = 0
     since = 0
     rule = np.zeros(4, np.int64)
-    spent = 0.0
+    spent = 1.0 * higher.size + 8.0 * n
     while spent < min(effort, ratio * np.exp2(ref) * current):
         if since <= 0:
             n_heavy, current = _heavy_cliques(tree, order, ref, heavy, chances)
@@ -99,14 +101,18 @@ def improve(
         parents = np.empty(size + hangers.size, np.int32)
         absorbed = np.empty(size, np.int32)
         found = False
+        bound = old * (1 + 1e-9)
+        if kicks > 0:
+            kicks -= 1
+            bound += current
         for _ in range(TRIES):
             random_rule(rule, random)
-            cost, work = greedy(rows, state, size, rule, ref, old * (1 + 1e-9), work_rows, work_state, trial, random)
+            cost, work = greedy(rows, state, size, rule, ref, bound, work_rows, work_state, trial, random)
             spent += work
             if cost != ABORTED:
                 cost = clique_cost(work_rows, work_state, size, trial, hanging, ref, parents, absorbed)
                 # Equal cost is taken too: plateaus are wide, and walking them finds the way down.
-                found = cost <= old * (1 + 1e-9)
+                found = cost <= bound
             if found:
                 current += cost - old
                 break

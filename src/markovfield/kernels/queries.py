@@ -8,9 +8,10 @@ import numpy as np
 
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.blocks import advance, form_block, scratch, start_offsets
+from markovfield.kernels.collect import mark_inputs
+from markovfield.kernels.distribute import spread
 from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.layout import FACTOR, MESSAGE, SCALAR, STRETCH
-from markovfield.kernels.propagation import _inputs, _spread
 
 __all__ = ["backtrack", "clique_table", "draw", "residual_table", "second_best"]
 
@@ -34,7 +35,7 @@ def clique_table(layout, c, log_space, pool, factor_high, message, likelihood, a
     block, at, use, counter = scratch(layout)
     first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
     length, size, n_outer = layout.block[c], layout.separator_size[c], layout.n_outer[c]
-    _inputs(layout, c, needed, active, use)
+    mark_inputs(layout, c, needed, active, use)
     constant = _constant(layout, c, log_space, factor_high)
     start_offsets(at, first, last, layout.slot_base, counter, n_outer)
     for b in range(0, layout.size[c], length):
@@ -43,7 +44,7 @@ def clique_table(layout, c, log_space, pool, factor_high, message, likelihood, a
             layout.index, at, use, pool, message, likelihood, constant, log_space,
         )  # fmt: skip
         if with_ratio and layout.parent[c] >= 0:
-            _spread(block, length, ratio, layout.message_offset[c] + b % size, size, log_space)
+            spread(block, length, ratio, layout.message_offset[c] + b % size, size, log_space)
         for j in range(length):
             out[b + j] = block[j]
         advance(
@@ -115,7 +116,7 @@ def _assign_residual(layout, c, residual, states):
 def residual_table(layout, c, states, pool, message, likelihood, active, needed, out):
     """The clique's product (log space) for every residual state, the separator being fixed by ``states``."""
     use = np.empty(max(1, layout.slot_offsets[c + 1] - layout.slot_offsets[c]), np.bool_)
-    _inputs(layout, c, needed, active, use)
+    mark_inputs(layout, c, needed, active, use)
     size = layout.separator_size[c]
     fixed = _separator_state(layout, c, states)
     for r in range(layout.size[c] // size):
@@ -133,7 +134,7 @@ def backtrack(layout, first_clique, decode, pool, message, likelihood, active, n
     for c in range(first_clique, len(layout.parent)):
         if not decode[c]:
             continue
-        _inputs(layout, c, needed, active, use)
+        mark_inputs(layout, c, needed, active, use)
         best, arg = -np.inf, 0
         if layout.parent[c] < 0:
             first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
@@ -174,7 +175,7 @@ def second_best(layout, first_clique, pool, message, likelihood, active, needed,
     for the next best one while everything above stays and everything below is free."""
     for c in range(first_clique, len(layout.parent)):
         use = np.empty(max(1, layout.slot_offsets[c + 1] - layout.slot_offsets[c]), np.bool_)
-        _inputs(layout, c, needed, active, use)
+        mark_inputs(layout, c, needed, active, use)
         size = layout.separator_size[c]
         fixed = _separator_state(layout, c, states)
         best, second = -np.inf, -np.inf
@@ -210,7 +211,7 @@ def draw(layout, uniforms, log_space, pool, factor_high, message, likelihood, ac
         size = layout.separator_size[c]
         n_residual = layout.size[c] // size
         use = np.empty(max(1, layout.slot_offsets[c + 1] - layout.slot_offsets[c]), np.bool_)
-        _inputs(layout, c, needed, active, use)
+        mark_inputs(layout, c, needed, active, use)
         constant = _constant(layout, c, log_space, factor_high)
         tabulate = layout.parent[c] < 0 or (
             layout.size[c] <= table_limit and layout.size[c] <= 4 * n_samples * n_residual
