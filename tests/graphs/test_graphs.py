@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.graphs import (
     elimination_order,
     has_running_intersection,
@@ -154,6 +154,16 @@ def test_running_intersection():
 def test_errors_name_the_argument(call, message):
     with pytest.raises(ModelError, match=message):
         call(nx.path_graph(3))
+
+
+def test_a_search_given_up_is_an_error(monkeypatch):
+    from markovfield.kernels import orders
+
+    nothing = np.empty(0, np.int32)
+    monkeypatch.setattr(orders, "search_order_balanced", lambda *_: (nothing, np.zeros(1, np.int64), nothing, np.inf))
+    for call in (elimination_order, junction_tree):
+        with pytest.raises(MemoryLimitError, match=f"{call.__name__} gave up"):
+            call(nx.path_graph(3))
 
 
 def test_importing_loads_neither_networkx_nor_numba():

@@ -104,7 +104,7 @@ def test_never_better_than_the_best_and_the_best_with_effort(model, rules):
 def test_reductions_alone_keep_the_least_width(model):
     """After the reductions, the best order of what is left is still a best order of the whole."""
     from markovfield.kernels.orders import _dense, _heaviest_factor
-    from markovfield.kernels.orders_greedy import reduce_graph
+    from markovfield.kernels.orders_reduce import reduce_graph
     from markovfield.kernels.orders_sparse import primal_graph
 
     cards, scopes, _ = model

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import MemoryLimitError, ModelError
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Elimination", "GraphArrays", "eliminated", "graph_arrays", "positions_of"]
+__all__ = ["Elimination", "GraphArrays", "check_found", "eliminated", "graph_arrays", "positions_of"]
 
 
 class GraphArrays(NamedTuple):
@@ -70,6 +70,12 @@ def positions_of(arrays: GraphArrays, order: Iterable[Hashable], caller: str) ->
     return np.array([arrays.position[v] for v in given], np.int32)
 
 
+def check_found(log2_states: float, caller: str) -> None:
+    """Refuse a graph whose search was given up."""
+    if log2_states == np.inf:
+        raise MemoryLimitError(f"{caller} gave up: the cliques of every order tried have over 2**27 members in all")
+
+
 def eliminated(graph: nx.Graph, order: Iterable[Hashable] | None, caller: str) -> Elimination:
     """Eliminate a graph in the order given, or in one found by the greedy portfolio."""
     from markovfield.kernels.orders import eliminate, search_order
@@ -77,7 +83,8 @@ def eliminated(graph: nx.Graph, order: Iterable[Hashable] | None, caller: str) -
     arrays = graph_arrays(graph, None, caller)
     if order is None:
         stage = np.zeros(len(arrays.nodes), np.int8)
-        found, starts, higher, _ = search_order(*arrays[2:], stage, 0.0, 0, 3)
+        found, starts, higher, log2_states = search_order(*arrays[2:], stage, 0.0, 0, 3)
+        check_found(log2_states, caller)
     else:
         found = positions_of(arrays, order, caller)
         starts, higher, _ = eliminate(*arrays[2:], found)

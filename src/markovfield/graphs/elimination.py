@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from markovfield.exceptions import ModelError
-from markovfield.graphs._arrays import GraphArrays, eliminated, graph_arrays
+from markovfield.graphs._arrays import GraphArrays, check_found, eliminated, graph_arrays
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -80,7 +80,7 @@ def elimination_order(
     cards = np.minimum(arrays.cardinalities, 2) if method == "min_degree" else arrays.cardinalities
     # A single rule is that rule: no almost simplicial vertices before it.
     rules = 3 if method == "auto" else 1
-    found, _, _, _ = search_order_balanced(
+    found, _, _, log2_states = search_order_balanced(
         cards,
         arrays.scope_offsets,
         arrays.scopes,
@@ -92,6 +92,7 @@ def elimination_order(
         rules,
         GREEDY_RULES[method],
     )
+    check_found(log2_states, "elimination_order")
     constants = np.flatnonzero(arrays.cardinalities == 1).tolist()
     return [arrays.nodes[i] for i in (*constants, *found.tolist())]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError
-from markovfield.factor_graph import TABLE, FactorGraph
+from markovfield.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.inference.answers import (
     Decoding,
     LogPartition,
@@ -136,42 +137,51 @@ class Enumeration:
         return Samples(graph=graph, states=states, method=self.name, seconds=time.perf_counter() - running.started)
 
 
+def _walks(structure: Structure) -> list[tuple[int, int, list[tuple[int, int]]]]:
+    """Kind, base and (variable, stride) pairs of every factor, in bytes: the structure as plain Python numbers."""
+    found: list[tuple[int, int, list[tuple[int, int]]]] | None = structure.cache.get("walks")
+    if found is None:
+        pairs = list(zip(structure.scopes.tolist(), (8 * structure.table_strides).tolist(), strict=True))
+        ends = structure.scope_offsets.tolist()
+        bases, kinds = (8 * structure.table_offsets).tolist(), structure.kind.tolist()
+        found = [(kinds[f], bases[f], pairs[ends[f] : ends[f + 1]]) for f in range(structure.n_factors)]
+        structure.cache["walks"] = found
+    return found
+
+
 class _Joint:
     """The joint table over free variables: ``scores`` has one axis per free variable of more than one state."""
 
     def __init__(self, graph: FactorGraph, evidence: Evidence) -> None:
         self.graph, self.evidence = graph, evidence
         s = graph.structure
-        cards = s.cardinalities.tolist()
-        self.fixed = np.where(evidence.states >= 0, evidence.states, 0)
+        self.fixed = np.maximum(evidence.states, 0)
         fixed = self.fixed.tolist()
-        observed = evidence.states.tolist()
-        self.free = [v for v, x in enumerate(observed) if x < 0 and cards[v] > 1]
+        cards = s.cardinalities.tolist()
+        self.free = [v for v, x in enumerate(evidence.states.tolist()) if x < 0 and cards[v] > 1]
         self.axis = {v: i for i, v in enumerate(self.free)}
         self.shape = tuple([cards[v] for v in self.free])
         scores = np.zeros(self.shape)
-        scopes, strides = s.scopes.tolist(), s.table_strides.tolist()
-        ends, bases, kinds = s.scope_offsets.tolist(), s.table_offsets.tolist(), s.kind.tolist()
         self.steps: list[tuple[int, list[int]] | None] = []
         n_axes = len(self.free)
-        for f, base in enumerate(bases):
-            if kinds[f] != TABLE:
+        tables, shape, axes = graph.log_tables, self.shape, self.axis
+        for f, (kind, base, walks) in enumerate(_walks(s)):
+            if kind != TABLE:
                 self.steps.append(None)
-                scores += graph.log_tables[self._cells(f)]
+                scores += tables[self._cells(f)]
                 continue
             step = [0] * n_axes
-            for i in range(ends[f], ends[f + 1]):
-                axis = self.axis.get(scopes[i])
-                if axis is None:
-                    base += strides[i] * fixed[scopes[i]]
+            for v, stride in walks:
+                if v in axes:
+                    step[axes[v]] = stride
                 else:
-                    step[axis] = 8 * strides[i]
-            self.steps.append((base, step))
-            scores += np.ndarray(self.shape, np.float64, graph.log_tables, 8 * base, step)
+                    base += stride * fixed[v]
+            self.steps.append((base // 8, step))
+            scores += np.ndarray(shape, np.float64, tables, base, step)
         for v, vector in evidence.likelihoods:
             axis = self.axis.get(v)
-            shape = [-1 if a == axis else 1 for a in range(n_axes)]
-            scores += vector[fixed[v]] if axis is None else vector.reshape(shape)
+            along = [-1 if a == axis else 1 for a in range(n_axes)]
+            scores += vector[fixed[v]] if axis is None else vector.reshape(along)
         self.scores = scores
         top = float(scores.max())
         if top == -np.inf:
@@ -182,7 +192,7 @@ class _Joint:
             raise ImpossibleEvidenceError("the model gives probability zero to every assignment, even without evidence")
         weights = np.exp(scores - top)
         total = float(weights.sum())
-        self.log_partition = top + float(np.log(total))
+        self.log_partition = top + math.log(total)
         self.probabilities = weights / total
 
     def _cells(self, f: int) -> Any:

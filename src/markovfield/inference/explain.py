@@ -101,7 +101,7 @@ def explain(
     >>> _ = net.add_factor(["A", "B"], [[3.0, 1.0], [1.0, 3.0]])
     >>> print(mf.explain(net, "marginals"))
     marginals: enumeration
-      reason      2^2.0 joint states, at most 2^16
+      reason      2^2.0 joint states, at most 2^12
       guarantee   exact
       structure   chain, binary; 2 of 2 variables free, 1 factor
       width       1 (largest clique 2^2.0 states, all 2^2.0)

@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import cache
 
 from markovfield.exceptions import ModelError, StoppedError
 
 __all__ = ["Progress", "Running"]
+
+
+@cache
+def _threads(jobs: int) -> ThreadPoolExecutor:
+    """Threads that stay: starting them anew would cost more than a small task."""
+    return ThreadPoolExecutor(jobs, thread_name_prefix="markovfield")
 
 
 @dataclass(frozen=True)
@@ -72,15 +79,15 @@ class Running:
                 if status:
                     return status
             return 0
-        with ThreadPoolExecutor(jobs) as pool:
-            futures = [pool.submit(task) for task in tasks]
-            statuses = []
-            try:
-                for future in futures:
-                    statuses.append(future.result())
-                    self.check()
-            except BaseException:
-                for future in futures:
-                    future.cancel()
-                raise
+        futures = [_threads(jobs).submit(task) for task in tasks]
+        statuses = []
+        try:
+            for future in futures:
+                statuses.append(future.result())
+                self.check()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            wait(futures)
+            raise
         return next((s for s in statuses if s), 0)

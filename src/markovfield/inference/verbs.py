@@ -19,8 +19,9 @@ from markovfield.names import VariableName
 __all__ = ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"]
 
 Callback = Callable[[Progress], bool | None]
-# Below this many joint states NumPy enumerates, so that textbook models never pay for the compiler.
-ENUMERATION_LIMIT = 2**16
+# Below this many joint states NumPy enumerates, so that textbook models never pay for the compiler; above, a junction
+# tree is faster even though its answers come through many more steps.
+ENUMERATION_LIMIT = 2**12
 
 
 def graph_of(model: Any) -> FactorGraph:

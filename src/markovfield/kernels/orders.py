@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.bitsets import FIXED, bit, lowest_bit, random_seed
-from markovfield.kernels.orders_greedy import CARDINALITY, OWN_WEIGHT, STAGE, initial_state, reduce_graph
+from markovfield.kernels.orders_greedy import CARDINALITY, OWN_WEIGHT, STAGE, initial_state
 from markovfield.kernels.orders_improve import improve
 from markovfield.kernels.orders_large import order_large
+from markovfield.kernels.orders_reduce import reduce_graph
 from markovfield.kernels.orders_search import portfolio
 from markovfield.kernels.orders_sparse import (
     component_of,
@@ -131,8 +132,9 @@ def search_order_balanced(
     ratio
         Nanoseconds of search per state of the best order so far: the search ends at ``min(effort, ratio * states)``.
     limit
-        Components too large for a bit matrix (over 8192 vertices after stripping trees) are given up when a clique
-        exceeds ``2**limit`` states: the order returned is then empty, and ``log2_states`` is infinite.
+        Components too large for a bit matrix (over 8192 vertices after stripping trees) are given up when their
+        cliques have over ``2**limit`` states, or, in any case, over ``2**27`` members: the order returned is then
+        empty, and ``log2_states`` is infinite.
     greedy_rules
         Greedy rules tried: 1 minimum fill, 2 minimum weight, 4 weighted fill, 8 fill and weight; 15 all of them.
     """
@@ -142,7 +144,8 @@ def search_order_balanced(
     )
     offsets, neighbours, random, order, starts, higher, log2_states, n_large = base
     if n_large:
-        if order_large(cards, stages, offsets, neighbours, order, n_large, float(limit)) > limit:
+        reached = order_large(cards, stages, offsets, neighbours, order, n_large, float(limit))
+        if reached > limit or reached == np.inf:
             return order[:0], np.zeros(1, np.int64), order[:0], np.inf
         starts, higher, log2_states = symbolic_elimination(cards, offsets, neighbours, order)
     if effort > 0.0 and len(order) > 2:

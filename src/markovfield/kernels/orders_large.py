@@ -12,13 +12,17 @@ from markovfield.kernels.orders_sparse import component_of, grown, sort_by_stage
 
 __all__ = ["order_large"]
 
+MOST_ENTRIES = 1 << 27
+"""Orders whose cliques have more members than this in all (half a gigabyte) are given up: nobody could run them."""
+
 
 @kernel
 def order_large(cards: Any, stage: Any, offsets: Any, neighbours: Any, order: Any, n_large: int, limit: float) -> float:
     """Order the components made up by the last ``n_large`` entries of ``order``, in place; then sort by stage.
 
     Takes the better of minimum weight and a sweep from one end of a component to the other. Returns log2 of the
-    heaviest clique (an upper bound on it); when that is more than ``limit``, the order may be unfinished.
+    largest component's states (an upper bound on it); when that is more than ``limit``, or infinite, the order is
+    unfinished.
     """
     alive = np.zeros(cards.size, np.bool_)
     done = order.size - n_large
@@ -45,7 +49,7 @@ def order_large(cards: Any, stage: Any, offsets: Any, neighbours: Any, order: An
                 order[done + i] = swept[i]
         done += m
         heaviest = max(heaviest, min(reached, greedy))
-        if heaviest > limit:
+        if heaviest > limit or heaviest == np.inf:
             return heaviest
     sort_by_stage(order, stage)
     return heaviest
@@ -54,7 +58,7 @@ def order_large(cards: Any, stage: Any, offsets: Any, neighbours: Any, order: An
 @kernel
 def _sweep(own: Any, stage: Any, offsets: Any, neighbours: Any, members: Any, local: Any, order: Any) -> float:
     """Breadth-first order from a vertex far from all others: the best there is for long thin graphs, and near it
-    for grids, where local rules are far off. Returns log2 of the heaviest front."""
+    for grids, where local rules are far off. Returns log2 of the states of all fronts, or infinity."""
     m = members.size
     position = np.empty(m, np.int32)
     start = 0
@@ -85,22 +89,38 @@ def _sweep(own: Any, stage: Any, offsets: Any, neighbours: Any, members: Any, lo
                 position[done[i]] = at
                 at += 1
     # A vertex is in the front from its first neighbour's turn to its own.
-    front = np.zeros(m + 1, np.int64)
+    front = np.zeros((2, m + 1), np.int64)
     for i in range(m):
         first = position[i]
         for k in range(offsets[members[i]], offsets[members[i] + 1]):
             u = local[neighbours[k]]
             if u >= 0:
                 first = min(first, position[u])
-        front[first] += own[i]
-        front[position[i] + 1] -= own[i]
-    heaviest = 0
+        front[0, first] += own[i]
+        front[0, position[i] + 1] -= own[i]
+        front[1, first] += 1
+        front[1, position[i] + 1] -= 1
+    heaviest = 0.0
+    total = 0.0
     weight = 0
+    size = 0
+    entries = 0
     for i in range(m):
-        weight += front[i]
-        heaviest = max(heaviest, weight)
+        weight += front[0, i]
+        size += front[1, i]
+        entries += size
+        heaviest, total = _added(heaviest, total, weight)
         order[i] = members[order[i]]
-    return heaviest / FIXED
+    return heaviest + np.log2(total) if entries <= MOST_ENTRIES else np.inf
+
+
+@kernel
+def _added(top: float, total: float, weight: int) -> tuple[float, float]:
+    """The sum ``total * 2**top`` and one more clique of fixed-point weight, with ``top`` the largest so far."""
+    x = weight / FIXED
+    if x > top:
+        return x, total * np.exp2(top - x) + 1.0
+    return top, total + np.exp2(x - top)
 
 
 @kernel
@@ -111,7 +131,8 @@ def _minimum_weight(
 
     Eliminated vertices stay as *elements* whose members are cliques, so fill is never written down; the weight of a
     vertex is the usual upper bound that counts overlaps of old elements twice (Amestoy, Davis and Duff 1996).
-    ``order`` receives the members. Returns log2 of the heaviest clique, or, at once, of one above ``limit``.
+    ``order`` receives the members. Returns log2 of the states of all cliques, or,
+    at once, of those so far when they are more than ``limit``.
     """
     m = members.size
     starts = np.zeros(m + 1, np.int64)
@@ -128,7 +149,8 @@ def _minimum_weight(
     length = np.empty(m, np.int32)
     key = np.empty(m, np.int64)
     highest = 0
-    heaviest = 0
+    heaviest = 0.0
+    states = 0.0
     for i in range(m):
         v = members[i]
         highest = max(highest, np.int64(stage[v]))
@@ -189,13 +211,15 @@ def _minimum_weight(
                     pool[used] = u
                     used += 1
                     total += own[u]
-        heaviest = max(heaviest, total)
-        if heaviest > limit * FIXED:
-            return heaviest / FIXED
+        heaviest, states = _added(heaviest, states, total)
+        if used > MOST_ENTRIES:
+            return np.inf
+        if heaviest + np.log2(states) > limit:
+            return heaviest + np.log2(states)
         if used - begin == m - step - 1 and highest == 0:
             for j in range(begin, used):
                 order[step + 1 + j - begin] = members[pool[j]]
-            return heaviest / FIXED
+            return heaviest + np.log2(states)
         element_start[p], element_end[p] = begin, used
         element_weight[p] = total - own[p]
         live_element[p] = 1
@@ -244,7 +268,7 @@ def _minimum_weight(
                 _sift_up(heap, where, key, where[i])
             elif new > old:
                 _sift_down(heap, where, key, where[i], m - step - 1)
-    return heaviest / FIXED
+    return heaviest + np.log2(states)
 
 
 @kernel
