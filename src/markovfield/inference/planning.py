@@ -240,6 +240,11 @@ def grow_tree(
     chosen, higher_offsets, higher, log2_states = find_order(
         s, stage=stages, together=together, order=order, search=search, seed=seed, rules=rules
     )
+    if log2_states == np.inf:
+        raise MemoryLimitError(
+            f"the graph of {s.n_variables} variables is far too wide for exact inference: its cliques have more than "
+            "2^27 members together; fix more variables by evidence"
+        )
     arrays: Any = build_clique_tree(
         s.cardinalities,
         s.scope_offsets,
