@@ -20,6 +20,7 @@ from markovfield.inference.problem import Problem
 from markovfield.inference.propagation import LN2, propagate
 from markovfield.inference.running import Running
 from markovfield.kernels.batch import LANES, Program, run_rows, unroll
+from markovfield.kernels.likelihoods import enter_states
 from markovfield.names import VariableName
 
 if TYPE_CHECKING:
@@ -119,17 +120,17 @@ class CompiledJunctionTree:
                 kept = vector[reduced.states[reduced.state_offsets[v] : reduced.state_offsets[v + 1]]]
             likelihood[offsets[v] : offsets[v + 1]] = kept
             active[v] = True
-        for v in np.flatnonzero(evidence.states >= 0).tolist():
-            state = int(evidence.states[v])
-            if self._reduced_state is not None:
-                state = int(self._reduced_state[self._original_at[v] + state])
-            value = likelihood[offsets[v] + state]
-            likelihood[offsets[v] : offsets[v + 1]] = -np.inf
-            if state >= 0:
-                likelihood[offsets[v] + state] = value
-            active[v] = True
+        states = evidence.states
+        if len(states) < base.structure.n_variables:
+            states = np.concatenate([states, np.full(base.structure.n_variables - len(states), -1, np.int32)])
+        if self._reduced_state is not None:
+            mapped = self._reduced_state[self._original_at[:-1] + np.maximum(states, 0)]
+            states = np.where(states < 0, -1, np.where(mapped < 0, -2, mapped)).astype(np.int32)
+        if states.flags.writeable:
+            states.flags.writeable = False
+        possible = enter_states(states, offsets, likelihood, active)
         problem = replace(base, evidence=evidence, likelihood=likelihood, active=active)
-        if any(likelihood[offsets[v] : offsets[v + 1]].max() == -np.inf for v in np.flatnonzero(active).tolist()):
+        if not possible:
             raise problem.impossible()
         return problem
 

@@ -18,6 +18,7 @@ from markovfield.inference.running import Running
 from markovfield.kernels.algebras import IMPOSSIBLE, LINEAR, LOG_MAX, LOG_SUM, UNDERFLOW
 from markovfield.kernels.collect import collect, messages_needed
 from markovfield.kernels.distribute import distribute
+from markovfield.kernels.likelihoods import scale_likelihoods
 from markovfield.kernels.queries import clique_table
 
 __all__ = ["Propagation", "propagate"]
@@ -111,28 +112,6 @@ class _Steps:
         return status
 
 
-def _log_likelihood_scale(plan: Plan, problem: Problem) -> tuple[FloatArray, FloatArray, float, bool]:
-    """Likelihoods in linear space, each variable's maximum one; the log2 of each one's smallest; what was taken out."""
-    offsets = plan.value_offsets
-    linear = np.ones(int(offsets[-1]))
-    low = np.zeros(problem.structure.n_variables)
-    taken, safe = 0.0, True
-    for v in np.flatnonzero(problem.active).tolist():
-        vector = problem.likelihood[offsets[v] : offsets[v + 1]]
-        top = vector.max()
-        if top == -np.inf:
-            raise problem.impossible()
-        taken += float(top)
-        scaled = np.exp(vector - top)
-        linear[offsets[v] : offsets[v + 1]] = scaled
-        supported = vector[vector > -np.inf]
-        if len(supported) and supported.min() - top < -650:
-            safe = False
-        else:
-            low[v] = float(np.log2(scaled[scaled > 0].min()))
-    return linear, low, taken, safe
-
-
 def propagate(
     plan: Plan,
     problem: Problem,
@@ -187,16 +166,14 @@ def _linear(
     pool = problem.potentials
     active = problem.active
     if len(problem.likelihood):
+        likelihood = np.empty(len(problem.likelihood))
+        variable_low = np.zeros(problem.structure.n_variables)
         active = active & (problem.structure.cardinalities > 1)
-        likelihood, variable_low, taken, safe = _log_likelihood_scale(plan, problem)
+        taken, safe = scale_likelihoods(problem.likelihood, plan.value_offsets, active, likelihood, variable_low)
+        if taken == -np.inf:
+            raise problem.impossible()
         if not safe:
             return None
-        taken -= float(
-            sum(
-                problem.likelihood[plan.value_offsets[v]]
-                for v in np.flatnonzero(problem.active & (problem.structure.cardinalities == 1)).tolist()
-            )
-        )
     else:
         likelihood, variable_low, taken = problem.likelihood, pool.low, 0.0
     needed = messages_needed(lay, active) if pool.shift == 0.0 else np.ones(n, np.bool_)
