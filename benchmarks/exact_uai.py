@@ -141,6 +141,10 @@ def _totals(table: Table, rows: list[dict[str, Any]]) -> None:
     table.note("execute runs in linear space, and again in log space where that underflows (space).")
     table.note("published: TensorInference, execution without order search, on a machine about 3 times faster.")
     skipped = [r["instance"] for r in rows if r["status"] == "skipped"]
+    for row in rows:
+        # Whether another order would fit is not known: the refusal speaks of the best one found.
+        if row["status"] == "too large":
+            table.note(f"{row['instance']}: {row['why'].partition(': ')[0]}")
     if skipped:
         table.note(f"planned but not run because of --max-log2: {', '.join(skipped)}")
 
@@ -151,12 +155,13 @@ def _targets(rows: list[dict[str, Any]], max_log2: float) -> list[dict[str, Any]
     large = [r for r in solved if r["execution"] >= LARGE]
     cap = min(max_log2, FITS_LOG2)
     fitting = [r for r in rows if r.get("log2_states", math.inf) <= cap]
+    refused = sum(r["status"] == "too large" for r in rows)
     targets: list[tuple[str, str, Any, bool]] = [
         (
             "UAI: solved, of those whose junction tree "
             + ("fits 8 GB" if cap == FITS_LOG2 else f"has at most 2^{cap:g} states"),
             "all",
-            f"{sum(r['status'] == 'ok' for r in fitting)} of {len(fitting)}",
+            f"{sum(r['status'] == 'ok' for r in fitting)} of {len(fitting)}; {refused} refused",
             all(r["status"] == "ok" for r in fitting),
         )
     ]

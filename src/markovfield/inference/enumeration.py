@@ -183,17 +183,19 @@ class _Joint:
             along = [-1 if a == axis else 1 for a in range(n_axes)]
             scores += vector[fixed[v]] if axis is None else vector.reshape(along)
         self.scores = scores
-        top = float(scores.max())
+        flat = scores.reshape(-1)
+        top = float(np.maximum.reduce(flat))
         if top == -np.inf:
             if evidence:
                 raise ImpossibleEvidenceError(
                     f"the model gives probability zero to the evidence {evidence.describe(s)}"
                 )
             raise ImpossibleEvidenceError("the model gives probability zero to every assignment, even without evidence")
-        weights = np.exp(scores - top)
-        total = float(weights.sum())
+        weights = np.exp(flat - top)
+        total = float(np.add.reduce(weights))
         self.log_partition = top + math.log(total)
-        self.probabilities = weights / total
+        weights /= total
+        self.probabilities = weights.reshape(self.shape)
 
     def _cells(self, f: int) -> Any:
         """Pool cells a structured factor reads, over the joint axes."""
