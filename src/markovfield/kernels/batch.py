@@ -65,6 +65,7 @@ def unroll(layout, pool, factor_low, factor_high):
     variables = np.empty(variable_offsets[n], np.int64)
     low = np.zeros(n)
     block, at, use, counter = scratch(layout)
+    # Booleans as values, not literals: for a literal the compiler would make another copy of the callee.
     empty = np.zeros(0)
     exponents = 0
     for c in range(n):
@@ -92,7 +93,7 @@ def unroll(layout, pool, factor_low, factor_high):
         for b in range(0, layout.size[c], length):
             form_block(
                 block, length, first, last, layout.slot_kind, layout.slot_mode, layout.slot_index_offset,
-                layout.index, at, use, pool, empty, empty, math.ldexp(1.0, exponent), False,
+                layout.index, at, use, pool, empty, empty, math.ldexp(1.0, exponent), np.bool_(False),
             )  # fmt: skip
             for j in range(length):
                 potentials[offsets[c] + b + j] = block[j]

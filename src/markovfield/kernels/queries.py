@@ -143,7 +143,7 @@ def backtrack(layout, first_clique, decode, pool, message, likelihood, active, n
             for b in range(0, layout.size[c], length):
                 form_block(
                     block, length, first, last, layout.slot_kind, layout.slot_mode, layout.slot_index_offset,
-                    layout.index, at, use, pool, message, likelihood, 0.0, True,
+                    layout.index, at, use, pool, message, likelihood, 0.0, np.bool_(True),
                 )  # fmt: skip
                 for j in range(length):
                     if block[j] > best:
