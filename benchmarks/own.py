@@ -18,9 +18,10 @@ from markovfield.inference.verbs import choose
 
 __all__ = ["PARTS", "forget_plans", "model_seconds", "named_evidence", "plan_of", "time_marginals"]
 
-# What stays with the model between queries: the factors of each variable, where tables have zeros, and the tables
-# in linear space (a peer's model holds linear tables, too). Anything else that was cached is dropped.
-KEPT_WITH_STRUCTURE = {"no_evidence", "lowered", "reduction"}
+# What stays with the model between queries: its own numbers in other forms (offsets of states, cardinalities as bits,
+# scopes as Python lists), the factors of each variable, where tables have zeros, and the tables in linear space (a
+# peer's model holds linear tables, too). Nothing of a plan is among it; anything else that was cached is dropped.
+KEPT_WITH_STRUCTURE = {"no_evidence", "lowered", "reduction", "plain", "value_offsets", "bits", "all bits", "walks"}
 KEPT_WITH_GRAPH = {"potentials", "zeros"}
 
 PARTS = ("reduce", "order and layout", "execution", "total", "read")

@@ -30,14 +30,21 @@ FloatArray = npt.NDArray[np.float64]
 
 def joint_states(graph: FactorGraph, evidence: Evidence) -> float:
     """log2 of the number of assignments consistent with the evidence."""
+    everything = all_bits(graph)
     cache = graph.structure.cache
-    bits = cache.get("bits")
-    if bits is None:
-        bits = cache["bits"] = np.log2(graph.structure.cardinalities)
-        cache["all bits"] = float(bits.sum())
     if evidence is cache.get("no_evidence"):
-        return cache["all bits"]  # type: ignore[no-any-return]
-    return float(bits[evidence.states < 0].sum())
+        return everything
+    return float(cache["bits"][evidence.states < 0].sum())
+
+
+def all_bits(graph: FactorGraph) -> float:
+    """log2 of the number of assignments without evidence."""
+    cache = graph.structure.cache
+    found: float | None = cache.get("all bits")
+    if found is None:
+        cache["bits"] = np.log2(graph.structure.cardinalities)
+        found = cache["all bits"] = float(cache["bits"].sum())
+    return found
 
 
 @dataclass(frozen=True)
@@ -63,8 +70,11 @@ class Enumeration:
     abilities: ClassVar[frozenset[str]] = frozenset({"n_best", "marginal_map"})
 
     def _joint(self, graph: FactorGraph, evidence: Evidence) -> _Joint:
-        size = joint_states(graph, evidence)
-        if size > np.log2(self.max_states) + 1e-9:
+        limit = math.log2(self.max_states) + 1e-9
+        size = all_bits(graph)
+        if size > limit:
+            size = joint_states(graph, evidence)
+        if size > limit:
             raise MemoryLimitError(
                 f"the model has 2^{size:.1f} joint states, more than enumeration's max_states of {self.max_states}: "
                 "take junction_tree, or raise max_states"

@@ -13,7 +13,7 @@ from markovfield.inference.enumeration import Enumeration, joint_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.registry import check_verb
-from markovfield.inference.verbs import ENUMERATION_LIMIT, choose, graph_of
+from markovfield.inference.verbs import ENUMERATION_BITS, choose, graph_of
 from markovfield.names import VariableName
 
 __all__ = ["Explanation", "explain"]
@@ -125,7 +125,7 @@ def _enumeration(
     s = graph.structure
     size = joint_states(graph, evidence)
     free = (evidence.states < 0) & (s.cardinalities > 1)
-    why = f"2^{size:.1f} joint states, at most 2^{np.log2(ENUMERATION_LIMIT):.0f}" if automatic else "asked for"
+    why = f"2^{size:.1f} joint states, at most 2^{ENUMERATION_BITS:.0f}" if automatic else "asked for"
     return Explanation(
         verb=verb,
         method=method.name,

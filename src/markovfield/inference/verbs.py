@@ -19,9 +19,9 @@ from markovfield.names import VariableName
 __all__ = ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"]
 
 Callback = Callable[[Progress], bool | None]
-# Below this many joint states NumPy enumerates, so that textbook models never pay for the compiler; above, a junction
+# Up to 2^12 joint states NumPy enumerates, so that textbook models never pay for the compiler; above, a junction
 # tree is faster even though its answers come through many more steps.
-ENUMERATION_LIMIT = 2**12
+ENUMERATION_BITS = 12.0
 
 
 def graph_of(model: Any) -> FactorGraph:
@@ -40,9 +40,9 @@ def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> An
     """The method object; ``"auto"`` enumerates small models and takes the junction tree otherwise."""
     if method != "auto":
         return resolve(method, verb)
-    from markovfield.inference.enumeration import joint_states
+    from markovfield.inference.enumeration import all_bits, joint_states
 
-    small = joint_states(graph, evidence) <= np.log2(ENUMERATION_LIMIT)
+    small = all_bits(graph) <= ENUMERATION_BITS or joint_states(graph, evidence) <= ENUMERATION_BITS
     return resolve("enumeration" if small else "junction_tree", verb)
 
 

@@ -57,9 +57,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     usual = config.CACHE_DIR
     config.CACHE_DIR = _cache_directory(function.__module__.rpartition(".")[2])
     try:
-        compiled: Any = numba.njit(
-            nogil=True, cache=True, fastmath=FAST_MATH, error_model="numpy", no_cfunc_wrapper=True
-        )(function)
+        compiled: Any = numba.njit(nogil=True, cache=True, fastmath=FAST_MATH, error_model="numpy")(function)
     finally:
         config.CACHE_DIR = usual
     return cast(Callable[P, R], compiled)
