@@ -251,7 +251,8 @@ def test_markup_in_names_is_left_alone(run: Any, tmp_path: Path):
         (["infer", "MODEL", "--colour"], 2, "--colour"),
         (["infer"], 2, "MODEL"),
         (["guess"], 2, "'guess'"),
-        (["explain", "MODEL", "--task", "MMAP"], 2, "PR, MAR, MPE and SAMPLE, got 'MMAP'"),
+        (["explain", "MODEL", "--task", "MMAP"], 2, "task MMAP needs --query or --query-variables"),
+        (["explain", "MODEL", "--task", "BEST"], 2, "PR, MAR, MPE, MMAP and SAMPLE, got 'BEST'"),
         (["sample", "MODEL", "--size", "-1"], 2, "--size"),
         (["infer", "MODEL", "-e", "burglary=no", "-e", "quake=no", "-e", "alarm=long"], 1, "probability zero"),
         (["infer", "MODEL", "--method", "jt", "--memory-limit", "10"], 1, "memory_limit is 10 bytes"),
@@ -329,6 +330,14 @@ def test_explain(run: Any, bif: str, task: str, verb: str):
         assert label in out
     status, out, _ = run(*words, "--json")
     assert status == 0
+    assert json.loads(out) == expected.to_dict()
+
+
+def test_explain_of_marginal_map(run: Any, bif: str):
+    words = ("explain", bif, "--task", "MMAP", "-q", "quake", "--method", "junction_tree", "--json")
+    status, out, _ = run(*words)
+    assert status == 0
+    expected = mf.explain(mf.read_bif(bif), "decode", method="junction_tree", variables=["quake"])
     assert json.loads(out) == expected.to_dict()
 
 

@@ -35,6 +35,13 @@ Model = Annotated[
     Path,
     typer.Argument(metavar="MODEL", help="A .uai or .bif file (also .gz or .xz), or an archive of mf.save."),
 ]
+QueryFile = Annotated[
+    Path | None, typer.Option("--query", metavar="FILE", help="For MMAP: a file with a count, then variable indices.")
+]
+QueryVariables = Annotated[
+    list[str] | None,
+    typer.Option("-q", "--query-variables", metavar="NAMES", help="For MMAP: names, separated by commas."),
+]
 EvidenceFile = Annotated[
     Path | None,
     typer.Option("--evidence", metavar="FILE", help="UAI evidence file: variables and states by index."),

@@ -68,13 +68,8 @@ def infer(
             "MMAP: likeliest assignment of the query variables.",
         ),
     ] = options.Task.MAR,
-    query: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="For MMAP: a file with a count, then variable indices.")
-    ] = None,
-    query_variables: Annotated[
-        list[str] | None,
-        typer.Option("-q", "--query-variables", metavar="NAMES", help="For MMAP: names, separated by commas."),
-    ] = None,
+    query: options.QueryFile = None,
+    query_variables: options.QueryVariables = None,
     method: options.Method = "auto",
     memory_limit: options.MemoryLimit = None,
     time_limit: options.TimeLimit = None,
@@ -87,10 +82,7 @@ def infer(
 ) -> None:
     """Answer a question about a model: PR, MAR, MPE or MMAP."""
     kind = "MPE" if task is options.Task.MAP else task.value
-    if kind == "MMAP" and query is None and not query_variables:
-        raise CommandError("task MMAP needs --query or --query-variables")
-    if kind != "MMAP" and (query is not None or query_variables):
-        raise CommandError(f"--query belongs to task MMAP, the task is {task.value}")
+    _check_query(kind, query, query_variables)
     out, err = _consoles()
     with Waiting(err, f"{task.value} of {model.name}") as waiting:
         graph = read_model(model).compile()
@@ -122,29 +114,42 @@ def infer(
         out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
 
 
+def _check_query(task: str, query: Path | None, query_variables: list[str] | None) -> None:
+    """A query belongs to MMAP, and MMAP needs one."""
+    if task == "MMAP" and query is None and not query_variables:
+        raise CommandError("task MMAP needs --query or --query-variables")
+    if task != "MMAP" and (query is not None or query_variables):
+        raise CommandError(f"--query belongs to task MMAP, the task is {task}")
+
+
 @app.command()
 def explain(
     model: options.Model,
     evidence: options.EvidenceFile = None,
     observed: options.Observed = None,
     task: Annotated[
-        str, typer.Option(metavar="TASK", help="PR, MAR, MPE or SAMPLE: the question to be planned.")
+        str, typer.Option(metavar="TASK", help="PR, MAR, MPE, MMAP or SAMPLE: the question to be planned.")
     ] = "MAR",
+    query: options.QueryFile = None,
+    query_variables: options.QueryVariables = None,
     method: options.Method = "auto",
     memory_limit: options.MemoryLimit = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Tell which method would answer, why, and what it would cost; nothing large is allocated."""
-    verbs = {"PR": "log_partition", "MAR": "marginals", "MPE": "decode", "MAP": "decode", "SAMPLE": "sample"}
-    verb = verbs.get(task.upper())
+    verb = {**VERB_OF_TASK, "MAP": "decode", "SAMPLE": "sample"}.get(task.upper())
     if verb is None:
-        raise CommandError(f"explain knows the tasks PR, MAR, MPE and SAMPLE, got {task!r}")
+        raise CommandError(f"explain knows the tasks PR, MAR, MPE, MMAP and SAMPLE, got {task!r}")
+    _check_query(task.upper(), query, query_variables)
     out, err = _consoles()
     with Waiting(err, f"planning {model.name}"):
         graph = read_model(model).compile()
         known = read_evidence(graph, evidence, observed)
         chosen = configured_method(method, verb, graph, known, memory_limit)
-        explanation = mf.explain(graph, verb, evidence=known, method=chosen)
+        names = None
+        if task.upper() == "MMAP":
+            names = [graph.variables[v] for v in read_query(graph, query, query_variables)]
+        explanation = mf.explain(graph, verb, evidence=known, method=chosen, variables=names)
     if as_json:
         report.write_json(out, explanation.to_dict())
     else:
