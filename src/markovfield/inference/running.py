@@ -15,8 +15,8 @@ __all__ = ["Progress", "Running"]
 
 
 @cache
-def _threads(jobs: int) -> ThreadPoolExecutor:
-    """Threads that stay: starting them anew would cost more than a small task."""
+def _threads(jobs: int, process: int) -> ThreadPoolExecutor:
+    """Threads that stay: starting them anew would cost more than a small task. A forked process needs its own."""
     return ThreadPoolExecutor(jobs, thread_name_prefix="markovfield")
 
 
@@ -79,7 +79,7 @@ class Running:
                 if status:
                     return status
             return 0
-        futures = [_threads(jobs).submit(task) for task in tasks]
+        futures = [_threads(jobs, os.getpid()).submit(task) for task in tasks]
         statuses = []
         try:
             for future in futures:
