@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
+from markovfield.inference.ancestral import by_ancestors
 from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples
 from markovfield.inference.answers import decoding_of_states as _decoding
 from markovfield.inference.clique_queries import (
@@ -207,6 +208,10 @@ class JunctionTree:
     ) -> Marginals:
         """All single marginals; ``targets`` are kept together in cliques."""
         problem = self.prepare(graph, evidence)
+        if not (targets or evidence or self.order):
+            found = by_ancestors(self, problem, running)
+            if found is not None:
+                return dress(self, problem, None, running, *found)
         free = [[v for v in t if problem.structure.cardinalities[v] > 1] for t in targets]
         plan = self.plan(problem, together=[t for t in free if len(t) > 1])
         return answer(self, problem, propagate(plan, problem, running=running), running)
@@ -273,15 +278,29 @@ def deferred(
 
 def answer(method: JunctionTree, problem: Problem, result: Propagation, running: Running) -> Marginals:
     """Dress a propagation as the user's answer."""
+    values = problem.expand(result.marginals, 0.0)
+    return dress(method, problem, result, running, values, result.value, result.plan.width)
+
+
+def dress(
+    method: JunctionTree,
+    problem: Problem,
+    result: Propagation | None,
+    running: Running,
+    values: FloatArray,
+    log_partition: float,
+    width: int,
+) -> Marginals:
+    """The user's answer; what it is not asked for at once is computed later, from ``result`` or from a new plan."""
     joint, max_marginals, counts = deferred(method, problem, result)
     return Marginals(
         graph=problem.graph,
-        values=_read_only(problem.expand(result.marginals, 0.0)),
-        log_partition=result.value,
-        log_partition_bounds=(result.value, result.value),
+        values=_read_only(values),
+        log_partition=log_partition,
+        log_partition_bounds=(log_partition, log_partition),
         method=method.name,
         seconds=time.perf_counter() - running.started,
-        width=result.plan.width,
+        width=width,
         _joint=joint,
         _max_marginals=max_marginals,
         _counts=counts,
