@@ -140,6 +140,10 @@ def _ratio(peer: dict[str, Any]) -> str:
 
 def _notes(table: Table, rows: list[dict[str, Any]]) -> None:
     table.note("ratios: peer's median over our 'total' (a whole mf.marginals call, all plans forgotten before it).")
+    table.note(
+        "reduce, order+lay and execute are of one tree of the whole network; without evidence the total goes sink by"
+    )
+    table.note("sink where that is predicted to cost less (link, munin1), and is then below their sum.")
     table.note("reduce + order+lay = planning; warm-up = first call in a new process less the second, kernels on disk.")
     table.note("peak MB = that process, interpreter and JIT included; MB = growth of the peer's process.")
     table.note("pyAgrum's time is LazyPropagation + setEvidence + makeInference + every posterior; its")
