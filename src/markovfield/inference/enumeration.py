@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError
+from markovfield.exceptions import MemoryLimitError
 from markovfield.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.inference.answers import (
     Decoding,
@@ -196,11 +196,7 @@ class _Joint:
         flat = scores.reshape(-1)
         top = float(np.maximum.reduce(flat))
         if top == -np.inf:
-            if evidence:
-                raise ImpossibleEvidenceError(
-                    f"the model gives probability zero to the evidence {evidence.describe(s)}"
-                )
-            raise ImpossibleEvidenceError("the model gives probability zero to every assignment, even without evidence")
+            raise evidence.impossible(s)
         weights = np.exp(flat - top)
         total = float(np.add.reduce(weights))
         self.log_partition = top + math.log(total)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factor_graph import Structure
 
 __all__ = ["Evidence", "rows"]
@@ -111,6 +111,31 @@ class Evidence:
             states[position] = names.state(position, value, int(cards[position]))
         states.setflags(write=False)
         return cls(states, tuple(likelihoods))
+
+    @classmethod
+    def from_clamps(cls, structure: Structure, clamps: npt.ArrayLike | None) -> Evidence:
+        """Read an array of state indices, one per variable, -1 for free ones."""
+        if clamps is None:
+            return cls.parse(structure, None)
+        states = np.array(clamps, np.int32)
+        cards = structure.cardinalities
+        if states.shape != cards.shape:
+            raise ModelError(f"clamps must have shape {cards.shape}, got {states.shape}")
+        bad = np.flatnonzero((states < -1) | (states >= cards))
+        if len(bad):
+            v = int(bad[0])
+            name = structure.names.variables[v]
+            raise ModelError(f"clamp {states[v]} of variable {name!r} is not -1 to {cards[v] - 1}")
+        states.flags.writeable = False
+        return cls(states)
+
+    def impossible(self, structure: Structure) -> ImpossibleEvidenceError:
+        """The error for probability zero, naming the evidence."""
+        if self:
+            return ImpossibleEvidenceError(
+                f"the model gives probability zero to the evidence {self.describe(structure)}"
+            )
+        return ImpossibleEvidenceError("the model gives probability zero to every assignment, even without evidence")
 
     def __bool__(self) -> bool:
         """Whether anything is known."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -335,18 +335,3 @@ def _joint(
     full = np.zeros([int(problem.lowered.structure.cardinalities[v]) for v in positions])
     full[np.ix_(*(r.states[r.state_offsets[v] : r.state_offsets[v + 1]] for v in positions))] = table
     return full
-
-
-def clamps_to_evidence(graph: FactorGraph, clamps: Mapping[Any, Any] | npt.ArrayLike | None) -> Evidence:
-    """Evidence from an array of states with -1 for free variables."""
-    if clamps is None or isinstance(clamps, Mapping):
-        return Evidence.parse(graph.structure, clamps)
-    states = np.array(clamps, np.int32)
-    cards = graph.structure.cardinalities
-    if states.shape != cards.shape:
-        raise ModelError(f"clamps must have shape {cards.shape}, got {states.shape}")
-    if (states < -1).any() or (states >= cards).any():
-        bad = int(np.flatnonzero((states < -1) | (states >= cards))[0])
-        raise ModelError(f"clamp {states[bad]} of variable {graph.variables[bad]!r} is not -1 to {cards[bad] - 1}")
-    states.flags.writeable = False
-    return Evidence(states)

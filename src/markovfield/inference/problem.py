@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -79,11 +79,10 @@ class Problem:
     reduced: Reduced | None
     likelihood: FloatArray
     active: npt.NDArray[np.bool_]
-    cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
 
     def impossible(self) -> ImpossibleEvidenceError:
         """The error for probability zero, naming the evidence."""
-        return impossible_evidence(self.graph, self.evidence)
+        return self.evidence.impossible(self.graph.structure)
 
     def expand(self, values: FloatArray, fill: float) -> FloatArray:
         """Values per state of the reduced variables, put where they belong among all states of the user's graph."""
@@ -113,15 +112,6 @@ class Problem:
         return out[:n]
 
 
-def impossible_evidence(graph: FactorGraph, evidence: Evidence) -> ImpossibleEvidenceError:
-    """The error for probability zero, naming the evidence."""
-    if evidence:
-        return ImpossibleEvidenceError(
-            f"the model gives probability zero to the evidence {evidence.describe(graph.structure)}"
-        )
-    return ImpossibleEvidenceError("the model gives probability zero to every assignment, even without evidence")
-
-
 def _extend(evidence: Evidence, n: int) -> npt.NDArray[np.int32]:
     if len(evidence.states) == n:
         return evidence.states
@@ -132,68 +122,50 @@ def prepare(
     graph: FactorGraph,
     evidence: Evidence,
     *,
-    absorb: bool = True,
     propagate_zeros: bool = True,
     drop_barren: bool = False,
     keep: npt.NDArray[np.bool_] | None = None,
 ) -> Problem:
-    """Lower and reduce a graph under evidence.
-
-    ``absorb=False`` leaves the structure alone and turns observed states into likelihoods of zero and one, which is
-    what a compiled plan needs.
-    """
+    """Lower and reduce a graph under evidence; settings as for `reduce`."""
     lowered = graph.lower()
     s = lowered.structure
     pool = potentials(lowered)
-    states = _extend(evidence, s.n_variables)
     likelihoods = evidence.likelihoods
-    if absorb:
-        if keep is not None and len(keep) < s.n_variables:
-            keep = np.concatenate([keep, np.zeros(s.n_variables - len(keep), np.bool_)])
-        if likelihoods and drop_barren:
-            keep = np.zeros(s.n_variables, np.bool_) if keep is None else keep.copy()
-            keep[[v for v, _ in likelihoods]] = True
-        has_zeros = lowered.cache.get("zeros")
-        if has_zeros is None and propagate_zeros:
-            has_zeros = lowered.cache["zeros"] = zeros_in_factors(s, lowered.log_tables)
-        reduced = reduce(
-            s,
-            lowered.log_tables,
-            states,
-            propagate_zeros=propagate_zeros,
-            drop_barren=drop_barren,
-            keep=keep,
-            has_zeros=has_zeros,
-        )
-        if reduced.impossible:
-            raise impossible_evidence(graph, evidence)
-    if absorb and reduced.structure is not s:
-        structure = reduced.structure
+    if keep is not None and len(keep) < s.n_variables:
+        keep = np.concatenate([keep, np.zeros(s.n_variables - len(keep), np.bool_)])
+    if likelihoods and drop_barren:
+        keep = np.zeros(s.n_variables, np.bool_) if keep is None else keep.copy()
+        keep[[v for v, _ in likelihoods]] = True
+    has_zeros = lowered.cache.get("zeros")
+    if has_zeros is None and propagate_zeros:
+        has_zeros = lowered.cache["zeros"] = zeros_in_factors(s, lowered.log_tables)
+    reduced = reduce(
+        s,
+        lowered.log_tables,
+        _extend(evidence, s.n_variables),
+        propagate_zeros=propagate_zeros,
+        drop_barren=drop_barren,
+        keep=keep,
+        has_zeros=has_zeros,
+    )
+    if reduced.impossible:
+        raise evidence.impossible(graph.structure)
+    changed = reduced.structure is not s
+    structure = reduced.structure
+    if changed:
+        linear = pool.linear
         if len(reduced.cell_origin):
-            linear = np.concatenate([pool.linear, pool.linear[reduced.cell_origin]])
+            linear = np.concatenate([linear, linear[reduced.cell_origin]])
             linear.flags.writeable = False
-        else:
-            linear = pool.linear
         factors = reduced.factors
-        narrowed = Potentials(reduced.log_tables, linear, pool.shift, pool.low[factors], pool.high[factors], pool.safe)
-        problem_reduced: Reduced | None = reduced
-    else:
-        structure, narrowed, problem_reduced = s, pool, None
+        pool = Potentials(reduced.log_tables, linear, pool.shift, pool.low[factors], pool.high[factors], pool.safe)
     active = np.zeros(structure.n_variables, np.bool_)
     likelihood = _NOTHING
-    if likelihoods or (not absorb and evidence):
+    if likelihoods:
         offsets = structure.value_offsets
         likelihood = np.zeros(int(offsets[-1]))
         for v, vector in likelihoods:
-            kept = vector
-            if problem_reduced is not None:
-                kept = vector[reduced.states[reduced.state_offsets[v] : reduced.state_offsets[v + 1]]]
-            likelihood[offsets[v] : offsets[v + 1]] += kept
+            possible = reduced.states[reduced.state_offsets[v] : reduced.state_offsets[v + 1]]
+            likelihood[offsets[v] : offsets[v + 1]] += vector[possible]
             active[v] = True
-        if not absorb:
-            for v in np.flatnonzero(states >= 0).tolist():
-                chosen = likelihood[offsets[v] + states[v]]
-                likelihood[offsets[v] : offsets[v + 1]] = -np.inf
-                likelihood[offsets[v] + states[v]] = chosen
-                active[v] = True
-    return Problem(graph, lowered, evidence, structure, narrowed, problem_reduced, likelihood, active)
+    return Problem(graph, lowered, evidence, structure, pool, reduced if changed else None, likelihood, active)

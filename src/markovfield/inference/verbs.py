@@ -325,11 +325,11 @@ def expected_counts(
     >>> counts.round(6).tolist()
     [0.25, 0.75]
     """
-    from markovfield.inference.junction_tree import JunctionTree, clamps_to_evidence
+    from markovfield.inference.junction_tree import JunctionTree
     from markovfield.inference.propagation import propagate
 
     graph = FactorGraph(structure, np.asarray(log_tables, np.float64))
     engine = JunctionTree() if method is None else method
-    problem = engine.prepare(graph, clamps_to_evidence(graph, clamps))
+    problem = engine.prepare(graph, Evidence.from_clamps(structure, clamps))
     result = propagate(engine.plan(problem), problem, counts=True)
     return result.value, problem.counts(result.counts)
