@@ -20,7 +20,7 @@ from markovfield.names import Names
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["CLAUSE", "TABLE", "FactorGraph", "Structure"]
+__all__ = ["CLAUSE", "NOISY_MAX", "TABLE", "FactorGraph", "Structure"]
 
 TABLE = 0
 """Kind of a plain table: cell = base + sum of stride * state."""
@@ -29,6 +29,13 @@ CLAUSE = 1
 
 The "stride" of an axis holds its literal: ``v >= 0`` is true unless the variable is in state v, and ``-(s + 1)`` is
 true only in state s.
+"""
+NOISY_MAX = 2
+"""Kind of a noisy-max (noisy-or): scope (parents..., child), the child the largest of independent contributions.
+
+The "stride" of a parent's axis is where its block of cells starts, counted from the base: ``[its states, K]``, the
+log-probabilities of its contribution, with K the child's states. That of the child's axis is where the leak's block
+``[K]`` starts. Blocks may be shared. An entry of its table is a sum of products of cells, so it is no cell of the pool.
 """
 
 IntArray = npt.NDArray[np.integer[Any]]
@@ -65,7 +72,7 @@ class Structure:
         ``int32[m]``: the variable a factor is a conditional distribution of (it sums to one over that variable for
         every state of the others), or -1.
     kind
-        ``int8[m]``: `TABLE` or a structured kind such as `CLAUSE`.
+        ``int8[m]``: `TABLE` or a structured kind, `CLAUSE` or `NOISY_MAX`.
     names
         Names of variables and states; they never enter a kernel.
     """
@@ -120,12 +127,16 @@ class Structure:
         children = np.full(m, -1, np.int32) if child is None else np.array(child, np.int32)
         if len(kinds) != m or len(children) != m:
             raise ModelError(f"child and kind need one entry per factor, {m}")
-        offsets, flat, strides, bases, kinds = _merge_repeated_axes(offsets, flat, strides, bases, kinds)
+        repeated = _factors_with_repeats(offsets, flat)
+        if repeated:
+            from markovfield.structured_factors import merge_repeated_axes
+
+            offsets, flat, strides, bases, kinds = merge_repeated_axes(offsets, flat, strides, bases, kinds, repeated)
         structure = cls(
             cards,
-            offsets,
-            flat,
-            bases,
+            _frozen(offsets, np.int64),
+            _frozen(flat, np.int32),
+            _frozen(bases, np.int64),
             _frozen(strides, np.int64),
             int(n_cells),
             _frozen(children, np.int32),
@@ -139,7 +150,7 @@ class Structure:
         if not self.n_factors:
             return
         factor = np.repeat(np.arange(self.n_factors), np.diff(self.scope_offsets))
-        unknown = np.flatnonzero((self.kind != TABLE) & (self.kind != CLAUSE))
+        unknown = np.flatnonzero((self.kind < TABLE) | (self.kind > NOISY_MAX))
         if len(unknown):
             raise ModelError(f"factor {unknown[0]} is of kind {self.kind[unknown[0]]}, which there is not")
         own = np.zeros(self.n_factors, np.bool_)
@@ -162,10 +173,22 @@ class Structure:
         np.add.at(low, factor, np.where(is_table, np.minimum(reach, 0), 0))
         np.add.at(high, factor, np.where(is_table, np.maximum(reach, 0), 0))
         high[self.kind == CLAUSE] += 1
+        for f in np.flatnonzero(self.kind == NOISY_MAX).tolist():
+            low[f], high[f] = self._reach_of_noisy_max(f)
         bad = np.flatnonzero((low < 0) | (high >= self.n_cells))
         if len(bad):
             f = int(bad[0])
             raise ModelError(f"factor {f} reads cells {low[f]} to {high[f]} of a pool of {self.n_cells} log-potentials")
+
+    def _reach_of_noisy_max(self, f: int) -> tuple[int, int]:
+        """First and last cell that a noisy-max reads."""
+        scope, strides = self.scope(f), self.strides(f)
+        if not len(scope) or self.child[f] not in (-1, scope[-1]):
+            raise ModelError(f"factor {f} is a noisy-max, whose scope must end with its child")
+        rows = np.append(self.cardinalities[scope[:-1]], 1).astype(np.int64)
+        last = strides + rows * int(self.cardinalities[scope[-1]]) - 1
+        base = int(self.table_offsets[f])
+        return base + int(strides.min()), base + int(last.max())
 
     @property
     def n_variables(self) -> int:
@@ -196,12 +219,23 @@ class Structure:
             plain = self.cache["plain"] = not np.any(self.kind != TABLE)
         return plain
 
+    @property
+    def has_latent(self) -> bool:
+        """Whether a factor sums over contributions that no variable of the model shows (a noisy-max).
+
+        Then the auxiliary variables of the lowered graph may be summed out, but not maximised.
+        """
+        latent: bool | None = self.cache.get("latent")
+        if latent is None:
+            latent = self.cache["latent"] = bool(np.any(self.kind == NOISY_MAX))
+        return latent
+
     def scope(self, factor: int) -> npt.NDArray[np.int32]:
         """Positions of a factor's variables, in axis order."""
         return self.scopes[self.scope_offsets[factor] : self.scope_offsets[factor + 1]]
 
     def strides(self, factor: int) -> npt.NDArray[np.int64]:
-        """Pool strides of a factor's axes (literals, for a clause)."""
+        """Pool strides of a factor's axes (literals of a clause, starts of blocks of a noisy-max)."""
         return self.table_strides[self.scope_offsets[factor] : self.scope_offsets[factor + 1]]
 
 
@@ -219,66 +253,13 @@ def c_order_strides(
     return strides
 
 
-def _merge_repeated_axes(
-    offsets: Any, scopes: Any, strides: Any, bases: Any, kinds: Any
-) -> tuple[Any, Any, Any, Any, Any]:
-    """A variable that occurs twice in a table's scope walks its diagonal: one axis, the strides added.
-
-    In a clause, equal literals merge; opposite ones make it a tautology, which is a constant read at ``base + 1``.
-    """
-    m = len(bases)
-    factor = np.repeat(np.arange(m), np.diff(offsets))
+def _factors_with_repeats(offsets: npt.NDArray[np.int64], scopes: npt.NDArray[np.int32]) -> set[int]:
+    """Factors whose scope names a variable twice."""
+    factor = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     order = np.lexsort((scopes, factor))
-    same = (factor[order][1:] == factor[order][:-1]) & (scopes[order][1:] == scopes[order][:-1])
-    if not same.any():
-        return offsets, scopes, strides, bases, kinds
-    repeated = set(factor[order][1:][same].tolist())
-    new_offsets, new_scopes, new_strides = [0], [], []
-    bases, kinds = bases.copy(), kinds.copy()
-    for f in range(m):
-        scope, stride = (
-            scopes[offsets[f] : offsets[f + 1]].tolist(),
-            strides[offsets[f] : offsets[f + 1]].tolist(),
-        )
-        if f in repeated and kinds[f] == TABLE:
-            merged: dict[int, int] = {}
-            for v, s in zip(scope, stride, strict=True):
-                merged[v] = merged.get(v, 0) + s
-            scope, stride = list(merged), list(merged.values())
-        elif f in repeated:
-            scope, stride, tautology = _merge_literals(scope, stride, f)
-            if tautology:
-                bases[f] += 1
-                kinds[f] = TABLE
-        new_scopes += scope
-        new_strides += stride
-        new_offsets.append(len(new_scopes))
-    return (
-        _frozen(np.array(new_offsets), np.int64),
-        _frozen(np.array(new_scopes, np.int32), np.int32),
-        np.array(new_strides, np.int64),
-        _frozen(bases, np.int64),
-        kinds,
-    )
-
-
-def _merge_literals(scope: list[int], literals: list[int], clause: int) -> tuple[list[int], list[int], bool]:
-    """One literal per variable, and whether the clause always holds (then its scope is empty).
-
-    "x is not s" absorbs "x is t"; with "x is s", or with "x is not t", it always holds.
-    """
-    merged: dict[int, int] = {}
-    for v, literal in zip(scope, literals, strict=True):
-        other = merged.setdefault(v, literal)
-        if other == literal:
-            continue
-        low, high = sorted((other, literal))
-        if low >= 0 or low == -high - 1:
-            return [], [], True
-        if high < 0:
-            raise ModelError(f"clause {clause} asks for two different states of one variable; write it as a table")
-        merged[v] = high
-    return list(merged), list(merged.values()), False
+    owner, variable = factor[order], scopes[order]
+    same = (owner[1:] == owner[:-1]) & (variable[1:] == variable[:-1])
+    return set(owner[1:][same].tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,6 +339,10 @@ class FactorGraph:
         s = self.structure
         cards = [int(c) for c in s.cardinalities[s.scope(factor)]]
         base = int(s.table_offsets[factor])
+        if s.kind[factor] == NOISY_MAX:
+            raise ModelError(
+                f"factor {factor} is a noisy-max, whose table is not made of cells of the pool: see table()"
+            )
         if s.kind[factor] == TABLE:
             flat = np.array([base], np.int64)
             for card, stride in zip(cards, s.strides(factor).tolist(), strict=True):
@@ -372,8 +357,34 @@ class FactorGraph:
         return flat.reshape(cards) if len(cards) <= 64 else flat
 
     def table(self, factor: int) -> FloatArray:
-        """Log-potentials of one factor as an array with the axes of its scope (a copy)."""
-        return self.log_tables[self.cells(factor)]
+        """Log-potentials of one factor as an array with the axes of its scope (a copy).
+
+        The table of a noisy-max is computed, and refused beyond 2^24 cells.
+        """
+        s = self.structure
+        if s.kind[factor] != NOISY_MAX:
+            return self.log_tables[self.cells(factor)]
+        from markovfield.structured_factors import noisy_max_table
+
+        shape = [int(c) for c in s.cardinalities[s.scope(factor)]]
+        if math.prod(shape) > 2**24:
+            raise ModelError(
+                f"the table of factor {factor}, a noisy-max of {len(shape) - 1} parents, has {math.prod(shape)} cells, "
+                f"more than {2**24}; inference does without it"
+            )
+        table = noisy_max_table(*self.noisy_max(factor))
+        return table.reshape(shape) if len(shape) <= 64 else table.ravel()
+
+    def noisy_max(self, factor: int) -> tuple[list[FloatArray], FloatArray]:
+        """Log-probabilities of a noisy-max: for each parent ``[its states, K]``, and those of the leak, ``[K]``."""
+        s = self.structure
+        if s.kind[factor] != NOISY_MAX:
+            raise ModelError(f"factor {factor} is no noisy-max")
+        cards = s.cardinalities[s.scope(factor)].tolist()
+        starts = (s.table_offsets[factor] + s.strides(factor)).tolist()
+        k = cards[-1]
+        blocks = [self.log_tables[a : a + c * k].reshape(c, k) for a, c in zip(starts[:-1], cards[:-1], strict=True)]
+        return blocks, self.log_tables[starts[-1] : starts[-1] + k]
 
     def score(self, assignment: dict[Any, Any] | npt.ArrayLike) -> Any:
         """Sum of log-potentials of an assignment: a dict of every variable, or ``int[..., n]`` state indices."""
@@ -394,17 +405,24 @@ class FactorGraph:
                 states.min() < 0 or np.any(states.max(axis=tuple(range(states.ndim - 1))) >= s.cardinalities)
             ):
                 raise ModelError("a state index is outside its variable's range")
+        from markovfield.structured_factors import noisy_max_scores
+
         rows = states.reshape(math.prod(states.shape[:-1]), s.n_variables)
         factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
         is_table = s.kind[factor] == TABLE
+        is_clause = s.kind[factor] == CLAUSE
+        plain = s.kind != NOISY_MAX if s.has_latent else None
         total = np.empty(len(rows))
         for i, row in enumerate(rows):
             x = row[s.scopes]
             holds = np.where(s.table_strides >= 0, x != s.table_strides, x == -s.table_strides - 1)
             step = np.where(is_table, s.table_strides * x, 0)
             cell = s.table_offsets + np.bincount(factor, weights=step, minlength=s.n_factors).astype(np.int64)
-            satisfied = np.bincount(factor, weights=holds & ~is_table, minlength=s.n_factors) > 0
-            total[i] = self.log_tables[cell + satisfied].sum()
+            satisfied = np.bincount(factor, weights=holds & is_clause, minlength=s.n_factors) > 0
+            read = self.log_tables[cell + satisfied]
+            total[i] = (read if plain is None else read[plain]).sum()
+        for f in np.flatnonzero(s.kind == NOISY_MAX).tolist():
+            total += noisy_max_scores(*self.noisy_max(f), rows[:, s.scope(f)])
         return total.reshape(states.shape[:-1])[()]
 
     @staticmethod
@@ -456,13 +474,16 @@ class FactorGraph:
         """
         if self.structure.is_plain:
             return self
-        lowered = self.structure.cache.get("lowered")
-        if lowered is None:
-            from markovfield.structured_factors import lower_structure
+        found: FactorGraph | None = self.cache.get("lowered")
+        if found is None:
+            lowered = self.structure.cache.get("lowered")
+            if lowered is None:
+                from markovfield.structured_factors import lower_structure
 
-            lowered = self.structure.cache["lowered"] = lower_structure(self.structure)
-        structure, constants = lowered
-        return FactorGraph(structure, np.concatenate([self.log_tables, constants]))
+                lowered = self.structure.cache["lowered"] = lower_structure(self.structure)
+            structure, constants = lowered
+            found = self.cache["lowered"] = FactorGraph(structure, np.concatenate([self.log_tables, constants]))
+        return found
 
     def to_networkx(self) -> nx.Graph:
         """The bipartite graph: variables by name (``bipartite=0``), factors as ``("factor", i)`` (``bipartite=1``)."""

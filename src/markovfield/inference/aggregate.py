@@ -51,6 +51,11 @@ def aggregate(
     known = Evidence.parse(graph.structure, evidence)
     ring = semirings.by_name(semiring)
     running = Running()
+    if graph.structure.has_latent and ring in (semirings.ENTROPY, semirings.COUNTING, semirings.MIN_SUM):
+        raise ModelError(
+            f"the semiring {ring.name!r} needs factors whose table is made of cells, and a noisy-max is a sum over "
+            "contributions: give its variable the expanded table, add_cpt(v, net.parents(v), net.cpt(v))"
+        )
     if isinstance(ring, semirings.Expectation):
         values = np.asarray(ring.values, np.float64)
         if values.shape != (graph.structure.n_cells,):

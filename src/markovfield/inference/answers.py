@@ -257,6 +257,8 @@ class Samples:
     ----------
     states
         ``int32[size, n]`` state indices, one row a sample, one column a variable.
+    log_weights
+        ``float64[size]``, the log of what each sample weighs, up to a constant; None where all weigh the same.
     """
 
     graph: FactorGraph
@@ -264,6 +266,7 @@ class Samples:
     guarantee: Guarantee = "exact"
     method: str
     seconds: float = 0.0
+    log_weights: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.states)
@@ -279,6 +282,35 @@ class Samples:
         values = np.empty(len(names), object)
         values[:] = names
         return values[column]
+
+    @property
+    def weights(self) -> FloatArray:
+        """``float64[size]``: what each sample weighs, adding up to one."""
+        if self.log_weights is None:
+            return np.full(len(self), 1.0 / max(1, len(self)))
+        scaled = np.exp(self.log_weights - self.log_weights.max(initial=-np.inf))
+        return np.asarray(scaled / max(1.0, scaled.sum()))
+
+    @property
+    def effective_sample_size(self) -> float:
+        """How many samples of equal weight would be as good: 1 / sum of squared weights."""
+        return 1.0 / float(np.square(self.weights).sum()) if len(self) else 0.0
+
+    def frequencies(self, variable: VariableName) -> tuple[FloatArray, FloatArray]:
+        """Estimated probabilities of a variable's states, and their standard errors, in state order.
+
+        Weighted samples give weighted frequencies, whose error is that of a ratio of averages.
+        """
+        s = self.graph.structure
+        position = s.names.position(variable)
+        if not len(self):
+            raise ModelError(f"there are no samples to estimate the probabilities of {variable!r} from")
+        card, column, weights = int(s.cardinalities[position]), self.states[:, position], self.weights
+        probabilities: FloatArray = np.bincount(column, weights, card).astype(np.float64)
+        squares = np.bincount(column, np.square(weights), card)
+        # The sum over samples of (weight * (indicator - probability))^2, state by state.
+        variance = squares * (1 - probabilities) ** 2 + (squares.sum() - squares) * probabilities**2
+        return probabilities, np.sqrt(np.maximum(variance, 0.0))
 
     def to_dict(self) -> dict[VariableName, npt.NDArray[Any]]:
         """Columns by variable name, ready for a data frame."""

@@ -180,6 +180,11 @@ class _Messages:
     """
 
     def __init__(self, problem: Problem, *, maximise: bool = False) -> None:
+        if maximise and problem.graph.structure.has_latent:
+            raise ModelError(
+                "belief_propagation would maximise the contributions of a noisy-max, which must be summed: "
+                "use junction_tree"
+            )
         self.problem, self.maximise = problem, maximise
         self.forest = _forest(problem)
         n_values = int(self.forest.layout.message_offsets[-1])

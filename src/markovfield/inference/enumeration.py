@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import MemoryLimitError
-from markovfield.factor_graph import TABLE, FactorGraph, Structure
+from markovfield.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
 from markovfield.inference.answers import (
     Decoding,
     LogPartition,
@@ -22,6 +22,7 @@ from markovfield.inference.answers import (
 )
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.running import Running
+from markovfield.structured_factors import noisy_max_counts, noisy_max_table
 
 __all__ = ["Enumeration", "joint_states"]
 
@@ -178,7 +179,7 @@ class _Joint:
         for f, (kind, base, walks) in enumerate(_walks(s)):
             if kind != TABLE:
                 self.steps.append(None)
-                scores += tables[self._cells(f)]
+                scores += self._noisy_max(f) if kind == NOISY_MAX else tables[self._cells(f)]
                 continue
             step = [0] * n_axes
             for v, stride in walks:
@@ -204,7 +205,7 @@ class _Joint:
         self.probabilities = weights.reshape(self.shape)
 
     def _cells(self, f: int) -> Any:
-        """Pool cells a structured factor reads, over the joint axes."""
+        """Pool cells a clause reads, over the joint axes."""
         s = self.graph.structure
         true: Any = np.zeros((1,) * len(self.free), np.int64)
         for v, literal in zip(s.scope(f).tolist(), s.strides(f).tolist(), strict=True):
@@ -215,6 +216,44 @@ class _Joint:
                 holds if axis is None else holds.reshape([-1 if a == axis else 1 for a in range(len(self.free))])
             )
         return np.broadcast_to(int(s.table_offsets[f]) + true, self.shape)
+
+    def _blocks(self, f: int) -> tuple[list[FloatArray], FloatArray, list[int]]:
+        """What is left of a noisy-max's blocks by the evidence, its leak, and its free variables in scope order."""
+        scope = self.graph.structure.scope(f).tolist()
+        blocks, leak = self.graph.noisy_max(f)
+        rows = [slice(None) if v in self.axis else slice(self.fixed[v], self.fixed[v] + 1) for v in scope[:-1]]
+        return [b[r] for b, r in zip(blocks, rows, strict=True)], leak, [v for v in scope if v in self.axis]
+
+    def _noisy_max(self, f: int) -> FloatArray:
+        """Log-table of a noisy-max, over the joint axes."""
+        blocks, leak, free = self._blocks(f)
+        child = int(self.graph.structure.scope(f)[-1])
+        table = noisy_max_table(blocks, leak)
+        if child not in self.axis:
+            table = table[:, self.fixed[child]]
+        table = table.reshape([self.shape[self.axis[v]] for v in free])
+        order = sorted(range(len(free)), key=lambda i: self.axis[free[i]])
+        return table.transpose(order).reshape(
+            [c if v in free else 1 for v, c in zip(self.free, self.shape, strict=True)]
+        )
+
+    def _count_noisy_max(self, f: int, out: FloatArray) -> None:
+        """Add a noisy-max's expected counts to those of the pool."""
+        s = self.graph.structure
+        blocks, leak, free = self._blocks(f)
+        scope, k = s.scope(f).tolist(), len(leak)
+        joint = self.joint(tuple(free))
+        if scope[-1] in self.axis:
+            weights = joint.reshape(-1, k)
+        else:
+            weights = np.zeros((joint.size, k))
+            weights[:, self.fixed[scope[-1]]] = joint.ravel()
+        found, base = noisy_max_counts(blocks, leak, weights)
+        starts = (s.table_offsets[f] + s.strides(f)).tolist()
+        for v, start, counts in zip(scope[:-1], starts[:-1], found, strict=True):
+            first = start + (0 if v in self.axis else int(self.fixed[v]) * k)
+            out[first : first + counts.size] += counts.ravel()
+        out[starts[-1] : starts[-1] + k] += base
 
     def _fill(self, reduce: Any, table: FloatArray, absent: float, alone: float) -> FloatArray:
         """A vector over all variables' states from one reduction per free axis."""
@@ -254,6 +293,9 @@ class _Joint:
         out = np.zeros(self.graph.structure.n_cells)
         for f, step in enumerate(self.steps):
             if step is None:
+                if self.graph.structure.kind[f] == NOISY_MAX:
+                    self._count_noisy_max(f, out)
+                    continue
                 cells = self._cells(f)
             else:
                 cells = np.array(step[0])

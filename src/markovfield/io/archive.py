@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import FormatError, ModelError
-from markovfield.factor_graph import CLAUSE, TABLE, FactorGraph, Structure
+from markovfield.factor_graph import CLAUSE, NOISY_MAX, TABLE, FactorGraph, Structure
 from markovfield.io._text import PathLike, atomic_writer
 from markovfield.models import BayesianNetwork, MarkovNetwork
 from markovfield.names import Names, normalise_states
@@ -219,8 +219,13 @@ def _assemble(manifest: Any, members: dict[str, bytes]) -> Model:
     if name == "MarkovNetwork":
         return MarkovNetwork.from_factor_graph(graph)
     factor = np.repeat(np.arange(structure.n_factors), np.diff(structure.scope_offsets))
-    bits = np.bincount(factor, np.log2(structure.cardinalities[structure.scopes]), structure.n_factors)
-    if bits.max(initial=0) > 60 or np.exp2(bits).sum() > structure.n_cells + 0.5:
+    cards = structure.cardinalities[structure.scopes].astype(np.float64)
+    plain = structure.kind == TABLE
+    bits = np.bincount(factor, np.log2(cards), structure.n_factors)[plain]
+    # The blocks of a noisy-max: one for each parent, one row for the child.
+    rows = np.bincount(factor, np.where(structure.scopes == structure.child[factor], 1.0, cards), structure.n_factors)
+    states = np.where(plain, 0, structure.cardinalities[structure.child])
+    if bits.max(initial=0) > 60 or np.exp2(bits).sum() + float(rows @ states) > structure.n_cells + 0.5:
         # Strides of zero could make a table of any size out of one cell, and a network's tables are its own.
         raise FormatError("its tables are larger than its pool of log-potentials")
     return BayesianNetwork.from_factor_graph(graph)
@@ -238,14 +243,16 @@ def _check_arrays(arrays: dict[str, npt.NDArray[Any]]) -> None:
         raise FormatError("its arrays differ in length")
     if len(scopes) and (scopes.min() < 0 or scopes.max() >= len(cards)):
         raise FormatError("a scope names a variable that is not there")
-    if not np.isin(kind, (TABLE, CLAUSE)).all():
+    if not np.isin(kind, (TABLE, CLAUSE, NOISY_MAX)).all():
         raise FormatError("it has a kind of factor that this version does not know")
     factor = np.repeat(np.arange(n_factors), steps)
     card = cards[scopes].astype(np.float64)
     # In floating point, where nothing wraps around; the exact check that follows then cannot overflow either.
     table_ok = np.abs(strides.astype(np.float64)) * (card - 1) < n_cells
     clause_ok = (strides < card) & (strides >= -card)
-    if not np.where(kind[factor] == TABLE, table_ok, clause_ok).all():
+    # Where a block starts, and its rows; the exact check that follows knows how long they are.
+    block_ok = (np.abs(strides.astype(np.float64)) <= n_cells) & (card <= n_cells)
+    if not np.choose(kind[factor], (table_ok, clause_ok, block_ok)).all():
         raise FormatError("a factor reads outside the pool of log-potentials")
     if n_factors and np.abs(arrays["table_offsets"].astype(np.float64)).max() > n_cells:
         raise FormatError("a factor starts outside the pool of log-potentials")

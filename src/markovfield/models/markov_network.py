@@ -16,7 +16,17 @@ from markovfield.names import Names, VariableName, check_name, normalise_states
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["MarkovNetwork"]
+__all__ = ["MarkovNetwork", "states_of_node"]
+
+
+def states_of_node(data: Mapping[str, Any]) -> Any:
+    """The ``states`` of a node's data: names, or a count where they are plain indices; two when it says nothing."""
+    states = data.get("states", 2)
+    if not isinstance(states, (int, np.integer)):
+        # Equality alone would take [False, True] or [0.0, 1.0] for plain indices.
+        plain = all(type(s) is int and s == i for i, s in enumerate(states))
+        return len(states) if plain and len(states) else states
+    return states
 
 
 class MarkovNetwork:
@@ -263,12 +273,7 @@ class MarkovNetwork:
         factors = [(n, d) for n, d in graph.nodes(data=True) if d.get("bipartite") == 1]
         for name, data in graph.nodes(data=True):
             if data.get("bipartite") != 1:
-                states = data.get("states", 2)
-                if not isinstance(states, (int, np.integer)):
-                    # Equality alone would take [False, True] or [0.0, 1.0] for plain indices.
-                    plain = all(type(s) is int and s == i for i, s in enumerate(states))
-                    states = len(states) if plain and len(states) else states
-                net.add_variable(name, states)
+                net.add_variable(name, states_of_node(data))
         for node, data in factors:
             net.add_factor(list(graph.neighbors(node)), log_table=data["log_table"])
         if not factors:
