@@ -40,15 +40,24 @@ def registered(verb: str) -> dict[str, Any]:
         return {}
 
 
+def needs_directed(method: Any) -> bool:
+    return bool(getattr(method, "directed", False))
+
+
 def exact(verb: str) -> list[str]:
     return [
         *(["auto"] if registered(verb) else []),
-        *(n for n, m in sorted(registered(verb).items()) if m.exact),
+        *(n for n, m in sorted(registered(verb).items()) if m.exact and not needs_directed(m)),
     ]
 
 
 def every(verb: str) -> list[str]:
-    return sorted(registered(verb))
+    return sorted(n for n, m in registered(verb).items() if not needs_directed(m))
+
+
+def directed(verb: str) -> list[str]:
+    """Methods that take directed models only."""
+    return sorted(n for n, m in registered(verb).items() if needs_directed(m))
 
 
 for_exact: Callable[[str], pytest.MarkDecorator] = lambda verb: pytest.mark.parametrize("method", exact(verb))  # noqa: E731
@@ -428,6 +437,60 @@ def check_frequencies(seen: np.ndarray, expected: np.ndarray) -> None:
         statistic -= (seen[-1] - expected[-1]) ** 2 / expected[-1]
         assert seen[-1] < 40
     assert statistic < chi2.isf(1e-6, keep.sum() - 1)
+
+
+@pytest.mark.parametrize("method", directed("sample"))
+class TestDirectedSample:
+    """Methods for directed models alone; one may refuse evidence, or evidence that is too improbable for it."""
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_frequencies(self, method: str, seed: int):
+        spec = random_spec(seed + 40, "bayesian")
+        evidence = random_evidence(seed, spec) if seed % 2 else {}
+        oracle = spec.oracle(evidence)
+        if oracle.impossible:
+            with pytest.raises((Refused, mf.ImpossibleEvidenceError)):
+                ask("sample", method, spec, evidence, "bayesian", size=5, rng=1)
+            return
+        try:
+            answer = ask("sample", method, spec, evidence, "bayesian", size=4000, rng=seed)
+        except Refused:
+            assert evidence
+            return
+        weights = answer.weights
+        assert weights.sum() == pytest.approx(1.0)
+        scores = oracle.scores[np.ravel_multi_index(answer.states.T, oracle.cardinalities)]
+        assert np.isfinite(scores[weights > 0]).all(), "an impossible assignment was drawn"
+        for v, label in enumerate(spec.labels):
+            expected = oracle.marginal(v)
+            if registered("sample")[method].exact:
+                assert answer.guarantee == "exact"
+                check_frequencies(np.bincount(answer.states[:, v], minlength=len(expected)), expected * 4000)
+            found, errors = answer.frequencies(label)
+            spread = np.sqrt(expected * (1 - expected) / answer.effective_sample_size)
+            slack = 6 * np.maximum(errors, spread) + 6 / answer.effective_sample_size
+            assert (np.abs(found - expected) <= slack).all()
+
+    def test_seeds_and_threads(self, method: str):
+        spec = random_spec(21, "bayesian")
+        first, again, alone, other = (
+            ask("sample", method, spec, {}, "bayesian", size=9000, rng=seed, n_jobs=jobs).states
+            for seed, jobs in ((7, 4), (7, 4), (7, 1), (8, 4))
+        )
+        np.testing.assert_array_equal(first, again)
+        np.testing.assert_array_equal(first, alone)
+        assert first.dtype == np.int32 and first.shape == (9000, spec.n_variables)
+        assert (first != other).any()
+
+    def test_other_models_are_refused(self, method: str):
+        net = mf.MarkovNetwork({"A": 2, "B": 2})
+        net.add_factor(["A", "B"], [[3, 1], [1, 3]])
+        with pytest.raises(mf.ModelError, match=r"needs a directed model.*junction_tree"):
+            mf.sample(net, 10, rng=0, method=method)
+
+    def test_no_samples(self, method: str):
+        spec = random_spec(3, "bayesian")
+        assert ask("sample", method, spec, {}, "bayesian", size=0, rng=0).states.shape == (0, spec.n_variables)
 
 
 class TestProbability:

@@ -264,3 +264,26 @@ def test_bayesian_networks(path: Path, quick: bool):
     for method in ("junction_tree", "variable_elimination"):
         log_probability = float(mf.log_partition(net, evidence=given, method=method))
         assert math.exp(log_probability) == pytest.approx(answer[variable][state], abs=1e-9)
+
+
+class TestBayesianNetworks:
+    """Two methods of our own, one with and one without a downward pass, on every network there is."""
+
+    @files("bif", "*.bif.gz")
+    def test_junction_tree_and_elimination_agree(self, path: Path, quick: bool):
+        net = mf.read_bif(path)
+        rng = np.random.default_rng(len(path.name))
+        row = mf.sample(net, 1, method="ancestral", rng=1).states[0]
+        observed = rng.choice(net.n_variables, max(1, net.n_variables // 10), replace=False).tolist()
+        evidence = {net.variables[v]: net.states(net.variables[v])[row[v]] for v in observed}
+        must_fit(net.compile(), "marginals", evidence, quick)
+        answer = mf.marginals(net, evidence, method="junction_tree")
+        asked = rng.permutation(net.n_variables)[: 10 if quick else 40].tolist()
+        for v in asked:
+            name = net.variables[v]
+            found = mf.query(net, name, evidence, method="variable_elimination")
+            np.testing.assert_allclose(found.values, answer[name], rtol=0, atol=1e-9, err_msg=str(name))
+        pair = [net.variables[v] for v in asked[:2]]
+        found = mf.query(net, pair, evidence, method="variable_elimination").values
+        np.testing.assert_allclose(found.sum(axis=1), answer[pair[0]], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.sum(axis=0), answer[pair[1]], rtol=0, atol=1e-9)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from markovfield.inference.evidence import Evidence, rows
 from markovfield.inference.problem import Problem
 from markovfield.inference.propagation import LN2, propagate
 from markovfield.inference.running import Running
-from markovfield.kernels.batch import LANES, Program, run_rows, unroll
+from markovfield.kernels.batch import LANES, Program, cell_counts, run_rows, unroll
 from markovfield.kernels.likelihoods import enter_states
 from markovfield.names import VariableName
 
@@ -31,6 +31,9 @@ __all__ = ["CompiledJunctionTree", "MarginalsBatch"]
 FloatArray = npt.NDArray[np.float64]
 # Above this many clique states rows are run one by one: their products no longer stay in cache.
 BATCH_STATES = 2**22
+# Counts are tallied in this many pieces of rows.
+TALLIES = 16
+_NO_WEIGHTS, _NO_VALUES = np.zeros(0), np.zeros((0, 0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,6 +70,12 @@ class MarginalsBatch:
         return (
             f"MarginalsBatch({len(self.values)} rows of {len(self)} variables, {self.guarantee}, {self.seconds:.3g} s)"
         )
+
+
+def _status_zero(task: Callable[..., None], *arguments: Any) -> int:
+    """Run a kernel that cannot fail, as `Running` wants its tasks."""
+    task(*arguments)
+    return 0
 
 
 class CompiledJunctionTree:
@@ -167,13 +176,12 @@ class CompiledJunctionTree:
         seconds = time.perf_counter() - start
         return MarginalsBatch(graph=self.graph, values=values, log_partition=log_partition, seconds=seconds)
 
-    def _propagate_rows(self, given: npt.NDArray[np.int32], n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
-        base, plan = self._problem, self.plan
-        n_rows = len(given)
-        states = given
-        removed: npt.NDArray[np.bool_] = np.zeros(n_rows, np.bool_)
+    def _reduced_rows(self, given: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+        """Rows in states of the reduced problem, and which of them observe a state that hard zeros rule out."""
+        base, states = self._problem, given
+        removed: npt.NDArray[np.bool_] = np.zeros(len(given), np.bool_)
         if base.structure.n_variables > given.shape[1]:
-            extra = np.full((n_rows, base.structure.n_variables - given.shape[1]), -1, np.int32)
+            extra = np.full((len(given), base.structure.n_variables - given.shape[1]), -1, np.int32)
             states = np.concatenate([given, extra], axis=1)
         if self._reduced_state is not None:
             mapped = self._reduced_state[self._original_at[:-1] + np.maximum(states, 0)]
@@ -181,22 +189,30 @@ class CompiledJunctionTree:
             states = np.where(states >= 0, mapped, -1).astype(np.int32)
         states = np.ascontiguousarray(states)
         states.flags.writeable = False
+        return states, removed
+
+    @property
+    def _batchable(self) -> bool:
+        return self._problem.potentials.safe and 2.0**self.plan.log2_states <= BATCH_STATES
+
+    def _propagate_rows(self, given: npt.NDArray[np.int32], n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
+        base, plan = self._problem, self.plan
+        n_rows = len(given)
+        states, removed = self._reduced_rows(given)
         log_partition = np.empty(n_rows)
         values = np.empty((n_rows, int(self._offsets[-1])))
         suspect = np.ones(n_rows, np.bool_)
-        if base.potentials.safe and 2.0**plan.log2_states <= BATCH_STATES:
+        if self._batchable:
             program, scale = self._unrolled()
             before: Any = (plan.layout, program, states)
-            after: Any = (self._offsets, base.structure.cardinalities, log_partition, values, suspect)
+            after: Any = (self._offsets, base.structure.cardinalities, log_partition, values, suspect, _NO_WEIGHTS)
             # Tiles are cut at fixed rows, whatever the number of threads.
             step = LANES * 64
-            cuts = [(a, min(a + step, n_rows)) for a in range(0, n_rows, step)]
-            if len(cuts) > 1 and n_jobs != 1:
-                with ThreadPoolExecutor(n_jobs or os.cpu_count() or 1) as pool:
-                    list(pool.map(lambda cut: run_rows(*before, *cut, *after), cuts))  # type: ignore[call-arg]
-            else:
-                for cut in cuts:
-                    run_rows(*before, *cut, *after)  # type: ignore[call-arg]
+            tasks = [
+                partial(_status_zero, run_rows, *before, a, min(a + step, n_rows), *after, np.zeros(0))
+                for a in range(0, n_rows, step)
+            ]
+            Running(n_jobs).side_by_side(tasks)
             log_partition += scale
         for row in np.flatnonzero(suspect & ~removed).tolist():
             try:
@@ -208,6 +224,104 @@ class CompiledJunctionTree:
             values[row] = result.marginals
         log_partition[removed] = -np.inf
         return log_partition, self._expand(values)
+
+    def expected_counts(
+        self, evidence: npt.ArrayLike, weights: npt.ArrayLike | None = None, *, running: Running | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """log Z of every row of evidence, and the expected count of every cell added up over the rows.
+
+        This is the E step of learning with missing values: the sum over rows of their expected sufficient statistics.
+
+        Parameters
+        ----------
+        evidence
+            ``int[rows, n_variables]`` state indices, -1 for missing.
+        weights
+            ``float[rows]``, how often each row counts; once when None.
+        running
+            Threads, time limit and callback. The rows are cut at fixed places: results do not depend on the threads.
+
+        Returns
+        -------
+        log_partition, counts
+            ``float64[rows]`` (-inf for a row of probability zero, which adds nothing to the counts) and
+            ``float64[cells]``.
+
+        Examples
+        --------
+        >>> import markovfield as mf
+        >>> net = mf.BayesianNetwork({"A": 2, "B": 2})
+        >>> net.add_cpt("A", [], [0.5, 0.5])
+        >>> net.add_cpt("B", ["A"], [[0.9, 0.1], [0.2, 0.8]])
+        >>> _, counts = mf.JunctionTree.compile(net).expected_counts([[0, 1], [-1, 1]])
+        >>> counts.round(3).tolist()
+        [1.111, 0.889, 0.0, 1.111, 0.0, 0.889]
+        """
+        running = Running() if running is None else running
+        given = rows(self.graph.structure, evidence)
+        n_rows = len(given)
+        weight = np.ones(n_rows) if weights is None else np.ascontiguousarray(weights, np.float64)
+        if weight.shape != (n_rows,):
+            raise ModelError(f"expected_counts needs one weight for each of {n_rows} rows, got shape {weight.shape}")
+        states, removed = self._reduced_rows(given)
+        log_partition, suspect = np.empty(n_rows), np.ones(n_rows, np.bool_)
+        counts = np.zeros(self._problem.structure.n_cells)
+        if self._batchable and n_rows:
+            counts = self._tallied(states, weight, log_partition, suspect, running)
+        for row in np.flatnonzero(suspect & ~removed).tolist():
+            try:
+                problem = self._entered(Evidence(given[row]))
+                result = propagate(self.plan, problem, counts=True, running=running)
+            except ImpossibleEvidenceError:
+                log_partition[row] = -np.inf
+                continue
+            log_partition[row] = result.value
+            counts += weight[row] * result.counts
+        log_partition[removed] = -np.inf
+        return log_partition, self._problem.counts(counts)
+
+    def _tallied(
+        self,
+        states: npt.NDArray[np.int32],
+        weight: FloatArray,
+        log_partition: FloatArray,
+        suspect: npt.NDArray[np.bool_],
+        running: Running,
+    ) -> FloatArray:
+        """Expected counts of the reduced pool by tiles of rows; fills ``log_partition`` and ``suspect``."""
+        layout, structure, n_rows = self.plan.layout, self._problem.structure, len(states)
+        program, scale = self._unrolled()
+        # Few pieces, because each has a tally of its own; their number depends on the rows alone.
+        pieces = min(TALLIES, -(-n_rows // LANES))
+        borders = [LANES * (i * -(-n_rows // LANES) // pieces) for i in range(pieces)] + [n_rows]
+        tallies = np.zeros((pieces, int(program.offsets[-1])))
+        tasks = [
+            partial(
+                _status_zero, run_rows, layout, program, states, borders[i], borders[i + 1], self._offsets,
+                structure.cardinalities, log_partition, _NO_VALUES, suspect, weight, tallies[i],
+            )
+            for i in range(pieces)
+        ]  # fmt: skip
+        running.side_by_side(tasks)
+        log_partition += scale
+        counts = np.zeros(structure.n_cells)
+        cell_counts(layout, program.offsets, tallies.sum(axis=0), counts)
+        whole = float(weight[(log_partition > -np.inf) & ~suspect].sum())
+        np.add.at(counts, structure.table_offsets[layout.home < 0], whole)
+        return counts
+
+    def with_tables(self, log_tables: npt.ArrayLike) -> CompiledJunctionTree:
+        """The same tree for other log-potentials of the same structure; needs a method that keeps all states.
+
+        Nothing is planned anew. With ``propagate_zeros`` the tree depends on where the zeros are, so it must be off.
+        """
+        if self._problem.reduced is not None or self.method.propagate_zeros:
+            raise ModelError("with_tables needs a tree compiled by JunctionTree(propagate_zeros=False)")
+        graph = self.graph.with_tables(np.asarray(log_tables, np.float64))
+        other = copy(self)
+        other.graph, other._batch = graph, None
+        other._problem = self.method.prepare(graph, self._problem.evidence)
+        return other
 
     def _unrolled(self) -> tuple[Program, float]:
         """Products of factors per clique state, formed once, and the log of what was taken out of them."""

@@ -22,6 +22,7 @@ from markovfield.inference.clique_queries import (
     joint_of_clique,
 )
 from markovfield.inference.evidence import Evidence
+from markovfield.inference.latent_decoding import latent_best, latent_max_marginals
 from markovfield.inference.limits import memory_limit_bytes
 from markovfield.inference.planning import ALMOST_SIMPLICIAL, SIMPLICIAL, Plan, Tree, grow_tree, lay_out_tree
 from markovfield.inference.problem import Problem, prepare
@@ -168,7 +169,13 @@ class JunctionTree:
         return [*range(problem.graph.n_variables, problem.structure.n_variables), *given]
 
     def prepare(
-        self, graph: FactorGraph, evidence: Evidence, *, drop_barren: bool = False, keep: Any = None
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        drop_barren: bool = False,
+        drop_separated: bool = False,
+        keep: Any = None,
     ) -> Problem:
         """Reduce a graph under evidence as this method's settings say."""
         return prepare(
@@ -176,6 +183,7 @@ class JunctionTree:
             evidence,
             propagate_zeros=self.propagate_zeros,
             drop_barren=drop_barren and self.drop_barren,
+            drop_separated=drop_separated and self.drop_barren,
             keep=keep,
         )
 
@@ -216,6 +224,15 @@ class JunctionTree:
         plan = self.plan(problem, together=[t for t in free if len(t) > 1])
         return answer(self, problem, propagate(plan, problem, running=running), running)
 
+    def joint(
+        self, graph: FactorGraph, evidence: Evidence, variables: Sequence[int], *, running: Running
+    ) -> FloatArray:
+        """Joint posterior of a few variables, from the part of the model that it depends on."""
+        keep = np.zeros(graph.n_variables, np.bool_)
+        keep[list(variables)] = True
+        problem = self.prepare(graph, evidence, drop_barren=True, drop_separated=True, keep=keep)
+        return _joint(self, problem, None, tuple(variables), running)
+
     def decode(
         self,
         graph: FactorGraph,
@@ -226,6 +243,11 @@ class JunctionTree:
         running: Running,
     ) -> Decoding:
         """The best assignment, the next best ones, or with ``variables`` the best marginal assignment."""
+        everything = variables is None or len(set(variables)) == graph.n_variables
+        if everything and graph.structure.has_latent:
+            best, width = latent_best(self, graph, evidence, n_best, running)
+            seconds = time.perf_counter() - running.started
+            return _decoding(graph, best, variables, method=self.name, seconds=seconds, width=width)
         problem = self.prepare(graph, evidence)
         chosen = stage = None
         if variables is not None:
@@ -267,6 +289,8 @@ def deferred(
         return _joint(method, problem, result, positions)
 
     def max_marginals() -> FloatArray:
+        if problem.graph.structure.has_latent:
+            return latent_max_marginals(method, problem.graph, problem.evidence)
         best = propagate(plan(), problem, operation="max")
         return problem.expand(best.marginals + best.value, -np.inf)
 
@@ -313,25 +337,27 @@ def _read_only(array: FloatArray) -> FloatArray:
 
 
 def _joint(
-    method: JunctionTree, problem: Problem, result: Propagation | None, positions: tuple[int, ...]
+    method: JunctionTree,
+    problem: Problem,
+    result: Propagation | None,
+    positions: tuple[int, ...],
+    running: Running | None = None,
 ) -> FloatArray:
     """Joint distribution of any variables: from a clique that holds them, else from a plan that keeps them together."""
     cards = problem.structure.cardinalities
     free = [v for v in positions if cards[v] > 1]
-    if free:
+    if len(free) == 1:
+        result = propagate(method.plan(problem), problem, running=running) if result is None else result
+        at = result.plan.value_offsets
+        table = result.marginals[at[free[0]] : at[free[0] + 1]]
+    elif free:
         clique = None if result is None else clique_holding(result, free)
         if result is None or clique is None:
             plan = method.plan(problem, together=[free])
-            result = propagate(plan, problem)
+            result = propagate(plan, problem, running=running)
             clique = clique_holding(result, free)
             assert clique is not None
         table = joint_of_clique(result, clique, free)
     else:
         table = np.ones(())
-    table = table.reshape([int(cards[v]) for v in positions])
-    if problem.reduced is None:
-        return table
-    r = problem.reduced
-    full = np.zeros([int(problem.lowered.structure.cardinalities[v]) for v in positions])
-    full[np.ix_(*(r.states[r.state_offsets[v] : r.state_offsets[v + 1]] for v in positions))] = table
-    return full
+    return problem.expand_joint(table.reshape([int(cards[v]) for v in positions]), positions)

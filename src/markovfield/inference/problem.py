@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +96,15 @@ class Problem:
         out[np.repeat(offsets[:-1], counts) + self.reduced.states] = values
         return out if n_values < 0 else out[:n_values]
 
+    def expand_joint(self, table: FloatArray, variables: Sequence[int]) -> FloatArray:
+        """A joint table over the reduced variables' states, put where it belongs among all of theirs."""
+        if self.reduced is None:
+            return table
+        r = self.reduced
+        full = np.zeros([int(self.lowered.structure.cardinalities[v]) for v in variables])
+        full[np.ix_(*(r.states[r.state_offsets[v] : r.state_offsets[v + 1]] for v in variables))] = table
+        return full
+
     def states(self, reduced_states: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
         """State indices ``[..., n]`` of the reduced problem as those of the user's graph."""
         states = reduced_states
@@ -124,6 +134,7 @@ def prepare(
     *,
     propagate_zeros: bool = True,
     drop_barren: bool = False,
+    drop_separated: bool = False,
     keep: npt.NDArray[np.bool_] | None = None,
 ) -> Problem:
     """Lower and reduce a graph under evidence; settings as for `reduce`."""
@@ -145,6 +156,7 @@ def prepare(
         _extend(evidence, s.n_variables),
         propagate_zeros=propagate_zeros,
         drop_barren=drop_barren,
+        drop_separated=drop_separated,
         keep=keep,
         has_zeros=has_zeros,
     )

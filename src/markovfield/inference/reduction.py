@@ -11,6 +11,7 @@ import numpy.typing as npt
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import TABLE, Structure
 from markovfield.kernels.domains import (
+    CHANGED,
     IMPOSSIBLE,
     UNCHANGED,
     factors_of_variables,
@@ -18,6 +19,7 @@ from markovfield.kernels.domains import (
     shrink_domains,
 )
 from markovfield.kernels.reduction import build_reduced
+from markovfield.kernels.separation import drop_separated as _drop_separated
 
 __all__ = ["Reduced", "reduce", "zeros_in_factors"]
 
@@ -149,6 +151,7 @@ def reduce(
     *,
     propagate_zeros: bool = True,
     drop_barren: bool = False,
+    drop_separated: bool = False,
     keep: BoolArray | None = None,
     has_zeros: BoolArray | None = None,
 ) -> Reduced:
@@ -171,6 +174,9 @@ def reduce(
         Shrink domains by hard zeros. Without it `Reduced.impossible` is never set.
     drop_barren
         Drop unobserved variables that occur only in their own conditional distribution, repeatedly.
+    drop_separated
+        Then drop everything that the evidence separates from the variables of ``keep``. The partition function is then
+        that of what is left: posteriors of those variables are unchanged, the probability of the evidence is not known.
     keep
         ``bool[n]``: variables never dropped as barren (query targets, variables with likelihoods).
     has_zeros
@@ -225,6 +231,20 @@ def reduce(
         propagate_zeros,
         drop_barren,
     )
+    if drop_separated and status != IMPOSSIBLE and status >= 0:
+        separated = _drop_separated(
+            s.scope_offsets,
+            s.scopes,
+            index.variable_offsets,
+            index.variable_factors,
+            index.value_offsets,
+            keeps,
+            domain_sizes,
+            domains,
+            alive,
+            barren,
+        )
+        status = CHANGED if separated else status
     if status in (UNCHANGED, IMPOSSIBLE):
         return Reduced(
             s,

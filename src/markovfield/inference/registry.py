@@ -16,7 +16,7 @@ from markovfield.exceptions import ModelError
 
 __all__ = ["ENTRIES", "VERBS", "Entry", "methods", "resolve"]
 
-VERBS = ("fit", "sample", "marginals", "decode", "log_partition")
+VERBS = ("fit", "learn_structure", "sample", "marginals", "decode", "log_partition")
 
 
 @dataclass(frozen=True)
@@ -37,29 +37,68 @@ class Entry:
 @cache
 def _load(where: str) -> type[Any]:
     module, _, attribute = where.partition(":")
-    loaded: type[Any] = getattr(import_module(f"markovfield.inference.{module}"), attribute)
+    loaded: type[Any] = getattr(import_module(f"markovfield.{module}"), attribute)
     return loaded
 
 
 ENTRIES = (
-    Entry("enumeration", "enumeration:Enumeration", ("sample", "marginals", "decode", "log_partition")),
+    Entry("enumeration", "inference.enumeration:Enumeration", ("sample", "marginals", "decode", "log_partition")),
     Entry(
         "junction_tree",
-        "junction_tree:JunctionTree",
+        "inference.junction_tree:JunctionTree",
         ("sample", "marginals", "decode", "log_partition"),
         aliases=("jt", "exact"),
     ),
     Entry(
         "variable_elimination",
-        "variable_elimination:VariableElimination",
+        "inference.variable_elimination:VariableElimination",
         ("marginals", "decode", "log_partition"),
         aliases=("ve", "elimination"),
     ),
     Entry(
         "belief_propagation",
-        "belief_propagation:BeliefPropagation",
+        "inference.belief_propagation:BeliefPropagation",
         ("marginals", "decode", "log_partition"),
         aliases=("bp",),
+    ),
+    Entry("ancestral", "inference.forward_sampling:AncestralSampling", ("sample",), aliases=("forward",)),
+    Entry("rejection", "inference.forward_sampling:RejectionSampling", ("sample",)),
+    Entry("likelihood_weighting", "inference.forward_sampling:LikelihoodWeighting", ("sample",), aliases=("lw",)),
+    Entry(
+        "maximum_likelihood",
+        "learning.estimators:MaximumLikelihood",
+        ("fit",),
+        aliases=("ml", "mle"),
+        form="BayesianNetwork",
+    ),
+    Entry(
+        "dirichlet",
+        "learning.estimators:DirichletEstimate",
+        ("fit",),
+        aliases=("bayesian",),
+        form="BayesianNetwork",
+    ),
+    Entry(
+        "expectation_maximization",
+        "learning.expectation_maximization:ExpectationMaximization",
+        ("fit",),
+        aliases=("em",),
+        form="BayesianNetwork",
+    ),
+    Entry(
+        "hill_climbing",
+        "learning.hill_climbing:HillClimbing",
+        ("learn_structure",),
+        aliases=("hillclimb", "hill_climb", "hc", "tabu"),
+        form="DataTable",
+    ),
+    Entry("chow_liu", "learning.chow_liu:ChowLiu", ("learn_structure",), aliases=("chowliu", "tree"), form="DataTable"),
+    Entry("pc", "learning.pc:PC", ("learn_structure",), aliases=("constraints",), form="DataTable"),
+    Entry(
+        "least_squares",
+        "learning.linear_gaussian:LeastSquares",
+        ("fit",),
+        form="LinearGaussianNetwork",
     ),
 )
 

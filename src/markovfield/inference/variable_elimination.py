@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, LogPartition, Marginals
@@ -20,6 +21,8 @@ from markovfield.kernels.queries import clique_table
 from markovfield.names import VariableName
 
 __all__ = ["VariableElimination"]
+
+FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -91,14 +94,10 @@ class VariableElimination:
         for v in range(graph.n_variables):
             keep = np.zeros(graph.n_variables, np.bool_)
             keep[v] = True
-            problem = engine.prepare(graph, evidence, drop_barren=True, keep=keep)
-            table, query_width = self._query(engine, problem, v, running)
+            problem = engine.prepare(graph, evidence, drop_barren=True, drop_separated=True, keep=keep)
+            table, query_width = self._query(engine, problem, [v], running)
             width = max(width, query_width)
-            at = np.arange(offsets[v], offsets[v + 1])
-            if problem.reduced is not None:
-                r = problem.reduced
-                at = offsets[v] + r.states[r.state_offsets[v] : r.state_offsets[v + 1]]
-            values[at] = table
+            values[offsets[v] : offsets[v + 1]] = problem.expand_joint(table, [v])
         values.flags.writeable = False
         whole = engine.prepare(graph, evidence)
         # What needs a downward pass anyway is the junction tree's business.
@@ -117,17 +116,26 @@ class VariableElimination:
         )
 
     def _query(
-        self, engine: JunctionTree, problem: Problem, variable: int, running: Running
-    ) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.float64]], int]:
-        """The marginal of one variable: eliminate all others, then read the last clique."""
-        if problem.structure.cardinalities[variable] == 1:
-            return np.ones(1), 0
+        self, engine: JunctionTree, problem: Problem, variables: Sequence[int], running: Running
+    ) -> tuple[FloatArray, int]:
+        """The joint of some variables: eliminate all others, then read the clique that is left. Also the width."""
+        cards = problem.structure.cardinalities
+        free = [v for v in variables if cards[v] > 1]
+        shape = [int(cards[v]) for v in variables]
+        if not free:
+            return np.ones(shape), 0
         stage = np.zeros(problem.structure.n_variables, np.int8)
-        stage[variable] = 1
-        plan = engine.plan(problem, stage=stage)
+        stage[free] = 1
+        plan = engine.plan(problem, stage=stage, together=[free] if len(free) > 1 else ())
         p = propagate(plan, problem, downward=False, running=running)
         lay = plan.layout
-        last = int(np.flatnonzero(lay.axis_variable[lay.axis_offsets[:-1]] == variable)[0])
+        # Together, and last in the order, they are in one root; its other variables are still to be summed.
+        last = int(np.flatnonzero(lay.axis_variable[lay.axis_offsets[:-1]] == free[0])[0]) if len(free) == 1 else -1
+        for c in plan.roots.tolist() if last < 0 else ():
+            if set(free) <= set(lay.axis_variable[lay.axis_offsets[c] : lay.axis_offsets[c + 1]].tolist()):
+                last = c
+        assert last >= 0
+        axes = lay.axis_variable[lay.axis_offsets[last] : lay.axis_offsets[last + 1]].tolist()
         table = np.empty(int(lay.size[last]))
         clique_table(
             lay, last, p.log_space, p.pool, problem.potentials.high, p.message, p.likelihood, p.active, p.needed,
@@ -135,7 +143,21 @@ class VariableElimination:
         )  # fmt: skip
         if p.log_space:
             table = np.exp(table - table.max())
-        return table / table.sum(), plan.width
+        table = (table / table.sum()).reshape([int(cards[v]) for v in axes])
+        table = table.sum(axis=tuple(i for i, v in enumerate(axes) if v not in free))
+        kept = [v for v in axes if v in free]
+        return table.transpose([kept.index(v) for v in free]).reshape(shape), plan.width
+
+    def joint(
+        self, graph: FactorGraph, evidence: Evidence, variables: Sequence[int], *, running: Running
+    ) -> FloatArray:
+        """Joint posterior of a few variables, from the part of the model that it depends on."""
+        keep = np.zeros(graph.n_variables, np.bool_)
+        keep[list(variables)] = True
+        engine = self.engine()
+        problem = engine.prepare(graph, evidence, drop_barren=True, drop_separated=True, keep=keep)
+        table, _ = self._query(engine, problem, variables, running)
+        return problem.expand_joint(table, variables)
 
     def decode(
         self,
