@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.algebras import SAFE, TINY
-from markovfield.kernels.blocks import advance, form_block, scratch, start_offsets
+from markovfield.kernels.blocks import advance, deposit, form_block, scratch, start_offsets
 from markovfield.kernels.layout import FACTOR, MESSAGE, SCALAR, STRETCH
 
-__all__ = ["LANES", "Program", "run_rows", "unroll"]
+__all__ = ["LANES", "Program", "cell_counts", "run_rows", "unroll"]
 
 LANES = 32
 
@@ -117,9 +117,12 @@ def unroll(layout, pool, factor_low, factor_high):
 
 
 @kernel
-def _walk(layout, program, c, message, likelihood, active, ratio, marginals, target, target_at, down, lanes, seen):
+def _walk(
+    layout, program, c, message, likelihood, active, ratio, marginals, target, target_at, down, lanes, seen, tally,
+    weight,
+):  # fmt: skip
     """All states of a clique for all lanes: onto ``target`` (its separator) on the way up, onto its children's
-    separators and its variables on the way down."""
+    separators and its variables on the way down; where counts are wanted, onto ``tally`` instead of the variables."""
     # Not the constant: the compiler would unroll these loops instead of vectorising them.
     width = len(lanes)
     size = layout.separator_size[c]
@@ -132,6 +135,7 @@ def _walk(layout, program, c, message, likelihood, active, ratio, marginals, tar
             seen[n_seen] = n_messages + i
             n_seen += 1
     offset = program.offsets[c]
+    counting = len(tally) > 0
     p = program.cell_offsets[c]
     place = 0
     for j in range(layout.size[c]):
@@ -160,10 +164,16 @@ def _walk(layout, program, c, message, likelihood, active, ratio, marginals, tar
                     cell = program.cells[i]
                     for w in range(width):
                         ratio[cell, w] += lanes[w]
-                for i in range(p + n_messages, p + n_messages + n_variables):
-                    cell = program.cells[i]
+                if counting:
+                    total = 0.0
                     for w in range(width):
-                        marginals[cell, w] += lanes[w]
+                        total += lanes[w] * weight[w]
+                    tally[offset + j] += total
+                else:
+                    for i in range(p + n_messages, p + n_messages + n_variables):
+                        cell = program.cells[i]
+                        for w in range(width):
+                            marginals[cell, w] += lanes[w]
         p += n_messages + n_variables
         place += 1
         if place == size:
@@ -240,7 +250,10 @@ def _doubtful(layout, program, c, low, doubt):
 
 
 @kernel
-def run_rows(layout, program, rows, first_row, last_row, value_offsets, cardinalities, log_partition, values, suspect):
+def run_rows(
+    layout, program, rows, first_row, last_row, value_offsets, cardinalities, log_partition, values, suspect, weights,
+    tally,
+):  # fmt: skip
     """Propagate evidence rows ``first_row`` to ``last_row``.
 
     Parameters
@@ -252,6 +265,10 @@ def run_rows(layout, program, rows, first_row, last_row, value_offsets, cardinal
         ``float64[rows, sum of cardinalities]``.
     suspect
         Out, ``bool[rows]``: a product may have underflowed, the row must be run again by itself.
+    weights, tally
+        With a ``tally`` of the program's clique states (else both are empty), posterior probabilities of clique states
+        are added to it, every row times its weight, and ``values`` is left alone. Suspect and impossible rows add
+        nothing.
     """
     n = len(layout.parent)
     n_messages = layout.message_offset[n]
@@ -265,6 +282,8 @@ def run_rows(layout, program, rows, first_row, last_row, value_offsets, cardinal
     scale = np.ones((n, LANES))
     lanes = np.empty(LANES)
     seen = np.empty(layout.limits[2], np.int64)
+    weight = np.zeros(LANES)
+    root_weight = np.zeros(LANES)
     for start in range(first_row, last_row, LANES):
         _enter(rows, start, last_row, value_offsets, cardinalities, likelihood, active)
         _clear(message)
@@ -281,7 +300,10 @@ def run_rows(layout, program, rows, first_row, last_row, value_offsets, cardinal
                 begin = n_messages
                 for w in range(LANES):
                     message[begin, w] = 0.0
-            _walk(layout, program, c, message, likelihood, active, ratio, marginals, message, begin, False, lanes, seen)
+            _walk(
+                layout, program, c, message, likelihood, active, ratio, marginals, message, begin, False, lanes, seen,
+                tally, weight,
+            )  # fmt: skip
             if layout.parent[c] >= 0:
                 _rescale(message, begin, size, low[c], scale[c], total)
                 continue
@@ -290,17 +312,29 @@ def run_rows(layout, program, rows, first_row, last_row, value_offsets, cardinal
                 dead[w] = dead[w] or not here > 0.0
                 roots[w] += math.log(here) if here > 0.0 else 0.0
                 scale[c, w] = 1.0 / here if here > 0.0 else 0.0
+        if len(tally):
+            for w in range(LANES):
+                counted = start + w < last_row and not (doubt[w] or dead[w])
+                weight[w] = weights[start + w] if counted else 0.0
         for c in range(n):
             begin, size = layout.message_offset[c], layout.separator_size[c]
             if layout.parent[c] >= 0:
                 _divide(ratio, message, scale[c], begin, begin + size)
-            _walk(layout, program, c, message, likelihood, active, ratio, marginals, message, begin, True, lanes, seen)
+            for w in range(LANES):
+                # What a root hands out is normalised after its walk; what it tallies must be at once.
+                root_weight[w] = weight[w] * scale[c, w] if layout.parent[c] < 0 else weight[w]
+            _walk(
+                layout, program, c, message, likelihood, active, ratio, marginals, message, begin, True, lanes, seen,
+                tally, root_weight,
+            )  # fmt: skip
             if layout.parent[c] < 0:
                 _divide_root(layout, c, scale[c], ratio, marginals)
         for w in range(min(LANES, last_row - start)):
             row = start + w
             suspect[row] = doubt[w]
             log_partition[row] = -np.inf if dead[w] else roots[w] + total[w] * math.log(2.0)
+            if len(tally):
+                continue
             for i in range(value_offsets[-1]):
                 values[row, i] = marginals[i, w]
             for v in range(len(cardinalities)):
@@ -325,3 +359,26 @@ def _divide_root(layout, c, scale, ratio, marginals):
                     for i in range(layout.slot_base[s], layout.slot_base[s] + layout.axis_card[a]):
                         for w in range(width):
                             marginals[i, w] *= scale[w]
+
+
+@kernel
+def cell_counts(layout, offsets, tally, counts):
+    """Add a tally of clique states up in the cells of the factors that each clique multiplies."""
+    block, at, _, counter = scratch(layout)
+    for c in range(len(layout.parent)):
+        first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
+        length, n_outer = layout.block[c], layout.n_outer[c]
+        start_offsets(at, first, last, layout.slot_base, counter, n_outer)
+        for b in range(offsets[c], offsets[c + 1], length):
+            for j in range(length):
+                block[j] = tally[b + j]
+            for s in range(first, last):
+                if layout.slot_kind[s] == FACTOR:
+                    deposit(
+                        block, length, counts, at[s - first], layout.slot_mode[s], layout.index,
+                        layout.slot_index_offset[s],
+                    )  # fmt: skip
+            advance(
+                at, first, last, layout.slot_stride_offset, layout.strides, counter, layout.axis_card,
+                layout.axis_offsets[c], n_outer,
+            )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Learning: data, counts, parameters with and without missing values, and structure."""

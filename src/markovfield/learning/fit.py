@@ -1,0 +1,101 @@
+"""The verb ``fit``: read the data, choose the method, hand over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from markovfield.exceptions import ModelError
+from markovfield.inference.registry import resolve
+from markovfield.inference.running import Running
+from markovfield.inference.verbs import Callback
+from markovfield.learning.data import encode
+from markovfield.learning.parameters import template
+from markovfield.models import BayesianNetwork
+
+__all__ = ["fit"]
+
+
+def fit(
+    model: Any,
+    data: Any,
+    method: Any = "auto",
+    *,
+    weights: Any = None,
+    init: Any = None,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+) -> Any:
+    """Estimate a model's parameters from data; the model given stays as it is.
+
+    Parameters
+    ----------
+    model
+        A `BayesianNetwork`, whose tables need not be there yet (`BayesianNetwork.set_parents` gives the structure), or
+        a `LinearGaussianNetwork`.
+    data
+        A dict of columns, a pandas or polars frame, a structured array, `Samples`, or state indices
+        ``int[rows, variables]``. Columns are found by name and others ignored; a variable without a column is hidden.
+        None, NaN and (where states are plain indices) -1 are missing values.
+    method
+        ``"auto"``: counting where the data are complete, `ExpectationMaximization` otherwise.
+    weights
+        One weight for each row, or the name of the column that holds them.
+    init
+        A network whose tables to start from (EM): an earlier answer, for one.
+    rng
+        Seed or generator of random starts.
+    n_jobs, time_limit, callback
+        See `Running`. EM that is stopped gives what it has, and its report says so.
+
+    Returns
+    -------
+    model
+        A new one of the same kind with ``fit_report``.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.BayesianNetwork({"rain": ["no", "yes"], "wet": ["no", "yes"]})
+    >>> net.set_parents("wet", ["rain"])
+    >>> data = {"rain": ["no", "no", "yes", "yes"], "wet": ["no", "no", "yes", "no"]}
+    >>> fitted = mf.fit(net, data)
+    >>> fitted.cpt("wet").tolist()
+    [[1.0, 0.0], [0.5, 0.5]]
+    >>> fitted.fit_report.method, fitted.fit_report.n_rows
+    ('maximum_likelihood', 4)
+    """
+    running = Running(n_jobs, time_limit, callback)
+    form = type(model).__name__
+    generator = np.random.default_rng(rng)
+    if not isinstance(model, BayesianNetwork):
+        from markovfield.models import LinearGaussianNetwork
+
+        if not isinstance(model, LinearGaussianNetwork):
+            raise ModelError(f"fit(model, data) takes a BayesianNetwork or a LinearGaussianNetwork, got {form}")
+        chosen = resolve("least_squares" if method == "auto" else method, "fit", form)
+        return chosen.fit(model, data, weights=weights, running=running)
+    if init is not None:
+        model = _started_from(model, init)
+    table = encode(data, model, weights=weights)
+    if not table.n_rows:
+        raise ModelError("fit(model, data) needs at least one row of data, got none")
+    if method == "auto":
+        simple = not table.has_missing and template(model)[0].compile().structure.is_plain
+        method = "maximum_likelihood" if simple else "expectation_maximization"
+    return resolve(method, "fit", form).fit(model, table, rng=generator, running=running)
+
+
+def _started_from(model: BayesianNetwork, init: Any) -> BayesianNetwork:
+    """The earlier network, when it has the same variables and arcs."""
+    if not isinstance(init, BayesianNetwork):
+        raise ModelError(f"init of fit must be a BayesianNetwork, got {type(init).__name__}")
+    same = init.variables == model.variables and all(
+        init.states(v) == model.states(v) and init.parents(v) == model.parents(v) for v in model.variables
+    )
+    if not same:
+        raise ModelError("init of fit must have the variables, states and parents of the model")
+    return init

@@ -1,0 +1,70 @@
+"""What a fitted model says of how it was fitted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markovfield.learning.statistics import SufficientStatistics
+
+__all__ = ["FitReport"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FitReport:
+    """How a model was fitted and how well it describes its data.
+
+    Attributes
+    ----------
+    method
+        Name of the method.
+    log_likelihood
+        Log-probability of the observed data under the fitted model (natural logarithm; weighted by the rows' weights).
+    n_rows, total_weight
+        Rows of data, and the sum of their weights.
+    n_parameters
+        Free parameters: one less than the states for every row of every table.
+    converged, iterations, message
+        Whether the method came to its own end, after how many iterations, and a sentence about it.
+    history
+        What was maximised, after each iteration of the best run: the log-likelihood, plus the log-prior where there is
+        one. It never falls.
+    restarts
+        Where each run ended, the best one among them.
+    statistics
+        Expected sufficient statistics that the parameters were read off.
+    """
+
+    method: str
+    log_likelihood: float
+    n_rows: int
+    total_weight: float
+    n_parameters: int
+    converged: bool = True
+    iterations: int = 1
+    message: str = ""
+    history: tuple[float, ...] = ()
+    restarts: tuple[float, ...] = ()
+    seconds: float = 0.0
+    statistics: SufficientStatistics | None = field(default=None, repr=False)
+
+    @property
+    def bic(self) -> float:
+        """Bayesian information criterion, as a score to maximise: log-likelihood less half the parameters by log N."""
+        return self.log_likelihood - 0.5 * self.n_parameters * math.log(max(self.total_weight, 1.0))
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, as a score to maximise: log-likelihood less the number of parameters."""
+        return self.log_likelihood - self.n_parameters
+
+    def __repr__(self) -> str:
+        end = "converged" if self.converged else "not converged"
+        steps = f", {self.iterations} iterations, {end}" if self.history else ""
+        said = f" ({self.message})" if self.message and not self.converged else ""
+        return (
+            f"FitReport: {self.method}, {self.n_rows} rows, {self.n_parameters} parameters, "
+            f"log-likelihood {self.log_likelihood:.8g}{steps}{said}, {self.seconds:.3g} s"
+        )
