@@ -136,12 +136,9 @@ class Canvas:
             Ellipse((x, y), width, height, facecolor=fill, edgecolor=edge, linewidth=1.2 * self.scale, zorder=3)
         )
 
-    def curve(self, points: list[tuple[float, float]], *, vertical: bool, arrow: bool = False) -> None:
-        """A smooth line through points that leaves and enters them along one axis; with a head when ``arrow``."""
-        from matplotlib.patches import FancyArrowPatch
-        from matplotlib.path import Path
-
-        vertices, codes = [points[0]], [Path.MOVETO]
+    def curve(self, points: list[tuple[float, float]], *, vertical: bool) -> None:
+        """A smooth line through points that leaves and enters them along one axis."""
+        vertices = [points[0]]
         for (x0, y0), (x1, y1) in pairwise(points):
             if vertical:
                 bend = (y1 - y0) * 0.45
@@ -149,14 +146,23 @@ class Canvas:
             else:
                 bend = (x1 - x0) * 0.45
                 vertices += [(x0 + bend, y0), (x1 - bend, y1), (x1, y1)]
-            codes += [Path.CURVE4] * 3
+        self.bezier(vertices, arrows="--")
+
+    def bezier(
+        self, points: list[tuple[float, float]], *, arrows: str = "->", colour: str = LINE, width: float = 1.2
+    ) -> None:
+        """A curve by its control points (one, then three for each piece), with heads as in ``->``, ``<->``, ``--``."""
+        from matplotlib.patches import FancyArrowPatch
+        from matplotlib.path import Path
+
+        heads = {"->": "-|>,head_length=3.2,head_width=1.8", "<->": "<|-|>,head_length=3.2,head_width=1.8", "--": "-"}
         self.ax.add_patch(
             FancyArrowPatch(
-                path=Path(vertices, codes),
-                arrowstyle="-|>,head_length=3.2,head_width=1.8" if arrow else "-",
-                mutation_scale=1.6 * self.scale,
-                linewidth=1.2 * self.scale,
-                color=LINE,
+                path=Path(points, [Path.MOVETO] + [Path.CURVE4] * (len(points) - 1)),
+                arrowstyle=heads[arrows],
+                mutation_scale=1.6 * self.scale * min(1.0, width),
+                linewidth=width * self.scale,
+                color=colour,
                 zorder=2,
                 shrinkA=0,
                 shrinkB=0,

@@ -10,7 +10,7 @@ from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree
 from markovfield.inference.verbs import graph_of
 from markovfield.plot import _style as style
-from markovfield.plot._layouts import tidy_forest
+from markovfield.plot._trees import tidy_forest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""Drawings of models: arcs of a Bayesian network, the factor graph, the primal graph."""
+"""Drawings of models and graphs: arcs of a network, the factor graph, the primal graph, mixed graphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.verbs import graph_of
 from markovfield.plot import _style as style
-from markovfield.plot._layouts import layered
+from markovfield.plot._scatter import scatter
+from markovfield.plot._sketch import Layout, Sketch, check_layout, evidence_labels, label_spots, place, sketch_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["graph"]
 
 Kind = Literal["auto", "directed", "factor", "primal"]
-# Beyond these, nodes are dots without names, and the costlier layout is given up.
+# Beyond these, nodes are dots without names: in undirected graphs, and in graphs drawn in rows.
 MOST_LABELS = 80
-MOST_STRESS = 150
-PIVOTS = 60
+MOST_LABELS_IN_ROWS = 300
 MOST_FACTORS_DRAWN = 60
 PAD = 8.0
 FACTOR_SIDE = 9.0
+WEIGHT_FONT = style.FONT_SIZE - 2.0
 
 
 def graph(
@@ -34,21 +35,28 @@ def graph(
     *,
     kind: Kind = "auto",
     evidence: Mapping[Any, Any] | None = None,
+    layout: Layout = "auto",
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a model.
+    """Draw a model or a graph.
 
     Parameters
     ----------
     model
-        Anything that compiles to a factor graph.
+        A Bayesian or Markov network or anything else that compiles to a factor graph; a linear-Gaussian network (its
+        weights stand on the arcs) or a Gaussian field; a networkx graph; a `graphs.MixedGraph`, such as an equivalence
+        class of DAGs: its undirected edges have no arrowheads, its bidirected ones two.
     kind
         ``"directed"``: arcs from parents to children, in rows. ``"factor"``: variables, and a black square for each
         factor. ``"primal"``: an edge wherever two variables share a factor. ``"auto"`` takes the first for Bayesian
-        networks, the second for small models, else the third.
+        networks, the second for small models, else the third. Graphs are drawn as they are.
     evidence
         Observed variables; drawn in orange, with their states.
+    layout
+        For drawings in rows: ``"graphviz"`` by that program, ``"layered"`` without it, ``"auto"`` with it where it is
+        installed. Undirected graphs are laid out by distance, unless one of the first two is asked for, and factor
+        graphs always.
     title
         Replaces the title.
     ax
@@ -66,25 +74,41 @@ def graph(
     >>> "heating" in [text.get_text() for text in ax.texts]
     True
     """
+    if kind not in ("auto", "directed", "factor", "primal"):
+        raise ModelError(f"plot.graph(kind=...) is 'auto', 'directed', 'factor' or 'primal', got {kind!r}")
+    check_layout(layout)
+    sketch = sketch_of(model)
+    compiles = isinstance(model, FactorGraph) or hasattr(model, "compile")
+    if sketch is not None and kind != "auto":
+        # Only arcs are seen without compiling, and only models compile.
+        arcs = bool(sketch.kinds) and set(sketch.kinds) == {"->"}
+        if kind != "directed" and compiles:
+            sketch = None
+        elif kind != "directed" or not arcs:
+            raise ModelError(f"plot.graph(kind={kind!r}) does not fit a {type(model).__name__}; leave it at 'auto'")
+    if sketch is None:
+        sketch, compiled = _compiled_sketch(model, kind)
+        if sketch is None:
+            return _undirected(compiled, kind, evidence, layout, title, ax)
+    if not sketch.names:
+        raise ModelError("plot.graph(model) needs a model with at least one variable")
+    return _drawn(sketch, evidence, layout, title, ax)
+
+
+def _compiled_sketch(model: Any, kind: Kind) -> tuple[Sketch | None, FactorGraph]:
+    """The arcs of a factor graph whose factors are conditional distributions, if those are wanted."""
     compiled = graph_of(model)
     s = compiled.structure
     if not s.n_variables:
         raise ModelError("plot.graph(model) needs a model with at least one variable")
     directed = bool(s.n_factors) and sorted(s.child.tolist()) == list(range(s.n_variables))
-    if kind == "auto":
-        small = s.n_variables + s.n_factors <= MOST_FACTORS_DRAWN
-        kind = "directed" if directed else "factor" if small else "primal"
-    if kind not in ("directed", "factor", "primal"):
-        raise ModelError(f"plot.graph(kind=...) is 'auto', 'directed', 'factor' or 'primal', got {kind!r}")
     if kind == "directed" and not directed:
         raise ModelError("plot.graph(kind='directed') needs one conditional distribution for each variable")
-    seen = set(s.names.positions(list(evidence or {})))
-    labels = [str(v) for v in s.names.variables]
-    for name, state in (evidence or {}).items():
-        labels[s.names.position(name)] = f"{name}\n= {state}"
-    if kind == "directed":
-        return _directed(compiled, labels, seen, title, ax)
-    return _undirected(compiled, labels, seen, kind == "factor", title, ax)
+    if kind not in ("auto", "directed") or not directed:
+        return None, compiled
+    edges = tuple((v, c) for f, c in enumerate(s.child.tolist()) for v in s.scope(f).tolist() if v != c)
+    heading = f"Bayesian network: {s.n_variables} variables, {len(edges)} arcs"
+    return Sketch(tuple(s.names.variables), edges, ("->",) * len(edges), heading), compiled
 
 
 def _variable(canvas: style.Canvas, at: tuple[float, float], label: str, size: tuple[float, float], seen: bool) -> None:
@@ -93,33 +117,57 @@ def _variable(canvas: style.Canvas, at: tuple[float, float], label: str, size: t
     canvas.text(*at, label)
 
 
+def _dots(canvas: style.Canvas, places: npt.NDArray[np.float64], seen: set[int]) -> None:
+    colours = [style.ORANGE if v in seen else style.BLUE for v in range(len(places))]
+    canvas.ax.scatter(places[:, 0], places[:, 1], s=16 * canvas.scale**2, c=colours, zorder=3, linewidths=0)
+
+
 def _sizes(labels: Iterable[str]) -> list[tuple[float, float]]:
     measured = (style.text_size(label) for label in labels)
     return [(max(w + 2 * PAD, 24.0), h + PAD) for w, h in measured]
 
 
-def _directed(compiled: FactorGraph, labels: list[str], seen: set[int], title: str | None, ax: Axes | None) -> Axes:
-    s = compiled.structure
-    parents: dict[int, list[int]] = {}
-    for f, child in enumerate(s.child.tolist()):
-        parents[child] = [v for v in s.scope(f).tolist() if v != child]
-    sizes = _sizes(labels)
-    placed = layered(sizes, parents)
-    arcs = sum(len(p) for p in parents.values())
-    heading = f"Bayesian network: {s.n_variables} variables, {arcs} arcs" if title is None else title
+def _drawn(
+    sketch: Sketch, evidence: Mapping[Any, Any] | None, layout: Layout, title: str | None, ax: Axes | None
+) -> Axes:
+    labels, seen = evidence_labels(sketch.names, evidence, sketch.position)
+    heading = sketch.heading if title is None else title
+    if set(sketch.kinds) <= {"--"} and layout == "auto":
+        return _scattered(labels, seen, sorted(set(sketch.edges)), 0, heading, ax)
+    named = len(labels) <= MOST_LABELS_IN_ROWS
+    sizes = _sizes(labels) if named else [(6.0, 6.0)] * len(labels)
+    weighted = named and any(sketch.labels)
+    gaps = {"gap": 30.0, "row_gap": 46.0} if weighted else {} if named else {"gap": 15.0, "row_gap": 18.0}
+    placed = place(sizes, sketch.edges, sketch.kinds, layout, **gaps)
     canvas = style.Canvas.open(ax, placed.width, placed.height, heading)
-    for route in placed.routes.values():
-        canvas.curve(route, vertical=True, arrow=True)
-    for v, at in placed.centres.items():
+    for points, arrows in zip(placed.curves, sketch.kinds, strict=True):
+        canvas.bezier(points, arrows=arrows, width=1.2 if named else 0.6)
+    if not named:
+        _dots(canvas, np.array(placed.centres), seen)
+        return canvas.ax
+    for v, at in enumerate(placed.centres):
         _variable(canvas, at, labels[v], sizes[v], v in seen)
+    if weighted:
+        room = [tuple(np.add(style.text_size(text or " ", WEIGHT_FONT), (5.0, 2.0))) for text in sketch.labels]
+        spots = label_spots(placed.curves, room, list(zip(placed.centres, sizes, strict=True)))
+        halo = {"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none"}
+        for spot, text in zip(spots, sketch.labels, strict=True):
+            if text:
+                canvas.text(*spot, text, size=WEIGHT_FONT, color=style.MUTED, bbox=halo, zorder=2.5)
     return canvas.ax
 
 
 def _undirected(
-    compiled: FactorGraph, labels: list[str], seen: set[int], factors: bool, title: str | None, ax: Axes | None
+    compiled: FactorGraph,
+    kind: Kind,
+    evidence: Mapping[Any, Any] | None,
+    layout: Layout,
+    title: str | None,
+    ax: Axes | None,
 ) -> Axes:
     s = compiled.structure
     n = s.n_variables
+    factors = kind == "factor" or (kind == "auto" and n + s.n_factors <= MOST_FACTORS_DRAWN)
     edges: set[tuple[int, int]] = set()
     for f in range(s.n_factors):
         scope = s.scope(f).tolist()
@@ -127,119 +175,35 @@ def _undirected(
             edges |= {(v, n + f) for v in scope}
         else:
             edges |= {(min(a, b), max(a, b)) for i, a in enumerate(scope) for b in scope[:i]}
-    total = n + s.n_factors if factors else n
-    named = n <= MOST_LABELS
-    sizes = (_sizes(labels) if named else [(5.0, 5.0)] * n) + [(FACTOR_SIDE, FACTOR_SIDE)] * (total - n)
-    places, width, height = _scatter(total, sorted(edges), sizes)
-    kind = "Factor graph" if factors else "Primal graph"
     counted = f"{s.n_factors} factors" if factors else f"{len(edges)} edges"
-    heading = f"{kind}: {n} variables, {counted}" if title is None else title
+    heading = f"{'Factor graph' if factors else 'Primal graph'}: {n} variables, {counted}" if title is None else title
+    if not factors and layout != "auto":
+        sketch = Sketch(tuple(s.names.variables), tuple(sorted(edges)), ("--",) * len(edges), heading)
+        return _drawn(sketch, evidence, layout, heading, ax)
+    labels, seen = evidence_labels(s.names.variables, evidence, s.names.position)
+    return _scattered(labels, seen, sorted(edges), s.n_factors if factors else 0, heading, ax)
+
+
+def _scattered(
+    labels: list[str], seen: set[int], edges: list[tuple[int, int]], n_squares: int, heading: str, ax: Axes | None
+) -> Axes:
+    """Variables and, numbered after them, squares for factors, laid out by distance and joined by straight lines."""
+    n = len(labels)
+    total = n + n_squares
+    named = n <= MOST_LABELS
+    sizes = (_sizes(labels) if named else [(5.0, 5.0)] * n) + [(FACTOR_SIDE, FACTOR_SIDE)] * n_squares
+    places, width, height = scatter(total, edges, sizes)
     canvas = style.Canvas.open(ax, width, height, heading)
     from matplotlib.collections import LineCollection
 
-    lines = [(places[a], places[b]) for a, b in sorted(edges)]
+    lines = [(places[a], places[b]) for a, b in edges]
     thin = 1.2 if named else 0.6
     canvas.ax.add_collection(LineCollection(lines, colors=style.LINE, linewidths=thin * canvas.scale, zorder=1))
     if named:
         for v in range(n):
             _variable(canvas, (places[v][0], places[v][1]), labels[v], sizes[v], v in seen)
     else:
-        colours = [style.ORANGE if v in seen else style.BLUE for v in range(n)]
-        canvas.ax.scatter(places[:n, 0], places[:n, 1], s=16 * canvas.scale**2, c=colours, zorder=3, linewidths=0)
+        _dots(canvas, places[:n], seen)
     for f in range(n, total):
         canvas.box(places[f, 0], places[f, 1], FACTOR_SIDE, FACTOR_SIDE, fill=style.INK, edge=style.INK, rounding=1.5)
     return canvas.ax
-
-
-def _scatter(
-    n: int, edges: list[tuple[int, int]], sizes: list[tuple[float, float]]
-) -> tuple[npt.NDArray[np.float64], float, float]:
-    """Places in points by networkx's layouts, stretched until no two boxes touch."""
-    import networkx as nx
-
-    drawn = nx.Graph()
-    drawn.add_nodes_from(range(n))
-    drawn.add_edges_from(edges)
-    parts: list[npt.NDArray[np.float64]] = []
-    members: list[list[int]] = []
-    for component in sorted(nx.connected_components(drawn), key=lambda c: (-len(c), min(c))):
-        nodes = sorted(component)
-        part = drawn.subgraph(nodes)
-        found = _pivot_scaling(part, nodes)
-        if 2 < len(nodes) <= MOST_STRESS:
-            # Stress alone falls into twisted local optima; from here it only evens out the distances.
-            start = dict(zip(nodes, found, strict=True))
-            refined = nx.kamada_kawai_layout(part, pos=start)
-            found = np.array([refined[v] for v in nodes])
-        # Layouts are free up to reflection: let the first nodes stand at the upper left.
-        rank = np.arange(len(nodes)) - (len(nodes) - 1) / 2
-        found = found * np.where(rank @ found < 0, -1.0, 1.0) * np.array([1.0, -1.0])
-        parts.append(_stretch(found, [sizes[v] for v in nodes]))
-        members.append(nodes)
-    return _side_by_side(parts, members, sizes)
-
-
-def _pivot_scaling(part: Any, nodes: list[int]) -> npt.NDArray[np.float64]:
-    """Multidimensional scaling of graph distances to some pivots (Brandes and Pich 2006); linear in the graph."""
-    import networkx as nx
-
-    if len(nodes) == 1:
-        return np.zeros((1, 2))
-    nearest = np.full(len(nodes), np.inf)
-    columns = []
-    pivot = 0
-    for _ in range(min(len(nodes), PIVOTS)):
-        reached = nx.single_source_shortest_path_length(part, nodes[pivot])
-        columns.append([float(reached[v]) for v in nodes])
-        nearest = np.minimum(nearest, columns[-1])
-        pivot = int(np.argmax(nearest))
-    squared = np.array(columns).T ** 2
-    centred = squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    places = -0.5 * centred @ axes[:2].T
-    places = np.hstack([places, np.zeros((len(nodes), 2 - places.shape[1]))])
-    scale = float(np.abs(places).max()) or 1.0
-    # Twins, which have equal distances to all others, must not coincide.
-    jitter = np.random.default_rng(0).normal(scale=1e-3, size=places.shape)
-    return places / scale + jitter
-
-
-def _stretch(places: npt.NDArray[np.float64], sizes: list[tuple[float, float]]) -> npt.NDArray[np.float64]:
-    """The least uniform scale at which boxes, with a little air, do not overlap."""
-    if len(places) == 1:
-        return np.zeros((1, 2))
-    box = np.array(sizes) + np.array([14.0, 12.0])
-    room = (box[:, None, :] + box[None, :, :]) / 2
-    away = np.abs(places[:, None, :] - places[None, :, :])
-    away[np.arange(len(places)), np.arange(len(places))] = np.inf
-    with np.errstate(divide="ignore", invalid="ignore"):
-        needed = np.min(np.where(away > 0, room / away, np.inf), axis=2)
-    apart = float(np.max(np.where(np.isfinite(needed), needed, 0.0)))
-    # Dots may touch: a large graph must stay on a page.
-    extent = float(np.ptp(places, axis=0).max()) or 1.0
-    limit = 1400.0 if len(places) <= MOST_LABELS else 700.0
-    return places * min(apart, limit / extent)
-
-
-def _side_by_side(
-    parts: list[npt.NDArray[np.float64]], members: list[list[int]], sizes: list[tuple[float, float]]
-) -> tuple[npt.NDArray[np.float64], float, float]:
-    """Components in rows of about the width of the largest one."""
-    gap = 24.0
-    boxes = []
-    for part, nodes in zip(parts, members, strict=True):
-        half = np.array([sizes[v] for v in nodes]) / 2
-        low, high = (part - half).min(axis=0), (part + half).max(axis=0)
-        part -= low
-        boxes.append(high - low)
-    area = sum((w + gap) * (h + gap) for w, h in boxes)
-    limit = max([w for w, _ in boxes] + [1.4 * float(np.sqrt(area))])
-    places = np.zeros((sum(len(m) for m in members), 2))
-    x = y = tall = width = 0.0
-    for part, nodes, (w, h) in zip(parts, members, boxes, strict=True):
-        if x and x + w > limit:
-            x, y, tall = 0.0, y + tall + gap, 0.0
-        places[nodes] = part + np.array([x, y])
-        x, tall = x + w + gap, max(tall, h)
-        width = max(width, x - gap)
-    return places, float(width), float(y + tall)
