@@ -11,7 +11,7 @@ from markovfield.graphs._arrays import eliminated
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["is_chordal", "maximal_cliques", "triangulate"]
+__all__ = ["is_chordal", "maximal_cliques", "maximum_cardinality_search", "triangulate"]
 
 
 def triangulate(graph: nx.Graph, order: Iterable[Hashable] | None = None) -> nx.Graph:
@@ -80,7 +80,7 @@ def maximal_cliques(graph: nx.Graph) -> list[frozenset[Any]]:
     >>> sorted(sorted(clique) for clique in maximal_cliques(nx.path_graph(4)))
     [[0, 1], [1, 2], [2, 3]]
     """
-    order = _maximum_cardinality_search(graph)
+    order = maximum_cardinality_search(graph)
     position = {v: i for i, v in enumerate(order)}
     cliques: list[frozenset[Any]] = []
     covered: dict[Any, int] = {}
@@ -97,7 +97,7 @@ def maximal_cliques(graph: nx.Graph) -> list[frozenset[Any]]:
     return cliques
 
 
-def _maximum_cardinality_search(graph: nx.Graph) -> list[Any]:
+def maximum_cardinality_search(graph: nx.Graph) -> list[Any]:
     """Nodes, last those found first: each search step takes a node with the most neighbours already found.
 
     The result is a perfect elimination order when the graph is chordal.
