@@ -132,6 +132,21 @@ def test_an_event_that_cannot_happen_yet_can_be_made_possible():
     assert found.curve("a", 1)(0.25) == pytest.approx(0.25)
 
 
+def test_beside_a_noisy_or_the_tables_still_answer():
+    net = mf.BayesianNetwork({"a": 2, "b": 2, "c": 2})
+    net.add_cpt("a", [], [0.7, 0.3])
+    net.add_cpt("b", [], [0.6, 0.4])
+    net.add_noisy_or("c", ["a", "b"], [0.8, 0.5], leak=0.1)
+    plain = net.copy()
+    plain.add_cpt("c", ["a", "b"], net.cpt("c"))
+    found, expected = (mf.sensitivity(n, {"a": 1}, {"c": 1}) for n in (net, plain))
+    assert set(found.derivatives) == {"a", "b"}
+    for v in ("a", "b"):
+        np.testing.assert_allclose(found.derivatives[v], expected.derivatives[v], atol=1e-9)
+    with pytest.raises(mf.ModelError, match="'c' has no table of entries"):
+        found.curve("c", 0, {"a": 0, "b": 0})
+
+
 def test_bad_questions():
     net = mf.BayesianNetwork({"a": 2, "b": 2})
     net.add_cpt("a", [], [0.5, 0.5])
@@ -154,5 +169,5 @@ def test_bad_questions():
         mf.sensitivity(net, {"a": 0}).curve("a", 0)(1.5)
     markov = mf.MarkovNetwork({"a": 2})
     markov.add_factor(["a"], [1.0, 2.0])
-    with pytest.raises(mf.ModelError, match="Bayesian network of plain tables"):
+    with pytest.raises(mf.ModelError, match="needs a Bayesian network"):
         mf.sensitivity(markov, {"a": 0})

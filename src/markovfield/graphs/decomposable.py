@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markovfield.exceptions import ModelError
 from markovfield.graphs._nodes import check_undirected
-from markovfield.graphs.triangulation import maximum_cardinality_search, is_chordal
+from markovfield.graphs.triangulation import is_chordal, maximum_cardinality_search
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -59,7 +59,7 @@ class Sensitivity:
         P(event | evidence).
     derivatives
         By variable, an array like its table (parents' axes first): the derivative of the probability by each entry,
-        when the other entries of its row give way in proportion.
+        when the other entries of its row give way in proportion. A noisy-or or noisy-max has no table and is left out.
     """
 
     graph: FactorGraph
@@ -113,6 +113,8 @@ class Sensitivity:
         """
         s = self.graph.structure
         v = s.names.position(variable)
+        if variable not in self._tables:
+            raise ModelError(f"variable {variable!r} has no table of entries: it is a noisy-or or a noisy-max")
         parents = self._parents(variable)
         wanted = [s.names.variables[p] for p in parents]
         named = dict(given or {})
@@ -170,8 +172,8 @@ def sensitivity(
     """
     graph = graph_of(model)
     s = graph.structure
-    if sorted(s.child.tolist()) != list(range(s.n_variables)) or (s.kind != TABLE).any():
-        raise ModelError("sensitivity needs a Bayesian network of plain tables")
+    if sorted(s.child.tolist()) != list(range(s.n_variables)):
+        raise ModelError("sensitivity needs a Bayesian network: one conditional distribution for each variable")
     if not event:
         raise ModelError("sensitivity(model, event) needs an event: a state for at least one variable")
     clamps = np.full(s.n_variables, -1, np.int32)
@@ -194,6 +196,8 @@ def sensitivity(
     probability = float(np.exp(above_value - value))
     derivatives, tables = {}, {}
     for f, v in enumerate(s.child.tolist()):
+        if s.kind[f] != TABLE:
+            continue
         cells = np.moveaxis(graph.cells(f), s.scope(f).tolist().index(v), -1)
         name = s.names.variables[v]
         tables[name] = np.exp(graph.log_tables[cells])
