@@ -73,13 +73,14 @@ def environment(names: list[str]) -> tuple[Path | None, list[str]]:
 class Peers:
     """One worker per peer, started when first asked and again after it was killed."""
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self, names: list[str], worker: str = "peer_worker.py") -> None:
         self.python, self.names = environment(names)
+        self.worker = worker
         self.about: dict[str, str] = {}
         self._workers: dict[str, subprocess.Popen[str]] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="markovfield-peers-")
         for name in list(self.names):
-            found = self._ask(name, {"peer": name}, 120.0)
+            found = self.ask(name, {"peer": name}, 120.0)
             if found["status"] == "ok":
                 self.about[name] = found["about"]
             else:
@@ -100,14 +101,15 @@ class Peers:
         worker.wait()
 
     def _start(self, name: str) -> subprocess.Popen[str]:
-        command = [str(self.python), str(Path(__file__).parent / "peer_worker.py"), str(MEMORY)]
+        command = [str(self.python), str(Path(__file__).parent / self.worker), str(MEMORY)]
         worker = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         self._workers[name] = worker
         return worker
 
-    def _ask(self, name: str, job: dict[str, Any], limit: float) -> dict[str, Any]:
+    def ask(self, name: str, job: dict[str, Any], limit: float) -> dict[str, Any]:
+        """One job to one peer's worker; a worker that does not answer within ``limit`` seconds is killed."""
         worker = self._workers.get(name) or self._start(name)
         assert worker.stdin is not None and worker.stdout is not None
         worker.stdin.write(json.dumps(job) + "\n")
@@ -138,13 +140,13 @@ class Peers:
         }
         best: dict[str, Any] = {"status": "not offered"}
         for way in WAYS[name]:
-            built = self._ask(name, {"peer": name, "network": str(network)}, BUILD_LIMIT)
+            built = self.ask(name, {"peer": name, "network": str(network)}, BUILD_LIMIT)
             if built["status"] != "ok":
                 return built
             # A second way is of interest only while it may be the faster one.
             limit = min(cap, 1.5 * best["seconds"] + 1.0) if best["status"] == "ok" else cap
             out = Path(self._folder.name) / f"{name}-{way}.npz"
-            found = self._ask(name, {**job, "way": way, "cap": limit, "out": str(out)}, limit + policy.most)
+            found = self.ask(name, {**job, "way": way, "cap": limit, "out": str(out)}, limit + policy.most)
             if found["status"] == "ok":
                 with np.load(out) as arrays:
                     found["values"] = np.split(arrays["values"], np.cumsum(arrays["lengths"])[:-1])

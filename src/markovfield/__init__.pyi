@@ -4,128 +4,93 @@ from markovfield import datasets as datasets
 from markovfield import graphs as graphs
 from markovfield import plot as plot
 from markovfield import semirings as semirings
-from markovfield.exceptions import (
-    FormatError as FormatError,
-)
-from markovfield.exceptions import (
-    ImpossibleEvidenceError as ImpossibleEvidenceError,
-)
-from markovfield.exceptions import (
-    MemoryLimitError as MemoryLimitError,
-)
-from markovfield.exceptions import (
-    ModelError as ModelError,
-)
-from markovfield.exceptions import (
-    StoppedError as StoppedError,
-)
-from markovfield.factor_graph import (
-    FactorGraph as FactorGraph,
-)
-from markovfield.factor_graph import (
-    Structure as Structure,
-)
-from markovfield.inference.aggregate import (
-    aggregate as aggregate,
-)
-from markovfield.inference.answers import (
-    Decoding as Decoding,
-)
-from markovfield.inference.answers import (
-    LogPartition as LogPartition,
-)
-from markovfield.inference.answers import (
-    Marginals as Marginals,
-)
-from markovfield.inference.answers import (
-    Samples as Samples,
-)
-from markovfield.inference.answers import (
-    Solution as Solution,
-)
-from markovfield.inference.belief_propagation import (
-    BeliefPropagation as BeliefPropagation,
-)
-from markovfield.inference.compiled import (
-    CompiledJunctionTree as CompiledJunctionTree,
-)
-from markovfield.inference.compiled import (
-    MarginalsBatch as MarginalsBatch,
-)
-from markovfield.inference.enumeration import (
-    Enumeration as Enumeration,
-)
-from markovfield.inference.explain import (
-    Explanation as Explanation,
-)
-from markovfield.inference.explain import (
-    explain as explain,
-)
-from markovfield.inference.junction_tree import (
-    JunctionTree as JunctionTree,
-)
-from markovfield.inference.running import (
-    Progress as Progress,
-)
-from markovfield.inference.variable_elimination import (
-    VariableElimination as VariableElimination,
-)
-from markovfield.inference.verbs import (
-    decode as decode,
-)
-from markovfield.inference.verbs import (
-    expected_counts as expected_counts,
-)
-from markovfield.inference.verbs import (
-    log_partition as log_partition,
-)
-from markovfield.inference.verbs import (
-    marginals as marginals,
-)
-from markovfield.inference.verbs import (
-    probability as probability,
-)
-from markovfield.inference.verbs import (
-    sample as sample,
-)
-from markovfield.io import (
-    UaiResult as UaiResult,
-)
-from markovfield.io import (
-    load as load,
-)
-from markovfield.io import (
-    read_bif as read_bif,
-)
-from markovfield.io import (
-    read_uai as read_uai,
-)
-from markovfield.io import (
-    read_uai_evidence as read_uai_evidence,
-)
-from markovfield.io import (
-    read_uai_query as read_uai_query,
-)
-from markovfield.io import (
-    read_uai_result as read_uai_result,
-)
-from markovfield.io import (
-    save as save,
-)
-from markovfield.io import (
-    write_uai as write_uai,
-)
-from markovfield.io import (
-    write_uai_evidence as write_uai_evidence,
-)
-from markovfield.io import (
-    write_uai_result as write_uai_result,
-)
-from markovfield.models import (
-    BayesianNetwork as BayesianNetwork,
-)
-from markovfield.models import (
-    MarkovNetwork as MarkovNetwork,
-)
+from markovfield.exceptions import FormatError as FormatError
+from markovfield.exceptions import ImpossibleEvidenceError as ImpossibleEvidenceError
+from markovfield.exceptions import MemoryLimitError as MemoryLimitError
+from markovfield.exceptions import ModelError as ModelError
+from markovfield.exceptions import StoppedError as StoppedError
+from markovfield.factor_graph import FactorGraph as FactorGraph
+from markovfield.factor_graph import Structure as Structure
+from markovfield.gaussian_field import GaussianField as GaussianField
+from markovfield.inference.aggregate import aggregate as aggregate
+from markovfield.inference.answers import Decoding as Decoding
+from markovfield.inference.answers import LogPartition as LogPartition
+from markovfield.inference.answers import Marginals as Marginals
+from markovfield.inference.answers import Samples as Samples
+from markovfield.inference.answers import Solution as Solution
+from markovfield.inference.belief_propagation import BeliefPropagation as BeliefPropagation
+from markovfield.inference.compiled import CompiledJunctionTree as CompiledJunctionTree
+from markovfield.inference.compiled import MarginalsBatch as MarginalsBatch
+from markovfield.inference.enumeration import Enumeration as Enumeration
+from markovfield.inference.explain import Explanation as Explanation
+from markovfield.inference.explain import explain as explain
+from markovfield.inference.forward_sampling import AncestralSampling as AncestralSampling
+from markovfield.inference.forward_sampling import LikelihoodWeighting as LikelihoodWeighting
+from markovfield.inference.forward_sampling import RejectionSampling as RejectionSampling
+from markovfield.inference.information import Ranking as Ranking
+from markovfield.inference.information import mutual_information as mutual_information
+from markovfield.inference.information import value_of_information as value_of_information
+from markovfield.inference.junction_tree import JunctionTree as JunctionTree
+from markovfield.inference.query import Distribution as Distribution
+from markovfield.inference.query import query as query
+from markovfield.inference.running import Progress as Progress
+from markovfield.inference.sensitivity import Sensitivity as Sensitivity
+from markovfield.inference.sensitivity import SensitivityCurve as SensitivityCurve
+from markovfield.inference.sensitivity import TableEntry as TableEntry
+from markovfield.inference.sensitivity import sensitivity as sensitivity
+from markovfield.inference.variable_elimination import VariableElimination as VariableElimination
+from markovfield.inference.verbs import decode as decode
+from markovfield.inference.verbs import expected_counts as expected_counts
+from markovfield.inference.verbs import log_partition as log_partition
+from markovfield.inference.verbs import marginals as marginals
+from markovfield.inference.verbs import probability as probability
+from markovfield.inference.verbs import sample as sample
+from markovfield.io import UaiResult as UaiResult
+from markovfield.io import load as load
+from markovfield.io import read_bif as read_bif
+from markovfield.io import read_csv as read_csv
+from markovfield.io import read_hugin as read_hugin
+from markovfield.io import read_network as read_network
+from markovfield.io import read_uai as read_uai
+from markovfield.io import read_uai_evidence as read_uai_evidence
+from markovfield.io import read_uai_query as read_uai_query
+from markovfield.io import read_uai_result as read_uai_result
+from markovfield.io import read_xmlbif as read_xmlbif
+from markovfield.io import save as save
+from markovfield.io import write_bif as write_bif
+from markovfield.io import write_hugin as write_hugin
+from markovfield.io import write_network as write_network
+from markovfield.io import write_uai as write_uai
+from markovfield.io import write_uai_evidence as write_uai_evidence
+from markovfield.io import write_uai_result as write_uai_result
+from markovfield.io import write_xmlbif as write_xmlbif
+from markovfield.learning.chow_liu import ChowLiu as ChowLiu
+from markovfield.learning.data import DataTable as DataTable
+from markovfield.learning.data import encode as encode
+from markovfield.learning.estimators import DirichletEstimate as DirichletEstimate
+from markovfield.learning.estimators import MaximumLikelihood as MaximumLikelihood
+from markovfield.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
+from markovfield.learning.fit import fit as fit
+from markovfield.learning.hill_climbing import HillClimbing as HillClimbing
+from markovfield.learning.linear_gaussian import LeastSquares as LeastSquares
+from markovfield.learning.pc import PC as PC
+from markovfield.learning.pc import independence_test as independence_test
+from markovfield.learning.report import FitReport as FitReport
+from markovfield.learning.scores import AIC as AIC
+from markovfield.learning.scores import BIC as BIC
+from markovfield.learning.scores import K2 as K2
+from markovfield.learning.scores import BDeu as BDeu
+from markovfield.learning.scores import LogLikelihood as LogLikelihood
+from markovfield.learning.scores import structure_score as structure_score
+from markovfield.learning.statistics import SufficientStatistics as SufficientStatistics
+from markovfield.learning.statistics import log_likelihood as log_likelihood
+from markovfield.learning.statistics import sufficient_statistics as sufficient_statistics
+from markovfield.learning.structure import LearnedStructure as LearnedStructure
+from markovfield.learning.structure import Move as Move
+from markovfield.learning.structure import learn_structure as learn_structure
+from markovfield.models import BayesianNetwork as BayesianNetwork
+from markovfield.models import GaussianCPD as GaussianCPD
+from markovfield.models import LinearGaussianNetwork as LinearGaussianNetwork
+from markovfield.models import MarkovNetwork as MarkovNetwork
 
 __version__: str

@@ -276,7 +276,7 @@ def test_malformed_files(run: Any, tmp_path: Path, bif: str):
     other = tmp_path / "notes.txt"
     other.write_text("hello")
     status, _, err = run("infer", str(other))
-    assert status == 2 and "expected a .uai or .bif file, or an archive" in assert_sentence(err)
+    assert status == 2 and "or an archive written by save" in assert_sentence(err)
     archive = tmp_path / "model.mf"
     archive.write_bytes(b"PK\x03\x04 and nothing more")
     status, _, err = run("infer", str(archive))

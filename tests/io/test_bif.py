@@ -96,6 +96,43 @@ def test_comments_quotes_properties_and_any_order(tmp_path):
     np.testing.assert_allclose(read(tmp_path, text).cpt("light-on"), [[0.6, 0.4], [0.05, 0.95]])
 
 
+def test_name_and_properties_are_kept(tmp_path):
+    text = """network "my net" { property "author = {me}; or (you)"; property version 1; }
+    variable A { property first; type discrete [ 2 ] { x, y }; property position = (73, 165) ; }
+    probability ( A ) { property "http://a.b"; table 0.5, 0.5; property a "b;c" /* d */ e; }
+    """
+    net = read(tmp_path, text)
+    assert net.name == "my net"
+    assert net.properties == {
+        None: ("author = {me}; or (you)", "version 1"),
+        "A": ("first", "position = (73, 165)", "http://a.b", 'a "b;c"         e'),
+    }
+    assert read(tmp_path, SMALL).name == "test"
+    for unnamed in ("unknown", '"unknown"', ""):
+        assert read(tmp_path, SMALL.replace("test", unnamed)).name is None
+    assert read(tmp_path, SMALL).properties == {}
+
+
+def test_states_like_numbers_and_ranges_and_names_with_signs(tmp_path):
+    states = "<1, 1-2, 3.5, 0.5-1.0, >=2, 1e3, 10%, a:b, 1_0"
+    text = (
+        f"variable light-on.2/3 {{ type discrete[9]{{{states}}}; }} variable B {{ type discrete [ 2 ] {{ 1, -1 }}; }}"
+    )
+    rows = "".join(f"({s}) 0.5, 0.5; " for s in states.split(", "))
+    text += f"probability(light-on.2/3){{table {'0.1 ' * 8} 0.2;}} probability(B|light-on.2/3){{{rows}}}"
+    for comment in ("", "// careful\n"):
+        net = read(tmp_path, comment + text)
+        assert net.states("light-on.2/3") == tuple(states.split(", "))
+        assert net.parents("B") == ("light-on.2/3",)
+
+
+def test_spaces_of_any_kind_may_stand_in_quotes(tmp_path):
+    text = 'variable "a\u00a0\tb" { type discrete [2] { "x\u2003[1]", "(y) | z" }; }'
+    net = read(tmp_path, text + 'probability ( "a\u00a0\tb" ) { table 0.5, 0.5; }')
+    assert net.variables == ("a\u00a0\tb",)
+    assert net.states("a\u00a0\tb") == ("x\u2003[1]", "(y) | z")
+
+
 def test_byte_order_mark_and_accents(tmp_path):
     net = read(
         tmp_path,
@@ -145,6 +182,10 @@ AB = declare(A="x, y", B="p, q")
         ("}", "1:1: expected network, variable or probability, got '}'"),
         ("network x {", "1:1: this network block is never closed"),
         ("network x", "1:1: this network block is never opened"),
+        ("network x { } network y { }", "1:15: this is the second network block of the file"),
+        ("network x { version 1; }", "1:12: a network block holds properties and nothing else"),
+        ("network x { property 1 }", "1:12: a network block holds properties and nothing else"),
+        ('"\U000f0000"', "1:2: a file with quotes or comments cannot hold the character '\\U000f0000'"),
         ("variable", "1:9: expected the name of a variable"),
         ("variable A {", "1:10: the block of variable 'A' is never closed"),
         (
@@ -194,7 +235,7 @@ AB = declare(A="x, y", B="p, q")
         ('network "x\n{ }', "1:9: this quoted string does not end on its line"),
         (
             AB + "probability (A|B) {default 1,0;} probability (B|A) {default 1,0;}",
-            "1:1: the network has a directed",
+            "1:1: the network has a directed cycle: 'A' -> 'B' -> 'A'",
         ),
     ],
 )
@@ -202,6 +243,11 @@ def test_errors_say_where_and_what(tmp_path, text, message):
     with pytest.raises(mf.FormatError) as caught:
         read(tmp_path, text)
     assert str(caught.value).startswith(f"{tmp_path / 'net.bif'}:{message}")
+
+
+def test_a_byte_that_is_not_utf8_is_named(tmp_path):
+    with pytest.raises(mf.FormatError, match=r"net\.bif:1:10: this byte is not UTF-8 text"):
+        read(tmp_path, "variable é {".encode("latin-1"))
 
 
 def test_truncation_at_every_character_is_a_format_error(tmp_path):

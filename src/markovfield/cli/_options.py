@@ -33,7 +33,9 @@ class Task(StrEnum):
 
 Model = Annotated[
     Path,
-    typer.Argument(metavar="MODEL", help="A .uai or .bif file (also .gz or .xz), or an archive of mf.save."),
+    typer.Argument(
+        metavar="MODEL", help="A .uai, .bif, .xmlbif or Hugin .net file (also .gz or .xz), or an archive of mf.save."
+    ),
 ]
 QueryFile = Annotated[
     Path | None, typer.Option("--query", metavar="FILE", help="For MMAP: a file with a count, then variable indices.")

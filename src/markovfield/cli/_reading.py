@@ -1,4 +1,4 @@
-"""What the command line names: models, evidence, query variables, methods."""
+"""What the command line names: evidence, query variables, methods, files to write."""
 
 from __future__ import annotations
 
@@ -13,26 +13,22 @@ from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.names import VariableName
 
-__all__ = ["configured_method", "read_evidence", "read_model", "read_query"]
-
-_COMPRESSED = (".gz", ".xz")
+__all__ = ["configured_method", "read_evidence", "read_query", "writing"]
 
 
-def read_model(path: Path) -> Any:
-    """A model from a file: by its ending, or an archive by its first bytes."""
-    suffixes = [s.lower() for s in path.suffixes]
-    while suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    ending = suffixes[-1] if suffixes else ""
-    if ending == ".uai":
-        return io.read_uai(path)
-    if ending == ".bif":
-        return io.read_bif(path)
-    with path.open("rb") as stream:
-        start = stream.read(4)
-    if start.startswith(b"PK"):
-        return io.load(path)
-    raise CommandError(f"{path} is no model: expected a .uai or .bif file, or an archive written by save")
+class writing:
+    """Failures to write name the file that was asked for, not the temporary one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+            reason = (error.strerror or str(error)).lower()
+            raise CommandError(f"cannot write {self._path}: {reason}") from None
 
 
 def _variable(graph: FactorGraph, text: str) -> int | None:

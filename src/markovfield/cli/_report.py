@@ -17,9 +17,15 @@ from markovfield.inference.answers import Decoding, LogPartition, Marginals
 
 __all__ = [
     "assignment_table",
+    "consoles",
+    "distribution_json",
+    "distribution_table",
     "explanation_table",
     "keys",
+    "learnt_json",
+    "learnt_table",
     "marginals_table",
+    "ranking_table",
     "summary",
     "to_json",
     "write_json",
@@ -28,6 +34,11 @@ __all__ = [
 ROWS_SHOWN = 40
 STATES_SHOWN = 6
 LOG_10 = math.log(10)
+
+
+def consoles() -> tuple[Console, Console]:
+    """Standard output and standard error, looked up at each call so that redirection is seen."""
+    return Console(highlight=False), Console(stderr=True, highlight=False)
 
 
 def keys(names: Sequence[Any]) -> list[str]:
@@ -180,3 +191,96 @@ def explanation_table(console: Console, explanation: Any) -> None:
         warn = not explanation.fits and label in ("memory", "reason")
         table.add_row(Text(label, style="bold"), Text(text, style="yellow" if warn else ""))
     console.print(table)
+
+
+def distribution_table(console: Console, answer: Any) -> None:
+    """Every configuration with its probability as a bar."""
+    given = f" given {', '.join(map(str, answer.given))}" if answer.given else ""
+    _title(console, f"Posterior of {', '.join(map(str, answer.variables))}{given}")
+    table = _table(*map(str, (*answer.given, *answer.variables)), "probability", "")
+    table.columns[-2].justify = "right"
+    for states, p in answer.items():
+        possible = math.isfinite(p)
+        shown = Text(f"{p:.6f}") if possible else Text("impossible", style="dim")
+        table.add_row(*(Text(str(s)) for s in states), shown, Text(_bar(p) if possible else "", style="blue"))
+    console.print(table)
+    console.print(Text(f"{answer.guarantee}   {answer.method}, {answer.seconds:.3g} s", style="dim"))
+
+
+def ranking_table(console: Console, ranking: Any, most: int = 15) -> None:
+    """What would tell most, with bars relative to the first."""
+    _title(console, f"Ranking by {ranking.quantity}")
+    table = _table("variable", "value", "")
+    table.columns[1].justify = "right"
+    rows = ranking.top(most)
+    top = rows[0][1] if rows and rows[0][1] > 0 else 1.0
+    for name, value in rows:
+        table.add_row(Text(str(name), style="bold"), Text(f"{value:.6f}"), Text(_bar(value / top), style="blue"))
+    console.print(table)
+    if len(ranking) > len(rows):
+        console.print(Text(f"... and {len(ranking) - len(rows)} more variables", style="dim"))
+
+
+def distribution_json(answer: Any, ranking: Any = None) -> dict[str, Any]:
+    """One object for a query's answer."""
+    axes = (*answer.given, *answer.variables)
+    names = keys(axes)
+    body: dict[str, Any] = {
+        "variables": keys(answer.variables),
+        "given": keys(answer.given),
+        "probabilities": [
+            {**dict(zip(names, map(_plain, states), strict=True)), "probability": _number(p)}
+            for states, p in answer.items()
+        ],
+        "guarantee": answer.guarantee,
+        "method": answer.method,
+        "seconds": answer.seconds,
+    }
+    if ranking is not None:
+        body["mutual_information"] = dict(zip(keys([v for v, _ in ranking]), [x for _, x in ranking], strict=True))
+    return body
+
+
+def learnt_json(network: Any, found: Any = None) -> dict[str, Any]:
+    """One object for a learnt network: its arcs and how well it fits."""
+    fit = network.fit_report
+    body: dict[str, Any] = {
+        "variables": keys(network.variables),
+        "arcs": [[_plain(a), _plain(b)] for a, b in network.arcs],
+        "log_likelihood": _number(fit.log_likelihood),
+        "bic": _number(fit.bic),
+        "n_rows": fit.n_rows,
+        "n_parameters": fit.n_parameters,
+        "method": fit.method,
+        "converged": fit.converged,
+        "iterations": fit.iterations,
+        "seconds": fit.seconds,
+    }
+    if found is not None:
+        body["structure"] = {"method": found.method, "score": found.score, "seconds": found.seconds}
+    return body
+
+
+def learnt_table(console: Console, network: Any, found: Any = None) -> None:
+    """The arcs, child by child, and how well the network fits."""
+    _title(console, f"Bayesian network: {network.n_variables} variables, {len(network.arcs)} arcs")
+    table = _table("variable", "states", "parents")
+    table.columns[1].justify = "right"
+    for v in list(network.variables)[:ROWS_SHOWN]:
+        parents = ", ".join(map(str, network.parents(v)))
+        table.add_row(Text(str(v), style="bold"), str(network.cardinality(v)), Text(parents or "-"))
+    console.print(table)
+    if network.n_variables > ROWS_SHOWN:
+        console.print(Text(f"... and {network.n_variables - ROWS_SHOWN} more variables", style="dim"))
+    fit = network.fit_report
+    if found is not None:
+        score = "" if found.score is None else f", score {found.score:.8g}"
+        console.print(Text(f"structure: {found.method}{score}, {found.seconds:.3g} s", style="dim"))
+    line = Text(f"log-likelihood {fit.log_likelihood:.8g}", style="bold")
+    steps = f", {fit.iterations} iterations" if fit.history else ""
+    line.append(
+        f"   BIC {fit.bic:.8g}   {fit.n_parameters} parameters, {fit.n_rows} rows, {fit.method}{steps}", style="dim"
+    )
+    console.print(line)
+    if not fit.converged:
+        console.print(Text(f"not converged: {fit.message}", style="yellow"))

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 import markovfield as mf
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
+from markovfield.cli import networks
 from markovfield.cli._errors import FAILED, INTERRUPTED, OK, CommandError, explained
 from markovfield.cli._progress import Waiting
-from markovfield.cli._reading import configured_method, read_evidence, read_model, read_query
+from markovfield.cli._reading import configured_method, read_evidence, read_query, writing
 from markovfield.io._text import write_text
 
 __all__ = ["app", "run"]
@@ -35,14 +35,9 @@ app = typer.Typer(
 VERB_OF_TASK = {"PR": "log_partition", "MAR": "marginals", "MPE": "decode", "MMAP": "decode"}
 
 
-def _consoles() -> tuple[Console, Console]:
-    """Standard output and standard error, looked up at each call so that redirection is seen."""
-    return Console(highlight=False), Console(stderr=True, highlight=False)
-
-
 def _version(asked: bool) -> None:
     if asked:
-        _consoles()[0].print(f"markovfield {mf.__version__}")
+        report.consoles()[0].print(f"markovfield {mf.__version__}")
         raise typer.Exit(OK)
 
 
@@ -83,9 +78,9 @@ def infer(
     """Answer a question about a model: PR, MAR, MPE or MMAP."""
     kind = "MPE" if task is options.Task.MAP else task.value
     _check_query(kind, query, query_variables)
-    out, err = _consoles()
+    out, err = report.consoles()
     with Waiting(err, f"{task.value} of {model.name}") as waiting:
-        graph = read_model(model).compile()
+        graph = mf.read_network(model).compile()
         known = read_evidence(graph, evidence, observed)
         positions = read_query(graph, query, query_variables) if kind == "MMAP" else None
         chosen = configured_method(method, VERB_OF_TASK[kind], graph, known, memory_limit)
@@ -99,7 +94,7 @@ def infer(
             names = None if positions is None else [graph.variables[v] for v in positions]
             answer = mf.decode(graph, known, variables=names, method=chosen, **running)
     if output is not None:
-        with _writing(output):
+        with writing(output):
             mf.write_uai_result(output, task.value, answer, query=positions)
     if as_json:
         report.write_json(out, report.to_json(task.value, answer))
@@ -141,9 +136,9 @@ def explain(
     if verb is None:
         raise CommandError(f"explain knows the tasks PR, MAR, MPE, MMAP and SAMPLE, got {task!r}")
     _check_query(task.upper(), query, query_variables)
-    out, err = _consoles()
+    out, err = report.consoles()
     with Waiting(err, f"planning {model.name}"):
-        graph = read_model(model).compile()
+        graph = mf.read_network(model).compile()
         known = read_evidence(graph, evidence, observed)
         chosen = configured_method(method, verb, graph, known, memory_limit)
         names = None
@@ -172,9 +167,9 @@ def sample(
     ] = None,
 ) -> None:
     """Draw samples given the evidence, as CSV with a row of names and then states by name."""
-    out, err = _consoles()
+    out, err = report.consoles()
     with Waiting(err, f"sampling {model.name}") as waiting:
-        graph = read_model(model).compile()
+        graph = mf.read_network(model).compile()
         known = read_evidence(graph, evidence, observed)
         chosen = configured_method(method, "sample", graph, known, memory_limit)
         drawn = mf.sample(
@@ -191,7 +186,7 @@ def sample(
         for piece in _csv(drawn):
             out.file.write(piece)
         return
-    with _writing(output):
+    with writing(output):
         write_text(output, _csv(drawn))
     err.print(Text(f"wrote {size} samples to {output}", style="dim"), soft_wrap=True)
 
@@ -210,6 +205,11 @@ def _csv(drawn: Any, rows_at_once: int = 4096) -> Iterator[str]:
     yield buffer.getvalue()
 
 
+app.command()(networks.query)
+app.command()(networks.learn)
+app.command()(networks.draw)
+
+
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the pictures go.")] = Path(
@@ -220,23 +220,8 @@ def demo(
     """A tour in three chapters: a diagnosis, a noisy image, a junction tree. Writes pictures and a page."""
     from markovfield.cli.demo import tour
 
-    out, err = _consoles()
+    out, err = report.consoles()
     tour(output, out, err, quick=quick)
-
-
-class _writing:
-    """Failures to write name the file that was asked for, not the temporary one."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, OSError) and not isinstance(error, TimeoutError):
-            reason = (error.strerror or str(error)).lower()
-            raise CommandError(f"cannot write {self._path}: {reason}") from None
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -254,7 +239,7 @@ def run(arguments: Sequence[str]) -> int:
             raise
         sentence, status = found
         line = Text("error: ", style="bold red").append(" ".join(sentence.split()), style="not bold default")
-        _consoles()[1].print(line, soft_wrap=True)
+        report.consoles()[1].print(line, soft_wrap=True)
         return status
     if returned == INTERRUPTED:  # Typer catches Ctrl-C
         raise KeyboardInterrupt

@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
+from markovfield.io._bif_plain import SUM_TOLERANCE
 
 __all__ = ["Body"]
 
 FloatArray = npt.NDArray[np.float64]
-
-_SUM_TOLERANCE = 1e-2
 
 
 @dataclass
@@ -47,6 +46,7 @@ class Body:
     spare_cells: int
     statements: list[str] = field(default_factory=list)
     filled_cells: int = 0
+    properties: list[str] = field(default_factory=list)
 
     def table(self) -> FloatArray:
         """The table, parents' axes first; rows may come in any order, and a default fills the gaps."""
@@ -69,7 +69,9 @@ class Body:
                 whole = self._whole(i, statement[5:])
             elif statement.startswith("default") and default is None:
                 default = self._numbers(self._cells(i, statement[7:], width), [i])
-            elif not statement.startswith("property"):
+            elif statement.startswith("property"):
+                self.properties.append(statement[8:])
+            else:
                 self._fail(i, f"expected (states), one table or one default, got {statement[:30]!r}")
         if whole is None:
             values = self._numbers(cells, range(last)).reshape(-1, width)
@@ -136,7 +138,7 @@ class Body:
         rows, width = prod(len(index) for _, index in self.parents), len(self.child[1])
         values = self._numbers(self._cells(statement, listing, rows * width), [statement])
         slowest, fastest = values.reshape(width, rows).T, values.reshape(rows, width)
-        if _off(slowest) > _SUM_TOLERANCE >= _off(fastest):
+        if _off(slowest) > SUM_TOLERANCE >= _off(fastest):
             return fastest
         return np.ascontiguousarray(slowest)
 

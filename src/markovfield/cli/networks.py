@@ -1,0 +1,199 @@
+"""Commands for Bayesian networks: ask one, learn one, draw one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+import markovfield as mf
+from markovfield.cli import _options as options
+from markovfield.cli import _report as report
+from markovfield.cli._errors import CommandError
+from markovfield.cli._progress import Waiting
+from markovfield.cli._reading import read_evidence, read_query, writing
+from markovfield.inference.registry import ENTRIES, resolve
+
+__all__ = ["draw", "learn", "query"]
+
+NO_STRUCTURE = "none"
+STRUCTURES = ", ".join(e.name for e in ENTRIES if "learn_structure" in e.verbs)
+PICTURES = (".png", ".svg", ".pdf")
+
+Evidence = Annotated[
+    list[str] | None,
+    typer.Option("-e", "--evidence", "--observe", metavar="NAME=STATE", help="An observed state; may be repeated."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("-o", "--out", "--output", metavar="FILE", help="Where to write; its ending says the format."),
+]
+
+
+def query(
+    model: options.Model,
+    target: Annotated[
+        list[str], typer.Option("-t", "--target", metavar="NAMES", help="Variables to ask for, jointly.")
+    ],
+    evidence: Evidence = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("-g", "--given", metavar="NAMES", help="Condition on these, for each of their states."),
+    ] = None,
+    do: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=STATE", help="Set a variable by intervention; may be repeated."),
+    ] = None,
+    informative: Annotated[
+        bool, typer.Option("--informative", help="Also rank what would tell most about the target.")
+    ] = False,
+    method: options.Method = "auto",
+    time_limit: options.TimeLimit = None,
+    n_jobs: options.Jobs = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """The posterior of a few variables, given what is observed."""
+    out, err = report.consoles()
+    ranking = None
+    with Waiting(err, f"query of {model.name}") as waiting:
+        network = mf.read_network(model)
+        graph = network.compile()
+        if do:
+            if not isinstance(network, mf.BayesianNetwork):
+                raise CommandError(f"--do needs a Bayesian network, and {model} is none")
+            network = network.do(read_evidence(graph, None, do))
+            graph = network.compile()
+        known = read_evidence(graph, None, evidence)
+        targets = [graph.variables[v] for v in read_query(graph, None, target)]
+        conditions = [graph.variables[v] for v in read_query(graph, None, given)]
+        answer = mf.query(
+            graph,
+            targets,
+            known,
+            given=conditions,
+            method=method,
+            n_jobs=n_jobs,
+            time_limit=time_limit,
+            callback=waiting.callback,
+        )
+        if informative:
+            if len(targets) != 1:
+                raise CommandError(f"--informative ranks for one target, got {len(targets)}")
+            ranking = mf.mutual_information(graph, targets[0], evidence=known, method=method)
+    if as_json:
+        report.write_json(out, report.distribution_json(answer, ranking))
+        return
+    report.distribution_table(out, answer)
+    if ranking is not None:
+        report.ranking_table(out, ranking)
+
+
+def learn(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file with a row of names (also .gz or .xz).")],
+    structure: Annotated[
+        str,
+        typer.Option(metavar="NAME", help=f"How to find the arcs: {STRUCTURES}; {NO_STRUCTURE} leaves them out."),
+    ] = "hill_climbing",
+    network: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep this network's arcs and states, fit its tables only.")
+    ] = None,
+    score: Annotated[str, typer.Option(metavar="NAME", help="Score of hill climbing: bic, aic, bdeu or k2.")] = "bic",
+    max_parents: Annotated[int | None, typer.Option(min=0, help="Most parents of a variable in hill climbing.")] = None,
+    alpha: Annotated[float, typer.Option(help="Significance level of the PC algorithm's tests.")] = 0.05,
+    estimate: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, maximum_likelihood, dirichlet or expectation_maximization.")
+    ] = "auto",
+    weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that counts rows.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out; may be repeated.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same answer.")] = None,
+    time_limit: options.TimeLimit = None,
+    n_jobs: options.Jobs = None,
+    output: Out = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Learn a Bayesian network from a table: its arcs, then its tables."""
+    out, err = report.consoles()
+    with Waiting(err, f"learning from {data.name}") as waiting:
+        columns: dict[str, Any] = dict(mf.read_csv(data))
+        for name in ignore or ():
+            if name not in columns:
+                raise CommandError(f"{data} has no column {name!r} to ignore")
+            del columns[name]
+        running: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit, "callback": waiting.callback}
+        if network is not None:
+            bare, found = mf.read_network(network), None
+            if not isinstance(bare, mf.BayesianNetwork):
+                raise CommandError(f"{network} is no Bayesian network")
+            table = mf.encode(columns, bare, weights=weights)
+        else:
+            table = mf.encode(columns, weights=weights)
+            found = None
+            if structure != NO_STRUCTURE:
+                chosen = _structure_method(structure, score, max_parents, alpha)
+                found = mf.learn_structure(table.complete_rows(), method=chosen, rng=seed, **running)
+            bare = found.to_network() if found is not None else _independent(table)
+        learnt = mf.fit(bare, table, method=estimate, rng=seed, **running)
+    if output is not None:
+        with writing(output):
+            mf.write_network(learnt, output)
+    if as_json:
+        report.write_json(out, report.learnt_json(learnt, found))
+        return
+    report.learnt_table(out, learnt, found)
+    if output is not None:
+        out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+
+
+def _structure_method(name: str, score: str, max_parents: int | None, alpha: float) -> Any:
+    method = resolve(name, "learn_structure", "DataTable")
+    if isinstance(method, mf.HillClimbing):
+        return mf.HillClimbing(score=score, max_parents=max_parents)
+    return mf.PC(alpha=alpha) if isinstance(method, mf.PC) else method
+
+
+def _independent(table: mf.DataTable) -> mf.BayesianNetwork:
+    net = mf.BayesianNetwork(dict(zip(table.variables, table.states, strict=True)))
+    for v in table.variables:
+        net.set_parents(v, [])
+    return net
+
+
+def draw(
+    model: options.Model,
+    output: Annotated[
+        Path, typer.Option("-o", "--out", "--output", metavar="FILE", help="The picture: .svg, .png or .pdf.")
+    ],
+    kind: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND",
+            help="auto, directed, factor, primal, junction_tree, or posteriors (bars of probabilities on the graph).",
+        ),
+    ] = "auto",
+    evidence: Evidence = None,
+    title: Annotated[str | None, typer.Option(help="Replaces the title.")] = None,
+) -> None:
+    """Draw a model as a picture."""
+    if output.suffix.lower() not in PICTURES:
+        raise CommandError(f"a picture's name ends in {', '.join(PICTURES)}, got {output.name!r}")
+    kinds = ("auto", "directed", "factor", "primal", "junction_tree", "posteriors")
+    if kind not in kinds:
+        raise CommandError(f"--kind is one of {', '.join(kinds)}, got {kind!r}")
+    out, err = report.consoles()
+    with Waiting(err, f"drawing {model.name}"):
+        network = mf.read_network(model)
+        known = read_evidence(network.compile(), None, evidence)
+        axes: Any
+        if kind == "junction_tree":
+            axes = mf.plot.junction_tree(network, title=title)
+        elif kind == "posteriors":
+            axes = mf.plot.posteriors(network, evidence=known, title=title)
+        else:
+            axes = mf.plot.graph(network, kind=kind, evidence=known, title=title)  # type: ignore[arg-type]
+        with writing(output):
+            axes.figure.savefig(output, bbox_inches="tight")
+    out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)

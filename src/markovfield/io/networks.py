@@ -1,0 +1,113 @@
+"""One reader and one writer for all formats, chosen by the ending of a file's name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from markovfield.exceptions import FormatError, ModelError
+from markovfield.factor_graph import FactorGraph
+from markovfield.io._text import PathLike
+from markovfield.io.archive import load, save
+from markovfield.io.bif import read_bif, write_bif
+from markovfield.io.hugin import read_hugin, write_hugin
+from markovfield.io.uai import read_uai, write_uai
+from markovfield.io.xmlbif import read_xmlbif, write_xmlbif
+from markovfield.models import BayesianNetwork, MarkovNetwork
+
+__all__ = ["READABLE", "read_network", "write_network"]
+
+Model = FactorGraph | MarkovNetwork | BayesianNetwork
+
+_READERS: dict[str, Callable[[PathLike], Model]] = {
+    ".bif": read_bif,
+    ".xmlbif": read_xmlbif,
+    ".bifxml": read_xmlbif,
+    ".xml": read_xmlbif,
+    ".net": read_hugin,
+    ".uai": read_uai,
+}
+_WRITERS: dict[str, Callable[[Any, PathLike], None]] = {
+    ".bif": write_bif,
+    ".xmlbif": write_xmlbif,
+    ".bifxml": write_xmlbif,
+    ".xml": write_xmlbif,
+    ".net": write_hugin,
+    ".uai": write_uai,
+    ".mfz": save,
+}
+_COMPRESSED = (".gz", ".xz")
+
+READABLE = "a .bif, .xmlbif, .bifxml, .xml, .net or .uai file (.gz or .xz as well), or an archive written by save"
+
+
+def _ending(path: PathLike) -> str:
+    name = os.fspath(path).lower()
+    for packed in _COMPRESSED:
+        name = name.removesuffix(packed)
+    return os.path.splitext(name)[1]
+
+
+def read_network(path: PathLike) -> Model:
+    """Read a model from a file of any format the library knows.
+
+    Parameters
+    ----------
+    path
+        A file whose name ends in ``.bif``, ``.xmlbif``, ``.bifxml``, ``.xml``, ``.net`` or ``.uai``, then perhaps in
+        ``.gz`` or ``.xz``; or an archive written by `save`, by any name.
+
+    Returns
+    -------
+    BayesianNetwork, FactorGraph or MarkovNetwork
+        A `BayesianNetwork` from BIF, XMLBIF and Hugin files, a `FactorGraph` from UAI files, from an archive what was
+        saved.
+
+    Raises
+    ------
+    FormatError
+        When the file is none of these, or breaks its format.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import markovfield as mf
+    >>> import markovfield.io as mio
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "coin.net"
+    >>> net = mf.BayesianNetwork({"coin": ["heads", "tails"]})
+    >>> net.add_cpt("coin", [], [0.5, 0.5])
+    >>> mio.write_network(net, path)
+    >>> mio.read_network(path)
+    BayesianNetwork(1 variable, 0 arcs)
+    """
+    reader = _READERS.get(_ending(path))
+    if reader is None:
+        with open(path, "rb") as stream:
+            start = stream.read(2)
+        if start != b"PK":
+            raise FormatError(f"{os.fspath(path)}:1:1: this is no model: expected {READABLE}")
+        reader = load
+    return reader(path)
+
+
+def write_network(net: Model, path: PathLike) -> None:
+    """Write a model in the format that the ending of the file's name says.
+
+    Parameters
+    ----------
+    net
+        A `BayesianNetwork`; for ``.uai`` and ``.mfz`` (the library's archive) also another model.
+    path
+        Where to write: ``.bif``, ``.xmlbif``, ``.bifxml``, ``.xml``, ``.net``, ``.uai`` or ``.mfz``; all but the last
+        compressed when ``.gz`` or ``.xz`` follows.
+
+    Raises
+    ------
+    ModelError
+        For another ending, or a model that the format cannot hold.
+    """
+    ending = _ending(path)
+    if ending not in _WRITERS:
+        raise ModelError(f"write_network() knows the endings {', '.join(_WRITERS)}, got {os.fspath(path)!r}")
+    _WRITERS[ending](net, path)
