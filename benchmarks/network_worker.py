@@ -101,8 +101,7 @@ class PyAgrum:
         ready = time.perf_counter()
         dag = learner.learnDAG()
         done = time.perf_counter()
-        names = list(frame.columns)
-        self.found = [[names[a], names[b]] for a, b in dag.arcs()]
+        self.found = [[learner.nameFromId(a), learner.nameFromId(b)] for a, b in dag.arcs()]
         return done - start, done - ready
 
     def sample(self, job: dict[str, Any]) -> Sequence[float]:

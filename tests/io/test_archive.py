@@ -7,6 +7,8 @@ import json
 import os
 import pickle
 import zipfile
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -315,3 +317,27 @@ def test_damage_anywhere_is_a_format_error_or_harmless(folder, data):
     except mf.FormatError:
         return
     model.compile()
+
+
+def test_a_networks_name_and_properties_are_kept(tmp_path: Path):
+    net = mf.BayesianNetwork({"a": 2, 7: 2})
+    net.add_cpt("a", [], [0.5, 0.5])
+    net.add_cpt(7, ["a"], [[0.5, 0.5], [0.1, 0.9]])
+    net.name, net.properties = "pair", {None: ("by hand",), 7: ("x = 1", "y = 2")}
+    mf.save(net, tmp_path / "pair.mfz")
+    loaded = mf.load(tmp_path / "pair.mfz")
+    assert loaded.name == "pair" and loaded.properties == net.properties
+    for wrong in ({"name": 3}, {"properties": [["z", ["text"]]]}, {"properties": [[7, "text"]]}, {"properties": 5}):
+        damaged = tmp_path / "damaged.mfz"
+        change_manifest(tmp_path / "pair.mfz", damaged, wrong)
+        with pytest.raises(mf.FormatError, match=r"its name is|its properties"):
+            mf.load(damaged)
+
+
+def change_manifest(path: Path, target: Path, change: dict[str, Any]) -> None:
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as new:
+        for info in old.infolist():
+            data = old.read(info)
+            if info.filename == "model.json":
+                data = json.dumps(json.loads(data) | change).encode()
+            new.writestr(info.filename, data)

@@ -118,6 +118,12 @@ class Enumeration:
             _counts=joint.counts,
         )
 
+    def joint(
+        self, graph: FactorGraph, evidence: Evidence, variables: Sequence[int], *, running: Running
+    ) -> FloatArray:
+        """Joint posterior of a few variables."""
+        return self._joint(graph, evidence).joint(tuple(variables))
+
     def decode(
         self,
         graph: FactorGraph,

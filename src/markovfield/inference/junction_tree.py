@@ -228,9 +228,16 @@ class JunctionTree:
         self, graph: FactorGraph, evidence: Evidence, variables: Sequence[int], *, running: Running
     ) -> FloatArray:
         """Joint posterior of a few variables, from the part of the model that it depends on."""
+        return self.joint_of(self.prepare_query(graph, evidence, variables), variables, running=running)
+
+    def prepare_query(self, graph: FactorGraph, evidence: Evidence, variables: Sequence[int]) -> Problem:
+        """Reduce a graph to what the joint posterior of some variables depends on."""
         keep = np.zeros(graph.n_variables, np.bool_)
         keep[list(variables)] = True
-        problem = self.prepare(graph, evidence, drop_barren=True, drop_separated=True, keep=keep)
+        return self.prepare(graph, evidence, drop_barren=True, drop_separated=True, keep=keep)
+
+    def joint_of(self, problem: Problem, variables: Sequence[int], *, running: Running) -> FloatArray:
+        """Joint posterior of a few variables of a problem made ready for them."""
         return _joint(self, problem, None, tuple(variables), running)
 
     def decode(

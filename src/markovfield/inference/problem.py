@@ -102,6 +102,10 @@ class Problem:
             return table
         r = self.reduced
         full = np.zeros([int(self.lowered.structure.cardinalities[v]) for v in variables])
+        if len(variables) == 1:
+            v = variables[0]
+            full[r.states[r.state_offsets[v] : r.state_offsets[v + 1]]] = table
+            return full
         full[np.ix_(*(r.states[r.state_offsets[v] : r.state_offsets[v + 1]] for v in variables))] = table
         return full
 

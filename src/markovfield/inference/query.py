@@ -15,8 +15,10 @@ from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Guarantee
 from markovfield.inference.evidence import Evidence
+from markovfield.inference.junction_tree import JunctionTree
+from markovfield.inference.registry import resolve
 from markovfield.inference.running import Running
-from markovfield.inference.verbs import Callback, choose, graph_of
+from markovfield.inference.verbs import ENUMERATION_BITS, Callback, choose, graph_of
 from markovfield.names import VariableName
 
 __all__ = ["Distribution", "query"]
@@ -177,9 +179,11 @@ def query(
         raise ModelError("query(model, targets) needs at least one target")
     positions = graph.names.positions([*conditions, *wanted])
     chosen = choose(method, "marginals", graph, known)
-    if hasattr(chosen, "joint"):
+    guarantee: Guarantee = "exact"
+    if method == "auto" and isinstance(chosen, JunctionTree):
+        chosen, values = _on_what_is_left(chosen, graph, known, positions, running)
+    elif hasattr(chosen, "joint"):
         values = chosen.joint(graph, known, positions, running=running)
-        guarantee: Guarantee = "exact"
     else:
         answer = chosen.marginals(graph, known, targets=[positions], running=running)
         values, guarantee = answer.joint([*conditions, *wanted]), answer.guarantee
@@ -196,6 +200,20 @@ def query(
         method=chosen.name,
         seconds=time.perf_counter() - running.started,
     )
+
+
+def _on_what_is_left(
+    engine: JunctionTree, graph: FactorGraph, known: Evidence, positions: Sequence[int], running: Running
+) -> tuple[Any, FloatArray]:
+    """Prune; then enumerate when little is left, which spares the planning. The method, and the joint table."""
+    problem = engine.prepare_query(graph, known, positions)
+    small = float(np.log2(problem.structure.cardinalities).sum()) <= ENUMERATION_BITS
+    if not small or known.likelihoods:
+        return engine, engine.joint_of(problem, positions, running=running)
+    left = FactorGraph(problem.structure, problem.potentials.log_tables)
+    method = resolve("enumeration", "marginals")
+    table = method.joint(left, Evidence.parse(left.structure, None), positions, running=running)
+    return method, problem.expand_joint(table, positions)
 
 
 def _listed(graph: FactorGraph, names: Any) -> list[VariableName]:

@@ -92,9 +92,7 @@ class VariableElimination:
         width = 0
         value = float(self.log_partition(graph, evidence, running=running))
         for v in range(graph.n_variables):
-            keep = np.zeros(graph.n_variables, np.bool_)
-            keep[v] = True
-            problem = engine.prepare(graph, evidence, drop_barren=True, drop_separated=True, keep=keep)
+            problem = engine.prepare_query(graph, evidence, [v])
             table, query_width = self._query(engine, problem, [v], running)
             width = max(width, query_width)
             values[offsets[v] : offsets[v + 1]] = problem.expand_joint(table, [v])
@@ -152,10 +150,8 @@ class VariableElimination:
         self, graph: FactorGraph, evidence: Evidence, variables: Sequence[int], *, running: Running
     ) -> FloatArray:
         """Joint posterior of a few variables, from the part of the model that it depends on."""
-        keep = np.zeros(graph.n_variables, np.bool_)
-        keep[list(variables)] = True
         engine = self.engine()
-        problem = engine.prepare(graph, evidence, drop_barren=True, drop_separated=True, keep=keep)
+        problem = engine.prepare_query(graph, evidence, variables)
         table, _ = self._query(engine, problem, variables, running)
         return problem.expand_joint(table, variables)
 

@@ -96,7 +96,11 @@ def save(model: Model, path: PathLike) -> None:
     if name is None:
         raise ModelError(f"save() takes a {', '.join(_CLASSES)}, got {type(model).__name__}")
     graph = model.compile()
-    manifest = json.dumps(_manifest(graph.structure, name), allow_nan=False, separators=(",", ":"))
+    described = _manifest(graph.structure, name)
+    if isinstance(model, BayesianNetwork):
+        described["name"] = model.name
+        described["properties"] = [[variable, list(texts)] for variable, texts in model.properties.items()]
+    manifest = json.dumps(described, allow_nan=False, separators=(",", ":"))
     with atomic_writer(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(_info(_MANIFEST), manifest)
         for key, dtype in _DTYPES.items():
@@ -228,7 +232,25 @@ def _assemble(manifest: Any, members: dict[str, bytes]) -> Model:
     if bits.max(initial=0) > 60 or np.exp2(bits).sum() + float(rows @ states) > structure.n_cells + 0.5:
         # Strides of zero could make a table of any size out of one cell, and a network's tables are its own.
         raise FormatError("its tables are larger than its pool of log-potentials")
-    return BayesianNetwork.from_factor_graph(graph)
+    network = BayesianNetwork.from_factor_graph(graph)
+    network.name, network.properties = _texts(manifest, set(names.variables))
+    return network
+
+
+def _texts(manifest: dict[str, Any], variables: set[Any]) -> tuple[str | None, dict[Any, tuple[str, ...]]]:
+    """A network's name and its properties; archives of before there were any have neither."""
+    name, listed = manifest.get("name"), manifest.get("properties", [])
+    if not (name is None or isinstance(name, str)) or not isinstance(listed, list):
+        raise FormatError("its name is not a text, or its properties are not a list")
+    found: dict[Any, tuple[str, ...]] = {}
+    for entry in listed:
+        pair = isinstance(entry, list) and len(entry) == 2 and type(entry[0]) in (str, int, type(None))
+        if not pair or not isinstance(entry[1], list) or any(type(t) is not str for t in entry[1]):
+            raise FormatError("its properties are not a list of pairs of a variable and its texts")
+        if entry[0] is not None and entry[0] not in variables:
+            raise FormatError("its properties speak of a variable that is not there")
+        found[entry[0]] = tuple(entry[1])
+    return name, found
 
 
 def _check_arrays(arrays: dict[str, npt.NDArray[Any]]) -> None:
