@@ -13,6 +13,7 @@ from markovfield.factor_graph import FactorGraph as FactorGraph
 from markovfield.factor_graph import Structure as Structure
 from markovfield.gaussian_field import GaussianField as GaussianField
 from markovfield.inference.aggregate import aggregate as aggregate
+from markovfield.inference.answers import Components as Components
 from markovfield.inference.answers import Decoding as Decoding
 from markovfield.inference.answers import LogPartition as LogPartition
 from markovfield.inference.answers import Marginals as Marginals

@@ -15,7 +15,7 @@ _BY_MODULE = {
     "markovfield.factor_graph": ["FactorGraph", "Structure"],
     "markovfield.models": ["BayesianNetwork", "GaussianCPD", "LinearGaussianNetwork", "MarkovNetwork"],
     "markovfield.gaussian_field": ["GaussianField"],
-    "markovfield.inference.answers": ["Decoding", "LogPartition", "Marginals", "Samples", "Solution"],
+    "markovfield.inference.answers": ["Components", "Decoding", "LogPartition", "Marginals", "Samples", "Solution"],
     "markovfield.inference.verbs": [
         "decode",
         "expected_counts",

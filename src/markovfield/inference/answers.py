@@ -13,7 +13,7 @@ from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.names import VariableName
 
-__all__ = ["Decoding", "Guarantee", "LogPartition", "Marginals", "Samples", "Solution"]
+__all__ = ["Components", "Decoding", "Guarantee", "LogPartition", "Marginals", "Samples", "Solution"]
 
 Guarantee = Literal["exact", "upper", "lower", "approximate"]
 FloatArray = npt.NDArray[np.float64]
@@ -28,12 +28,16 @@ class LogPartition:
     method: str
     converged: bool = True
     iterations: int = 1
+    residuals: tuple[float, ...] = ()
     seconds: float = 0.0
     width: int = -1
+    bounds: tuple[float, float] | None = None
 
     @property
     def log_partition_bounds(self) -> tuple[float, float]:
-        """Proven (lower, upper) bounds."""
+        """Proven (lower, upper) bounds: what the guarantee says of `log_partition`, or both where both are known."""
+        if self.bounds is not None:
+            return self.bounds
         low = self.log_partition if self.guarantee in ("exact", "lower") else -np.inf
         high = self.log_partition if self.guarantee in ("exact", "upper") else np.inf
         return low, high
@@ -46,6 +50,28 @@ class LogPartition:
 
     def __repr__(self) -> str:
         return f"log Z = {self.log_partition:.6g} ({self.guarantee}), {self.method}, {self.seconds:.3g} s"
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """The connected parts of a graph, as an iterating method saw them.
+
+    Attributes
+    ----------
+    component
+        ``int32[n]``: the part of each variable.
+    log_partition, converged, iterations
+        ``float64``, ``bool`` and ``int64``, one entry for each part; log Z of the whole is their sum, plus that of
+        factors no variable is left in.
+    """
+
+    component: npt.NDArray[np.int32]
+    log_partition: FloatArray
+    converged: npt.NDArray[np.bool_]
+    iterations: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.log_partition)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,6 +90,8 @@ class Marginals:
         Proven (lower, upper) bounds; both equal `log_partition` when exact.
     width
         Size of the largest clique less one, or -1 where it has no meaning.
+    components
+        For methods that iterate: the connected parts of the graph, each with its own log Z and convergence; else None.
     """
 
     graph: FactorGraph
@@ -77,9 +105,11 @@ class Marginals:
     residuals: tuple[float, ...] = ()
     seconds: float = 0.0
     width: int = -1
+    components: Components | None = None
     _joint: Callable[[tuple[int, ...]], FloatArray] | None = field(default=None, repr=False)
     _max_marginals: Callable[[], FloatArray] | None = field(default=None, repr=False)
     _counts: Callable[[], FloatArray] | None = field(default=None, repr=False)
+    _state: Any = field(default=None, repr=False)
     _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def _slice(self, values: FloatArray, position: int) -> FloatArray:
@@ -230,6 +260,11 @@ class Decoding:
     residuals: tuple[float, ...] = ()
     seconds: float = 0.0
     width: int = -1
+
+    @property
+    def upper_bound(self) -> float:
+        """Proven bound on the best score there is; infinite where nothing is proven."""
+        return self.score + self.gap
 
     @property
     def optimal(self) -> bool:

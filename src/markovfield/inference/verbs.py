@@ -46,12 +46,26 @@ def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> An
     return resolve("enumeration" if small else "junction_tree", verb)
 
 
+def _extra(method: Any, init: Any, rng: Any) -> dict[str, Any]:
+    """What only some methods take: an answer to start from, a generator. A start nobody would use is an error."""
+    extra: dict[str, Any] = {}
+    if init is not None:
+        if "init" not in method.abilities:
+            raise ModelError(f"method {method.name!r} does not iterate and takes no init")
+        extra["init"] = init
+    if "rng" in method.abilities:
+        extra["rng"] = np.random.default_rng(rng)
+    return extra
+
+
 def marginals(
     model: Any,
     evidence: Mapping[Any, Any] | None = None,
     targets: Sequence[Sequence[VariableName]] | None = None,
     method: Any = "auto",
     *,
+    init: Any = None,
+    rng: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
@@ -70,6 +84,10 @@ def marginals(
     method
         A method's name, a method object such as ``JunctionTree(memory_limit="4GiB")``, or ``"auto"``: exact whenever
         that fits the limits.
+    init
+        An earlier answer of the same method, to start from (methods that iterate).
+    rng
+        Seed or generator, for methods that draw.
     n_jobs, time_limit, callback
         See `Running`.
 
@@ -87,7 +105,8 @@ def marginals(
     known = Evidence.parse(graph.structure, evidence)
     chosen = choose(method, "marginals", graph, known)
     sets = [graph.names.positions(t) for t in targets or ()]
-    answer: Marginals = chosen.marginals(graph, known, targets=sets, running=running)
+    extra = _extra(chosen, init, rng)
+    answer: Marginals = chosen.marginals(graph, known, targets=sets, running=running, **extra)
     return answer
 
 
@@ -96,6 +115,8 @@ def log_partition(
     evidence: Mapping[Any, Any] | Evidence | None = None,
     method: Any = "auto",
     *,
+    init: Any = None,
+    rng: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
@@ -115,7 +136,8 @@ def log_partition(
     running = Running(n_jobs, time_limit, callback)
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
-    answer: LogPartition = choose(method, "log_partition", graph, known).log_partition(graph, known, running=running)
+    chosen = choose(method, "log_partition", graph, known)
+    answer: LogPartition = chosen.log_partition(graph, known, running=running, **_extra(chosen, init, rng))
     return answer
 
 
@@ -127,6 +149,8 @@ def decode(
     n_best: int = 1,
     method: Any = "auto",
     *,
+    init: Any = None,
+    rng: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
@@ -164,7 +188,8 @@ def decode(
     if loss is not None:
         return _least_expected_loss(graph, known, positions, loss, n_best, method, running)
     chosen = choose(method, "decode", graph, known)
-    answer: Decoding = chosen.decode(graph, known, variables=positions, n_best=int(n_best), running=running)
+    extra = _extra(chosen, init, rng)
+    answer: Decoding = chosen.decode(graph, known, variables=positions, n_best=int(n_best), running=running, **extra)
     return answer
 
 
