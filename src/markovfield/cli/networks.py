@@ -15,6 +15,7 @@ from markovfield.cli._errors import CommandError
 from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import read_evidence, read_query, writing
 from markovfield.inference.registry import ENTRIES, resolve
+from markovfield.plot._style import pyplot
 
 __all__ = ["draw", "learn", "query"]
 
@@ -195,5 +196,8 @@ def draw(
         else:
             axes = mf.plot.graph(network, kind=kind, evidence=known, title=title)  # type: ignore[arg-type]
         with writing(output):
-            axes.figure.savefig(output, bbox_inches="tight")
+            try:
+                axes.figure.savefig(output, bbox_inches="tight")
+            finally:
+                pyplot().close(axes.figure)
     out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
