@@ -39,9 +39,22 @@ def normalise_states(variable: VariableName, states: int | Sequence[StateName]) 
     named = tuple(s.item() if isinstance(s, np.generic) else s for s in states)
     if not named:
         raise ModelError(f"variable {variable!r} needs at least one state, got an empty sequence")
-    if len(set(named)) != len(named):
+    try:
+        distinct = len(set(named)) == len(named)
+    except TypeError:
+        raise ModelError(f"a state of variable {variable!r} cannot be a name: {list(named)!r}") from None
+    if not distinct:
         raise ModelError(f"state names of variable {variable!r} are not distinct: {list(named)!r}")
     return len(named), named
+
+
+def _numbers_mislead(names: Sequence[Any] | None) -> bool:
+    """Whether 0 and 1 would mean other states as indices than as False and True."""
+    return names is not None and any(isinstance(n, bool) for n in names) and tuple(names) != (False, True)
+
+
+def _truths(names: Sequence[Any] | None) -> str:
+    return ", ".join(repr(n) for n in names or ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +117,10 @@ class Names:
                     return index[state]
             except TypeError:
                 pass
+        if isinstance(state, int) and not isinstance(state, bool) and _numbers_mislead(names):
+            raise ModelError(
+                f"the states of variable {variable!r} are {_truths(names)}: write one of them, not {state}"
+            )
         # Float names count as well: 1 == 1.0, so an int would be a name or an index depending on its value.
         if isinstance(state, int) and not any(
             isinstance(n, (int, float)) and not isinstance(n, bool) for n in names or ()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +66,7 @@ class TestQuery:
             (("--target", "rian"), "did you mean 'rain'"),
             (("--target", "rain", "-e", "wet=maybe"), "no state 'maybe'"),
             (("--target", "rain", "-e", "wet"), "NAME=STATE"),
+            (("--target", "rain", "-e", "wet=yes,slip=no"), "one variable at a time"),
             (("--target", "rain,wet", "--informative"), "one target"),
             ((), "target"),
         ],
@@ -103,9 +106,21 @@ class TestLearn:
         body = json.loads(run(capsys, "learn", table, "--network", network, "--weights", "n", "--json", "--seed", 0))
         assert body["method"] == "expectation_maximization" and body["converged"] and body["n_rows"] == 4
 
+    def test_a_state_is_not_missing_because_of_its_name(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+        table, model = tmp_path / "data.csv", tmp_path / "net.bif"
+        table.write_text("harm,x\nNone,1\nMild,2\nNA,1\n")
+        body = json.loads(run(capsys, "learn", table, "--structure", "none", "--json", "-o", model))
+        assert body["method"] == "expectation_maximization" and mf.read_bif(model).states("harm") == ("Mild", "None")
+        run(capsys, "learn", table, "--structure", "none", "--missing", "", "-o", model)
+        assert mf.read_bif(model).states("harm") == ("Mild", "NA", "None")
+        body = json.loads(run(capsys, "learn", table, "--network", model, "--json"))
+        assert body["method"] == "maximum_likelihood"
+
     def test_mistakes(self, tmp_path: Path, network: Path, capsys: pytest.CaptureFixture[str]):
         table = tmp_path / "data.csv"
         table.write_text("rain,wet\nyes,yes\nno,no\n")
+        text = run(capsys, "learn", table, "--network", network, "--structure", "pc", status=2)
+        assert "brings its own arcs" in text
         assert "no column 'x'" in run(capsys, "learn", table, "--ignore", "x", status=2)
         assert "choose from" in run(capsys, "learn", table, "--structure", "magic", status=2)
         assert "knows the endings" in run(capsys, "learn", table, "-o", tmp_path / "x.txt", status=2)
@@ -129,3 +144,9 @@ class TestDraw:
         assert "ends in .png" in run(capsys, "draw", network, "-o", tmp_path / "x.txt", status=2)
         assert "--kind is one of" in run(capsys, "draw", network, "-o", tmp_path / "x.svg", "--kind", "nice", status=2)
         assert "cannot write" in run(capsys, "draw", network, "-o", tmp_path / "no" / "x.svg", status=2)
+
+
+def test_the_module_ends_with_the_commands_status(tmp_path: Path):
+    words = [sys.executable, "-m", "markovfield", "query", str(tmp_path / "none.bif"), "--target", "x"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "there is no file" in done.stderr

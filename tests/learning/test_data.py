@@ -78,9 +78,6 @@ def test_states_are_found_in_the_values(column, states, codes):
         ({"A": [1.0, np.nan], "B": np.array([2, 0])}, [[1, -1], [2, 0], [-1, -1]]),
         ({"A": np.array(["high", None], object), "B": [None, 1]}, [[1, -1], [-1, 1], [-1, -1]]),
         ({"A": [None, None], "C": [True, False], "other": ["x", "y"]}, [[-1, -1], [-1, -1], [0, 1]]),
-        # No state is named by an int, so an int is an index; True is the first state's name.
-        ({"C": [1, 0]}, [[-1, -1], [-1, -1], [1, 0]]),
-        ({"C": [1, True]}, [[-1, -1], [-1, -1], [1, 0]]),
         ({"B": [True, False]}, [[-1, -1], [1, 0], [-1, -1]]),
     ],
 )

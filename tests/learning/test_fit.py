@@ -275,8 +275,34 @@ class TestExpectationMaximization:
         report = fitted.fit_report
         assert not report.converged and "callback" in report.message and list(report.history) == seen
         assert "not converged" in repr(report)
-        with pytest.raises(TimeoutError, match="before its first iteration"):
+        with pytest.raises(mf.StoppedError, match="callback"):
             mf.fit(bare(spec.build()), rows, method="em", rng=0, callback=lambda _: True)
+
+    def test_an_unsettled_answer_is_not_silent(self):
+        spec = random_spec(8, "bayesian")
+        rows = with_holes(drawn(spec, 200, 0), 0.4, 0)
+        with pytest.warns(UserWarning, match="expectation_maximization did not converge in 1 iterations"):
+            fitted = mf.fit(bare(spec.build()), rows, method=mf.ExpectationMaximization(max_iterations=1), rng=0)
+        assert fitted.fit_report.iterations == 1 and len(fitted.fit_report.history) == 2
+
+    def test_one_iteration_is_one_step_of_each(self):
+        net = mf.BayesianNetwork({"a": 2})
+        with pytest.warns(UserWarning, match="did not converge"):
+            fitted = mf.fit(net, {"a": [0, 1, 1]}, method=mf.ExpectationMaximization(max_iterations=1), rng=0)
+        np.testing.assert_allclose(fitted.cpt("a"), [1 / 3, 2 / 3])
+
+    def test_only_what_can_move_is_a_parameter(self):
+        net = mf.BayesianNetwork({"a": 2, "b": 2, "c": 2})
+        for v in "ab":
+            net.add_cpt(v, [], [0.5, 0.5])
+        net.add_noisy_or("c", ["a", "b"], [0.5, 0.5], leak=0.1)
+        rows = np.random.default_rng(0).integers(0, 2, (50, 3))
+        assert mf.fit(net, rows, method="em").fit_report.n_parameters == 5
+        plain = mf.BayesianNetwork({"a": 2, "b": 2})
+        plain.add_cpt("a", [], [0.5, 0.5])
+        plain.add_cpt("b", ["a"], [[0.5, 0.5], [0.5, 0.5]])
+        for method in (mf.MaximumLikelihood(fixed=("a",)), mf.ExpectationMaximization(fixed=("a",))):
+            assert mf.fit(plain, rows[:, :2], method=method).fit_report.n_parameters == 2
 
     def test_init_is_where_it_starts(self):
         spec = random_spec(8, "bayesian")
@@ -315,8 +341,18 @@ class TestErrors:
             mf.fit(net, {"a": ["x"], "b": [0]}, method=mf.DirichletEstimate(prior={"a": [1.0, 1.0, 1.0]}))
         with pytest.raises(mf.ModelError, match="cannot be fixed"):
             mf.fit(net, {"a": ["x"], "b": [0]}, method=mf.MaximumLikelihood(fixed=("a",)))
-        with pytest.raises(mf.ModelError, match="restarts must be at least 1"):
+        with pytest.raises(mf.ModelError, match="restarts must be a whole number of at least 1"):
             mf.ExpectationMaximization(restarts=0)
+        with pytest.raises(mf.ModelError, match="tolerance must be a number"):
+            mf.ExpectationMaximization(tolerance="x")
+        with pytest.raises(mf.ModelError, match="weights are zero in every row"):
+            mf.fit(net, {"a": ["x"], "b": [0]}, weights=[0.0])
+        with pytest.raises(mf.ModelError, match="column 'A' and none for the variable 'a'"):
+            mf.fit(net, {"A": ["x"], "b": [0]})
+        with pytest.raises(mf.ModelError, match="which is a variable of the network"):
+            mf.fit(net, {"a": ["x"], "b": [0]}, weights="b")
+        with pytest.raises(mf.ModelError, match="could be the number of a state or the truth"):
+            mf.fit(mf.BayesianNetwork({"e": [True, False]}), {"e": [1, 0]})
         with pytest.raises(mf.ModelError, match="init of fit"):
             mf.fit(net, {"a": ["x"], "b": [0]}, init=mf.BayesianNetwork({"a": 2}))
 
@@ -324,7 +360,7 @@ class TestErrors:
         net = mf.BayesianNetwork({"a": ["x", "y"], "b": 2})
         net.add_cpt("a", [], [1.0, 0.0])
         net.add_cpt("b", ["a"], [[0.5, 0.5], [0.5, 0.5]])
-        with pytest.raises(mf.ImpossibleEvidenceError, match="a='y'"):
+        with pytest.raises(mf.ImpossibleEvidenceError, match="a='y'; start from tables without zeros"):
             mf.fit(net, {"a": ["y"], "b": [None]}, method="em")
 
     def test_a_cycle_is_printed(self):

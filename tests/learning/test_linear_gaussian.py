@@ -134,3 +134,14 @@ def test_weights_that_data_cannot_tell(net: LinearGaussianNetwork):
         least_squares(net, {"a": a, "b": 2 * a, "c": a})
     with pytest.raises(mf.ModelError, match=r"weight of 'a' on '.': its column is constant"):
         least_squares(net, {"a": np.ones(10), "b": a, "c": a})
+
+
+@pytest.mark.parametrize("value", [0.1, 1.0, 7.3])
+@pytest.mark.parametrize("rows", [5, 10, 50, 1000])
+def test_a_constant_column_is_always_seen(value: float, rows: int):
+    net = mf.LinearGaussianNetwork()
+    net.add_variable("a")
+    net.add_variable("b", ["a"], [1.0])
+    data = {"a": np.full(rows, value), "b": np.random.default_rng(0).normal(size=rows)}
+    with pytest.raises(mf.ModelError, match="its column is constant"):
+        mf.fit(net, data)

@@ -140,3 +140,22 @@ def test_learned_then_fitted():
     net = learn_structure(DATA).to_network()
     fitted = mf.fit(net, DATA)
     assert np.allclose(mf.marginals(fitted, {"A": "x"})["B"], [0, 1])
+
+
+def test_weights_that_add_up_to_one_are_refused():
+    data = {"a": [0, 1] * 50, "b": [0, 0, 1, 1] * 25}
+    with pytest.raises(mf.ModelError, match="add up to 1 for 100 rows"):
+        mf.learn_structure(data, weights=np.full(100, 0.01))
+
+
+def test_a_constant_column_hangs_on_nothing():
+    learned = mf.learn_structure({"k": ["x"] * 3, "u": [0, 1, 2]}, method="chow_liu")
+    assert not learned.dag.edges
+
+
+def test_tables_that_are_no_counts_are_refused():
+    for counts in ([[1, -2], [3, 4]], [1, 2, 3]):
+        with pytest.raises(mf.ModelError, match="needs counts"):
+            mf.independence_test(counts)
+    with pytest.raises(mf.ModelError, match="must be 'g2' or 'chi2'"):
+        mf.independence_test([[1, 2], [3, 4]], "g3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -191,7 +192,7 @@ class TestStructureFirst:
             again.cpt("wet")
         other = mf.BayesianNetwork.from_networkx(nx.DiGraph([(3, 1), (2, 1)]), states={1: 4, 2: ["ab"]})
         assert [other.cardinality(v) for v in (1, 2, 3)] == [4, 1, 2] and other.parents(1) == (3, 2)
-        with pytest.raises(mf.ModelError, match="needs a directed graph"):
+        with pytest.raises(mf.ModelError, match="needs a networkx.DiGraph, got Graph"):
             mf.BayesianNetwork.from_networkx(nx.Graph([(0, 1)]))
         with pytest.raises(mf.ModelError, match=r"directed cycle: .* -> "):
             mf.BayesianNetwork.from_networkx(nx.DiGraph([(0, 1), (1, 0)]))
@@ -391,3 +392,43 @@ class TestNoisy:
     def test_max_refused(self, net: mf.BayesianNetwork, tables, leak, message: str):
         with pytest.raises(mf.ModelError, match=message):
             net.add_noisy_max("level", ["flu"], tables, leak)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda net: mf.BayesianNetwork(["a"]), "a dict from name to states, got list"),
+        (lambda net: mf.BayesianNetwork({"a": [[1], [2]]}), "cannot be a name"),
+        (lambda net: net.add_cpt("b", None, [0.5, 0.5]), "sequence of variable names"),
+        (lambda net: net.add_cpt("a", [], [0.0, 0.0], tolerance=1e9), "sums to 0, not to one"),
+        (lambda net: net.do("b"), "do\\(\\) takes a dict"),
+        (lambda net: net.add_noisy_or("b", ["a"], 0.5), "one entry for each of its 1 parents"),
+        (lambda net: net.add_deterministic("b", ["a"], 3), "must be callable, got int"),
+        (lambda net: net.add_deterministic("b", ["a"], lambda: 0), "the function of 'b' does not take"),
+        (lambda net: mf.BayesianNetwork.from_networkx([(1, 2)]), "networkx.DiGraph, got list"),
+        (lambda net: mf.sensitivity(net, "a"), "are dicts from variable to state"),
+        (lambda net: mf.value_of_information(net, "a", [["x", 3]]), "utility must be numbers"),
+    ],
+)
+def test_what_is_no_model_is_named(call: Any, message: str):
+    net = mf.BayesianNetwork({"a": 2, "b": 2})
+    net.add_cpt("a", [], [0.5, 0.5])
+    net.add_cpt("b", ["a"], [[0.5, 0.5], [0.1, 0.9]])
+    with pytest.raises(mf.ModelError, match=message):
+        call(net)
+
+
+def test_truths_are_not_numbers():
+    net = mf.BayesianNetwork({"e": [True, False], "f": [False, True]})
+    net.add_cpt("e", [], [0.9, 0.1])
+    net.add_cpt("f", [], [0.9, 0.1])
+    assert mf.marginals(net, {"f": 1}).probability_of("f", True) == 1.0
+    with pytest.raises(mf.ModelError, match="are True, False: write one of them, not 0"):
+        mf.marginals(net, {"e": 0})
+
+
+def test_states_of_from_networkx_must_be_nodes():
+    import networkx as nx
+
+    with pytest.raises(mf.ModelError, match="name 'typo', which is no node"):
+        mf.BayesianNetwork.from_networkx(nx.DiGraph([("a", "b")]), states={"typo": 3})

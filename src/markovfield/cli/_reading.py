@@ -92,6 +92,8 @@ def _observation(graph: FactorGraph, word: str) -> tuple[VariableName, Any]:
     if "=" not in word:
         raise CommandError(f"an observation is written NAME=STATE, got {word!r}")
     pieces = word.split("=")
+    if len(pieces) > 2 and "," in pieces[1]:
+        raise CommandError(f"observe one variable at a time, with an option for each, got {word!r}")
     for i in range(1, len(pieces)):
         position = _variable(graph, "=".join(pieces[:i]))
         if position is not None:

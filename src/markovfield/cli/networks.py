@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.text import Text
 
@@ -15,6 +16,7 @@ from markovfield.cli._errors import CommandError
 from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import read_evidence, read_query, writing
 from markovfield.inference.registry import ENTRIES, resolve
+from markovfield.io.columns import MISSING
 from markovfield.plot._style import pyplot
 
 __all__ = ["draw", "learn", "query"]
@@ -94,9 +96,9 @@ def query(
 def learn(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file with a row of names (also .gz or .xz).")],
     structure: Annotated[
-        str,
+        str | None,
         typer.Option(metavar="NAME", help=f"How to find the arcs: {STRUCTURES}; {NO_STRUCTURE} leaves them out."),
-    ] = "hill_climbing",
+    ] = None,
     network: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep this network's arcs and states, fit its tables only.")
     ] = None,
@@ -110,6 +112,10 @@ def learn(
     ignore: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out; may be repeated.")
     ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="What stands for a missing value; may be repeated. Usual: nothing, ?, NA."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same answer.")] = None,
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
@@ -119,22 +125,24 @@ def learn(
     """Learn a Bayesian network from a table: its arcs, then its tables."""
     out, err = report.consoles()
     with Waiting(err, f"learning from {data.name}") as waiting:
-        columns: dict[str, Any] = dict(mf.read_csv(data))
+        bare: Any = None
+        if network is not None:
+            if structure is not None:
+                raise CommandError("--network brings its own arcs: leave --structure out")
+            bare = mf.read_network(network)
+            if not isinstance(bare, mf.BayesianNetwork):
+                raise CommandError(f"{network} is no Bayesian network")
+        columns = _columns(data, MISSING if missing is None else tuple(missing), bare)
         for name in ignore or ():
             if name not in columns:
                 raise CommandError(f"{data} has no column {name!r} to ignore")
             del columns[name]
         running: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit, "callback": waiting.callback}
-        if network is not None:
-            bare, found = mf.read_network(network), None
-            if not isinstance(bare, mf.BayesianNetwork):
-                raise CommandError(f"{network} is no Bayesian network")
-            table = mf.encode(columns, bare, weights=weights)
-        else:
-            table = mf.encode(columns, weights=weights)
-            found = None
+        found = None
+        table = mf.encode(columns, bare, weights=weights)
+        if bare is None:
             if structure != NO_STRUCTURE:
-                chosen = _structure_method(structure, score, max_parents, alpha)
+                chosen = _structure_method(structure or "hill_climbing", score, max_parents, alpha)
                 found = mf.learn_structure(table.complete_rows(), method=chosen, rng=seed, **running)
             bare = found.to_network() if found is not None else _independent(table)
         learnt = mf.fit(bare, table, method=estimate, rng=seed, **running)
@@ -147,6 +155,17 @@ def learn(
     report.learnt_table(out, learnt, found)
     if output is not None:
         out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+
+
+def _columns(data: Path, missing: tuple[str, ...], network: Any) -> dict[str, Any]:
+    """The columns of a file; what a given network calls a state is never taken for missing."""
+    columns: dict[str, Any] = dict(mf.read_csv(data, missing=()))
+    for name, column in columns.items():
+        known = network is not None and name in network.variables
+        states = {str(s) for s in network.states(name)} if known else set()
+        gaps = [text for text in missing if text not in states]
+        column[np.isin(column, gaps)] = None
+    return columns
 
 
 def _structure_method(name: str, score: str, max_parents: int | None, alpha: float) -> Any:

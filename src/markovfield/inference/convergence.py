@@ -7,13 +7,19 @@ import warnings
 __all__ = ["warn_not_converged"]
 
 
-def warn_not_converged(method: str, iterations: int, residual: float, tolerance: float) -> None:
+def warn_not_converged(
+    method: str,
+    iterations: int,
+    residual: float,
+    tolerance: float,
+    advice: str = "more damping or max_iterations may help",
+) -> None:
     """Issue scikit-learn's ``ConvergenceWarning``: an unsettled answer is never silent, and never an error."""
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.warn(
         f"{method} did not converge in {iterations} iterations: the last change was {residual:.3g}, "
-        f"above the tolerance of {tolerance:.3g}; more damping or max_iterations may help",
+        f"above the tolerance of {tolerance:.3g}; {advice}",
         ConvergenceWarning,
         stacklevel=4,
     )

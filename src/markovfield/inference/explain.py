@@ -13,7 +13,7 @@ from markovfield.inference.enumeration import Enumeration, joint_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.registry import check_verb
-from markovfield.inference.verbs import ENUMERATION_BITS, choose, graph_of
+from markovfield.inference.verbs import ENUMERATION_BITS, OTHERWISE, choose, graph_of
 from markovfield.names import VariableName
 
 __all__ = ["Explanation", "explain"]
@@ -170,13 +170,22 @@ def _clique_tree(
     log2_bytes = tree.log2_bytes(s)
     fits = log2_bytes <= np.log2(limit)
     free = s.cardinalities > 1
-    reason = "asked for"
+    reason, name, guarantee = "asked for", method.name, "exact"
     if automatic:
-        needs = f"exact needs {format_bytes(log2_bytes)} of {format_bytes(np.log2(limit))}"
-        reason = f"{needs} allowed" if fits else f"{needs} allowed and would be refused"
+        quick = engine.work_limit is None or tree.log2_states <= np.log2(engine.work_limit)
+        reason = f"exact needs {format_bytes(log2_bytes)} of {format_bytes(np.log2(limit))} allowed"
+        if not (fits and quick):
+            why = reason if not fits else f"exact would walk over 2^{tree.log2_states:.1f} states, too many"
+            reason = f"{why}, and would be refused"
+            if verb in OTHERWISE:
+                name, guarantee = OTHERWISE[verb], "approximate"
+                reason = f"{why}: approximate instead"
+        fits = fits and quick
+    elif not method.exact:
+        guarantee = "see its answer"
     return Explanation(
         verb=verb,
-        method=method.name,
+        method=name,
         reason=reason,
         structure=_shape(s, free),
         n_variables=graph.n_variables,
@@ -187,7 +196,7 @@ def _clique_tree(
         log2_states=tree.log2_states,
         log2_bytes=log2_bytes,
         log2_operations=tree.log2_operations(),
-        guarantee="exact",
+        guarantee=guarantee,
         fits=bool(fits),
     )
 

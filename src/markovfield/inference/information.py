@@ -188,7 +188,10 @@ def value_of_information(
     graph = graph_of(model)
     s = graph.structure
     card = int(s.cardinalities[s.names.position(target)])
-    gains = np.asarray(utility, np.float64)
+    try:
+        gains = np.asarray(utility, np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"utility must be numbers [actions, {card}], got {utility!r}") from None
     if gains.ndim != 2 or gains.shape[1] != card or not len(gains) or not np.isfinite(gains).all():
         raise ModelError(
             f"utility must be finite numbers [actions, {card}], one column for each state of {target!r}, "

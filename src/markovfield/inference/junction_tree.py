@@ -24,7 +24,7 @@ from markovfield.inference.clique_queries import (
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.latent_decoding import latent_best, latent_max_marginals
 from markovfield.inference.limits import memory_limit_bytes
-from markovfield.inference.planning import ALMOST_SIMPLICIAL, SIMPLICIAL, Plan, Tree, grow_tree, lay_out_tree
+from markovfield.inference.planning import ALMOST_SIMPLICIAL, SIMPLICIAL, Plan, Tree, grow_tree, lay_out_tree, too_long
 from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.propagation import Propagation, propagate
 from markovfield.inference.running import Running
@@ -64,6 +64,9 @@ class JunctionTree:
     memory_limit
         Bytes, or like ``"4GiB"``; None is 8 GiB, or four fifths of the container's memory if that is less. A plan that
         needs more raises `MemoryLimitError` before allocating.
+    work_limit
+        The most clique states to walk over, all cliques together; a plan with more raises `MemoryLimitError` before it
+        runs. None sets no limit; ``method="auto"`` sets one of some tens of seconds.
     order
         Elimination order by variable name; found by search when None.
     search
@@ -94,6 +97,7 @@ class JunctionTree:
     simplicial: bool = True
     almost_simplicial: bool = True
     merge_factors: bool = True
+    work_limit: float | None = None
 
     name: ClassVar[str] = "junction_tree"
     exact: ClassVar[bool] = True
@@ -130,9 +134,10 @@ class JunctionTree:
         )
         plan: Plan | None = plans.pop(key, None)
         if plan is None:
-            plan = lay_out_tree(
-                s, self.tree(problem, stage=stage, together=together), memory_limit_bytes(self.memory_limit)
-            )
+            tree = self.tree(problem, stage=stage, together=together)
+            if self.work_limit is not None and tree.log2_states > np.log2(self.work_limit):
+                raise too_long(tree.width, tree.log2_states, self.work_limit)
+            plan = lay_out_tree(s, tree, memory_limit_bytes(self.memory_limit))
         elif plan.structure is not s:
             plan = plan.moved_to(s)
         plans[key] = plan

@@ -303,6 +303,14 @@ def lay_out_tree(structure: Structure, tree: Tree, memory_limit: float = np.inf)
     )
 
 
+def too_long(width: int, log2_states: float, limit: float) -> MemoryLimitError:
+    """The refusal of a run that would take too long."""
+    return MemoryLimitError(
+        f"exact inference needs a clique tree of width {width} with 2^{log2_states:.1f} states in all, while "
+        f"work_limit is 2^{np.log2(limit):.1f}: raise work_limit or fix more variables by evidence"
+    )
+
+
 def too_large(width: int, log2_bytes: float, limit: float) -> MemoryLimitError:
     """The refusal: how wide, how much memory, what to try instead."""
     allowed = (

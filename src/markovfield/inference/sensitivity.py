@@ -174,6 +174,8 @@ def sensitivity(
     s = graph.structure
     if sorted(s.child.tolist()) != list(range(s.n_variables)):
         raise ModelError("sensitivity needs a Bayesian network: one conditional distribution for each variable")
+    if not isinstance(event, Mapping) or not isinstance(evidence or {}, Mapping):
+        raise ModelError("event and evidence of sensitivity are dicts from variable to state")
     if not event:
         raise ModelError("sensitivity(model, event) needs an event: a state for at least one variable")
     clamps = np.full(s.n_variables, -1, np.int32)
@@ -193,7 +195,7 @@ def sensitivity(
     except ImpossibleEvidenceError:
         above_value = -np.inf
     above = _slopes(graph, both, value)
-    probability = float(np.exp(above_value - value))
+    probability = min(1.0, float(np.exp(above_value - value)))
     derivatives, tables = {}, {}
     for f, v in enumerate(s.child.tolist()):
         if s.kind[f] != TABLE:

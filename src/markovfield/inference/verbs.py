@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ImpossibleEvidenceError, ModelError
+from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError
 from markovfield.factor_graph import FactorGraph, Structure
 from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples, Solution, named_states
 from markovfield.inference.evidence import Evidence
@@ -22,6 +22,10 @@ Callback = Callable[[Progress], bool | None]
 # Up to 2^12 joint states NumPy enumerates, so that textbook models never pay for the compiler; above, a junction
 # tree is faster even though its answers come through many more steps.
 ENUMERATION_BITS = 12.0
+# Clique states that ``auto`` is willing to walk over for an exact answer: some tens of seconds.
+AUTO_WORK_LIMIT = 2.0**34
+# What ``auto`` takes where exact inference would need too much memory or time: see benchmarks/approximate_accuracy.py.
+OTHERWISE = {"marginals": "belief_propagation", "log_partition": "belief_propagation", "decode": "belief_propagation"}
 
 
 def graph_of(model: Any) -> FactorGraph:
@@ -37,13 +41,29 @@ def graph_of(model: Any) -> FactorGraph:
 
 
 def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> Any:
-    """The method object; ``"auto"`` enumerates small models and takes the junction tree otherwise."""
+    """The method object; ``"auto"`` enumerates small models and takes the junction tree for others (`exact_first`)."""
     if method != "auto":
         return resolve(method, verb)
     from markovfield.inference.enumeration import all_bits, joint_states
 
-    small = all_bits(graph) <= ENUMERATION_BITS or joint_states(graph, evidence) <= ENUMERATION_BITS
-    return resolve("enumeration" if small else "junction_tree", verb)
+    if all_bits(graph) <= ENUMERATION_BITS or joint_states(graph, evidence) <= ENUMERATION_BITS:
+        return resolve("enumeration", verb)
+    from markovfield.inference.junction_tree import JunctionTree
+
+    return JunctionTree(work_limit=AUTO_WORK_LIMIT)
+
+
+def exact_first(method: Any, verb: str, chosen: Any, run: Callable[[Any], Any]) -> Any:
+    """Run the chosen method; where ``"auto"`` chose an exact one that is refused as too large, an approximate one.
+
+    The answer says which method it was and what it promises.
+    """
+    try:
+        return run(chosen)
+    except MemoryLimitError:
+        if method != "auto" or verb not in OTHERWISE:
+            raise
+    return run(resolve(OTHERWISE[verb], verb))
 
 
 def _extra(method: Any, init: Any, rng: Any) -> dict[str, Any]:
@@ -105,8 +125,11 @@ def marginals(
     known = Evidence.parse(graph.structure, evidence)
     chosen = choose(method, "marginals", graph, known)
     sets = [graph.names.positions(t) for t in targets or ()]
-    extra = _extra(chosen, init, rng)
-    answer: Marginals = chosen.marginals(graph, known, targets=sets, running=running, **extra)
+
+    def run(chosen: Any) -> Any:
+        return chosen.marginals(graph, known, targets=sets, running=running, **_extra(chosen, init, rng))
+
+    answer: Marginals = exact_first(method, "marginals", chosen, run)
     return answer
 
 
@@ -137,7 +160,11 @@ def log_partition(
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
     chosen = choose(method, "log_partition", graph, known)
-    answer: LogPartition = chosen.log_partition(graph, known, running=running, **_extra(chosen, init, rng))
+
+    def run(chosen: Any) -> Any:
+        return chosen.log_partition(graph, known, running=running, **_extra(chosen, init, rng))
+
+    answer: LogPartition = exact_first(method, "log_partition", chosen, run)
     return answer
 
 
@@ -188,8 +215,12 @@ def decode(
     if loss is not None:
         return _least_expected_loss(graph, known, positions, loss, n_best, method, running)
     chosen = choose(method, "decode", graph, known)
-    extra = _extra(chosen, init, rng)
-    answer: Decoding = chosen.decode(graph, known, variables=positions, n_best=int(n_best), running=running, **extra)
+
+    def run(chosen: Any) -> Any:
+        extra = _extra(chosen, init, rng)
+        return chosen.decode(graph, known, variables=positions, n_best=int(n_best), running=running, **extra)
+
+    answer: Decoding = exact_first(method, "decode", chosen, run)
     return answer
 
 

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from markovfield.io._text import PathLike, Source, read_source
 
-__all__ = ["read_csv"]
+__all__ = ["MISSING", "read_csv"]
 
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan")
 _DELIMITERS = ",;\t"
 _ROWS_AT_ONCE = 8192
 
@@ -31,7 +31,7 @@ def read_csv(
     delimiter
         What separates values; comma, semicolon or tab, whichever the first row has most of, when None.
     missing
-        Texts that stand for a missing value.
+        Texts that stand for a missing value, whether quoted or not; give fewer where one of them is a state.
 
     Returns
     -------

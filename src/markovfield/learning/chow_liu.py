@@ -19,6 +19,8 @@ from markovfield.names import Names, VariableName
 __all__ = ["ChowLiu", "mutual_informations"]
 
 FloatArray = npt.NDArray[np.float64]
+ROUNDING = 1e-12
+"""Information (nats) below this is zero with rounding."""
 
 
 def mutual_informations(table: DataTable, given: int | None = None, *, running: Running | None = None) -> FloatArray:
@@ -62,7 +64,7 @@ def mutual_informations(table: DataTable, given: int | None = None, *, running: 
             pairs, family_counts(table, [[*above, u, v] for u, v in pairs], running=running), strict=True
         ):
             result[u, v] = _information(counts.reshape(-1, *counts.shape[-2:]))
-    result = np.maximum(result, 0.0)
+    result = np.where(result > ROUNDING, result, 0.0)
     both: FloatArray = result + result.T
     return both
 

@@ -144,6 +144,11 @@ class _States:
         if isinstance(value, int):
             if self.plain and value == -1:
                 return _MISSING
+            if any(isinstance(n, bool) for n in self.names) and tuple(self.names) != (False, True):
+                raise ModelError(
+                    f"the integer {value} in the column of {self.variable!r} could be the number of a state or the "
+                    f"truth of one, as its states are {_describe(self.names)}; give the column as booleans"
+                )
             if not self.numeric and 0 <= value < len(self.names):
                 by_text = self.index.get(str(value), value)
                 if by_text != value:

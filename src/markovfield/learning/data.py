@@ -140,6 +140,8 @@ def _check_weights(weights: npt.ArrayLike, n_rows: int) -> npt.NDArray[np.float6
         raise ModelError(
             f"weights must be finite and not negative, got {values[bad[0]]} in row {int(bad[0])} of the data"
         )
+    if n_rows and not values.any():
+        raise ModelError("weights are zero in every row of the data")
     return values
 
 
@@ -270,6 +272,9 @@ def encode(data: Any, network: Any = None, *, weights: npt.ArrayLike | VariableN
         if not columns:
             raise ModelError("the data has no columns")
     else:
+        if by_name and weights in variables:
+            raise ModelError(f"weights name the column {weights!r}, which is a variable of the network")
+        _check_spelling(variables, given)
         columns = {v: _column(v, given[v]) for v in variables if v in given}
         if variables and not columns:
             raise ModelError(
@@ -293,6 +298,15 @@ def encode(data: Any, network: Any = None, *, weights: npt.ArrayLike | VariableN
                 codes[i] = code_column(v, states[i], columns[v])
     checked = None if chosen is None else _check_weights(np.array(chosen), n_rows)  # type: ignore[arg-type]
     return DataTable(variables, states, codes, checked)
+
+
+def _check_spelling(variables: Sequence[VariableName], given: Mapping[Any, Any]) -> None:
+    """Raise when a variable without a column is there in another spelling: it would be taken for hidden."""
+    absent = {v.strip().casefold(): v for v in variables if isinstance(v, str) and v not in given}
+    for name in given if absent else ():
+        meant = absent.get(name.strip().casefold()) if isinstance(name, str) else None
+        if meant is not None and name not in variables:
+            raise ModelError(f"the data has a column {name!r} and none for the variable {meant!r}: spell them alike")
 
 
 def _array_of_rows(data: Any) -> npt.NDArray[Any]:

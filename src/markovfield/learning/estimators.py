@@ -46,8 +46,8 @@ def _estimate(
     observed = Observations(graph, table, running)
     counts = observed.fixed
     pool = parameters.normalised(counts + prior_counts(parameters, prior, equivalent_sample_size))
+    kept = held(parameters, fixed, without)
     if fixed:
-        kept = held(parameters, fixed, without)
         pool = np.where(kept, np.exp(graph.log_tables), pool)
     with np.errstate(divide="ignore"):
         log_pool = np.log(pool)
@@ -58,7 +58,7 @@ def _estimate(
         log_likelihood=found.log_likelihood,
         n_rows=table.n_rows,
         total_weight=table.total_weight,
-        n_parameters=parameters.n_free,
+        n_parameters=parameters.n_free(~kept),
         seconds=time.perf_counter() - running.started,
         statistics=SufficientStatistics(graph, counts, found.log_likelihood, table.total_weight),
     )

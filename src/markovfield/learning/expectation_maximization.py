@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError, StoppedError
+from markovfield.inference.convergence import warn_not_converged
 from markovfield.inference.running import Running
 from markovfield.learning.data import DataTable
 from markovfield.learning.estimators import held
@@ -39,12 +40,14 @@ class ExpectationMaximization:
     """Coordinate ascent on the bound of the observed data's likelihood (Caetano, lecture 6).
 
     The E step takes expected counts by a batched junction tree, once for every distinct row; the M step normalises
-    them. The likelihood never falls, and ends in a local maximum: with hidden variables, restart.
+    them. The likelihood never falls, and ends in a local maximum: with hidden variables, restart. Tables that do not
+    tell the states of a hidden variable apart, such as uniform ones, are a saddle it does not leave: give such
+    variables no tables (`BayesianNetwork.set_parents`), and they start at random.
 
     Parameters
     ----------
     max_iterations
-        The most E steps of one run.
+        The most M steps of one run.
     tolerance
         A run has converged when an iteration gains less than this fraction of the objective.
     restarts
@@ -81,10 +84,11 @@ class ExpectationMaximization:
 
     def __post_init__(self) -> None:
         for setting in ("max_iterations", "restarts"):
-            if getattr(self, setting) < 1:
-                raise ModelError(f"{setting} must be at least 1, got {getattr(self, setting)}")
-        if not self.tolerance >= 0:
-            raise ModelError(f"tolerance must not be negative, got {self.tolerance}")
+            value = getattr(self, setting)
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise ModelError(f"{setting} must be a whole number of at least 1, got {value!r}")
+        if not isinstance(self.tolerance, int | float) or not self.tolerance >= 0:
+            raise ModelError(f"tolerance must be a number and not negative, got {self.tolerance!r}")
 
     def fit(
         self, network: BayesianNetwork, table: DataTable, *, rng: np.random.Generator, running: Running
@@ -102,23 +106,28 @@ class ExpectationMaximization:
         for i in range(self.restarts):
             drawn = parameters.random(rng, given) if i or fresh.any() else given
             start = np.where(kept, given, np.where(fresh, drawn, drawn if i else given))
-            run = self._climb(parameters, observed, start, pseudo, kept, running)
-            if run is not None:
-                runs.append(run)
-            if run is None or run.message:
+            try:
+                run = self._climb(parameters, observed, start, pseudo, kept, running)
+            except (StoppedError, TimeoutError):
+                if not runs:
+                    raise
                 break
-        if not runs:
-            raise TimeoutError("expectation_maximization was stopped before its first iteration ended")
+            runs.append(run)
+            if run.message:
+                break
         best = max(runs, key=lambda r: r.history[-1])
+        if not (best.converged or best.message):
+            gain = (best.history[-1] - best.history[-2]) / abs(best.history[-1])
+            warn_not_converged(self.name, self.max_iterations, gain, self.tolerance, "more max_iterations may help")
         made = fitted(network, parameters, best.pool)
         made.fit_report = FitReport(
             method=self.name,
             log_likelihood=best.statistics.log_likelihood,
             n_rows=table.n_rows,
             total_weight=table.total_weight,
-            n_parameters=parameters.n_free,
+            n_parameters=parameters.n_free(~kept & (given > 0)),
             converged=best.converged,
-            iterations=len(best.history),
+            iterations=len(best.history) - 1,
             message=best.message or ("" if best.converged else f"no convergence in {self.max_iterations} iterations"),
             history=tuple(best.history),
             restarts=tuple(r.history[-1] for r in runs),
@@ -135,13 +144,16 @@ class ExpectationMaximization:
         pseudo: FloatArray,
         kept: npt.NDArray[np.bool_],
         running: Running,
-    ) -> _Run | None:
-        """One run; None when it was stopped before anything was known."""
+    ) -> _Run:
+        """One run; what stops it before anything is known comes out as an exception.
+
+        The tables returned are always ones whose likelihood is known: the last M step is followed by an E step.
+        """
         pool, history = start, []
         last: tuple[FloatArray, SufficientStatistics] | None = None
         converged, message = False, ""
         counted = (pseudo > 0) & ~kept
-        for _ in range(self.max_iterations):
+        for step in range(self.max_iterations + 1):
             with np.errstate(divide="ignore"):
                 log_pool = np.log(pool)
             try:
@@ -151,12 +163,15 @@ class ExpectationMaximization:
                 last = pool, found
                 running.check(value)
             except (StoppedError, TimeoutError, KeyboardInterrupt) as stop:
+                if last is None:
+                    raise
                 message = str(stop) or "stopped by the keyboard"
                 break
             if len(history) > 1 and history[-1] - history[-2] <= self.tolerance * abs(history[-1]):
                 converged = True
                 break
+            if step == self.max_iterations:
+                break
             pool = np.where(kept, start, parameters.normalised(found.counts + pseudo, pool))
-        if last is None:
-            return None
+        assert last is not None
         return _Run(*last, history, converged, message)

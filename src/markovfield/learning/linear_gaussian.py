@@ -122,7 +122,8 @@ def _regress(
     middle = share @ matrix
     matrix -= middle
     scale = np.sqrt(share @ matrix**2)
-    constant = np.flatnonzero(scale == 0)
+    # The mean of equal numbers differs from them by rounding.
+    constant = np.flatnonzero(scale <= 1e-13 * np.abs(middle))
     if len(constant):
         raise ModelError(
             f"least_squares cannot tell the weight of {parents[constant[0]]!r} on {variable!r}: its column is constant"

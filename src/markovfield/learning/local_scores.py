@@ -60,6 +60,11 @@ class LocalScores:
                 f"scores of structures need complete data, but variable {table.variables[v]!r} is missing "
                 f"in row {row}; impute it, or keep the complete rows only (drop_missing=True)"
             )
+        if table.weights is not None and table.total_weight <= 1.0 < table.n_rows:
+            raise ModelError(
+                f"weights count rows, and these add up to {table.total_weight:.3g} for {table.n_rows} rows: no score "
+                "could tell structures apart; multiply them by the number of rows"
+            )
         self.table = table
         self.score = resolve_score(score)
         self.running = Running() if running is None else running

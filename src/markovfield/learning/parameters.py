@@ -100,10 +100,10 @@ class Parameters:
         empty = [np.zeros(0, np.int64)]
         return cls(graph, row, *(np.concatenate(empty + part) for part in (length, owner, tables)))
 
-    @property
-    def n_free(self) -> int:
-        """Free parameters: each row has one less than its cells."""
-        return int((self.length - 1).sum())
+    def n_free(self, movable: npt.NDArray[np.bool_]) -> int:
+        """Free parameters: each row has one less than the cells of it that can move."""
+        cells = np.bincount(self.row, weights=movable, minlength=len(self.length))
+        return int(np.maximum(cells - 1, 0).sum())
 
     def normalised(self, counts: FloatArray, otherwise: FloatArray | None = None) -> FloatArray:
         """Every row over its sum; a row of zeros is uniform, or as in ``otherwise``."""
@@ -143,8 +143,8 @@ def prior_counts(parameters: Parameters, prior: Prior, equivalent_sample_size: f
         raise ModelError(f"prior must be 'bdeu', 'k2', a number or a mapping from variable to counts, got {prior!r}")
     if isinstance(prior, Mapping):
         return _given_counts(parameters, prior)
-    if not 0 <= prior < np.inf:
-        raise ModelError(f"a prior's pseudo-count must be finite and not negative, got {prior}")
+    if not isinstance(prior, int | float | np.number) or not 0 <= prior < np.inf:
+        raise ModelError(f"a prior's pseudo-count must be a finite number and not negative, got {prior!r}")
     return np.full(size, float(prior))
 
 

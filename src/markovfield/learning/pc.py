@@ -59,6 +59,10 @@ def independence_test(counts: npt.ArrayLike, test: str = "g2") -> IndependenceTe
     from scipy.special import chdtrc, xlogy
 
     table = np.asarray(counts, np.float64)
+    if table.ndim < 2 or not ((table >= 0) & (table < np.inf)).all():
+        raise ModelError(f"independence_test needs counts [..., x, y], none negative, got shape {table.shape}")
+    if test not in ("g2", "chi2"):
+        raise ModelError(f"test of independence_test must be 'g2' or 'chi2', got {test!r}")
     table = table.reshape(-1, *table.shape[-2:])
     n_x, n_y, n = table.sum(axis=2), table.sum(axis=1), table.sum(axis=(1, 2))
     degrees = int((np.maximum((n_x > 0).sum(axis=1) - 1, 0) * np.maximum((n_y > 0).sum(axis=1) - 1, 0)).sum())

@@ -62,7 +62,7 @@ class FitReport:
 
     def __repr__(self) -> str:
         end = "converged" if self.converged else "not converged"
-        steps = f", {self.iterations} iterations, {end}" if self.history else ""
+        steps = f", {self.iterations} iteration{'s' * (self.iterations != 1)}, {end}" if self.history else ""
         said = f" ({self.message})" if self.message and not self.converged else ""
         return (
             f"FitReport: {self.method}, {self.n_rows} rows, {self.n_parameters} parameters, "

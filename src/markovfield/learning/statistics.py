@@ -113,7 +113,7 @@ class Observations:
                 row = Evidence(self.rows[dead[0]])
                 raise ImpossibleEvidenceError(
                     f"the network gives probability zero to a row of the data: {row.describe(self.graph.structure)}; "
-                    "a prior, or other tables to start from, would make it possible"
+                    "start from tables without zeros there"
                 )
             counts += expected
             heard = self.weights > 0

@@ -85,7 +85,7 @@ def check_table(
         )
     total = values.sum(axis=-1, keepdims=True)
     off = np.abs(total - 1)
-    if not (off <= tolerance).all():
+    if not ((off <= tolerance) & (total > 0)).all():
         row = np.unravel_index(int(np.argmax(off)), total.shape)
         raise ModelError(
             f"a row of {what} sums to {total[row]:.6g}, not to one" + _given(names, scope, list(row), cardinalities)
@@ -117,7 +117,11 @@ def tabulate(
     rows = np.zeros((math.prod(shape[:-1]), card))
     every = product(*(names.state_names(v, cardinalities[v]) for v in scope[:-1]))
     for row, states in zip(rows, every, strict=True):
-        value = function(*states)
+        try:
+            value = function(*states)
+        except TypeError as error:
+            shown = ", ".join(repr(s) for s in states)
+            raise ModelError(f"the function of {variable!r} does not take ({shown}): {error}") from error
         try:
             row[names.state(child, value, card)] = 1.0
         except ModelError as error:
@@ -135,6 +139,8 @@ def _by_parent(given: Any, parents: Sequence[VariableName], what: str) -> list[A
             wrong = f"nothing for {missing[0]!r}" if missing else f"{extra[0]!r}, which is no parent"
             raise ModelError(f"{what} must name each of its {len(parents)} parents, got {wrong}")
         return [given[p] for p in parents]
+    if not hasattr(given, "__iter__"):
+        raise ModelError(f"{what} needs one entry for each of its {len(parents)} parents, got {given!r}")
     entries = list(given)
     if len(entries) != len(parents):
         raise ModelError(f"{what} needs one entry for each of its {len(parents)} parents, got {len(entries)}")

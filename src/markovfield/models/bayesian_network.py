@@ -71,6 +71,8 @@ class BayesianNetwork:
         self._local: dict[int, FloatArray | NoisyMax] = {}
         self._compiled: FactorGraph | None = None
         self._names: Names | None = None
+        if variables is not None and not isinstance(variables, Mapping):
+            raise ModelError(f"variables are a dict from name to states, got {type(variables).__name__}")
         for name, states in (variables or {}).items():
             self.add_variable(name, states)
 
@@ -195,7 +197,7 @@ class BayesianNetwork:
 
     def _scope(self, variable: VariableName, parents: Sequence[VariableName]) -> list[int]:
         """Positions of the parents, then of the variable itself."""
-        if isinstance(parents, str):
+        if isinstance(parents, str) or not hasattr(parents, "__iter__"):
             raise ModelError(f"the parents of {variable!r} are a sequence of variable names; write [{parents!r}]")
         child = self._find(variable)
         scope = [self._find(p) for p in parents]
@@ -257,6 +259,8 @@ class BayesianNetwork:
         [0.0, 0.0, 1.0]
         """
         scope = self._scope(variable, parents)
+        if not callable(function):
+            raise ModelError(f"the function of {variable!r} must be callable, got {type(function).__name__}")
         self._give(scope, tabulate(self._current_names(), scope, self._cardinalities, function))
 
     def add_noisy_or(
@@ -372,6 +376,8 @@ class BayesianNetwork:
         >>> round(mf.probability(net.do({"wet": "yes"}), {"rain": "yes"}), 4)
         0.2
         """
+        if not isinstance(interventions, Mapping):
+            raise ModelError(f"do() takes a dict from variable to state, got {type(interventions).__name__}")
         other = self.copy()
         other.fit_report = None
         names = self._current_names()
@@ -437,9 +443,12 @@ class BayesianNetwork:
 
         ``states`` gives each variable a count or names; otherwise the node's ``states`` do; otherwise it has two.
         """
-        if not dag.is_directed():
-            raise ModelError("BayesianNetwork.from_networkx needs a directed graph, got an undirected one")
+        if not hasattr(dag, "is_directed") or not dag.is_directed():
+            raise ModelError(f"BayesianNetwork.from_networkx needs a networkx.DiGraph, got {type(dag).__name__}")
         given = {} if states is None else states
+        strange = next((v for v in given if v not in dag), None)
+        if strange is not None:
+            raise ModelError(f"states of from_networkx name {strange!r}, which is no node of the graph")
         nodes = {v: given[v] if v in given else states_of_node(data) for v, data in dag.nodes(data=True)}
         net = cls(nodes)
         for v in dag.nodes:
