@@ -192,7 +192,7 @@ class TestStructureFirst:
             again.cpt("wet")
         other = mf.BayesianNetwork.from_networkx(nx.DiGraph([(3, 1), (2, 1)]), states={1: 4, 2: ["ab"]})
         assert [other.cardinality(v) for v in (1, 2, 3)] == [4, 1, 2] and other.parents(1) == (3, 2)
-        with pytest.raises(mf.ModelError, match="needs a networkx.DiGraph, got Graph"):
+        with pytest.raises(mf.ModelError, match=r"needs a networkx.DiGraph, got Graph"):
             mf.BayesianNetwork.from_networkx(nx.Graph([(0, 1)]))
         with pytest.raises(mf.ModelError, match=r"directed cycle: .* -> "):
             mf.BayesianNetwork.from_networkx(nx.DiGraph([(0, 1), (1, 0)]))
@@ -405,7 +405,7 @@ class TestNoisy:
         (lambda net: net.add_noisy_or("b", ["a"], 0.5), "one entry for each of its 1 parents"),
         (lambda net: net.add_deterministic("b", ["a"], 3), "must be callable, got int"),
         (lambda net: net.add_deterministic("b", ["a"], lambda: 0), "the function of 'b' does not take"),
-        (lambda net: mf.BayesianNetwork.from_networkx([(1, 2)]), "networkx.DiGraph, got list"),
+        (lambda net: mf.BayesianNetwork.from_networkx([(1, 2)]), r"networkx.DiGraph, got list"),
         (lambda net: mf.sensitivity(net, "a"), "are dicts from variable to state"),
         (lambda net: mf.value_of_information(net, "a", [["x", 3]]), "utility must be numbers"),
     ],
