@@ -37,6 +37,78 @@ class Clause:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """A potential of how many literals hold; ``what`` is the builder's method, without its ``add_``.
+
+    ``numbers`` are a weight, for "exactly" then k, or the log-potentials of a "cardinality".
+    """
+
+    what: str
+    literals: tuple[tuple[int, int, bool], ...]
+    numbers: tuple[float, ...]
+
+    def pool(self) -> list[float]:
+        """Its cells, in the order in which the model keeps them."""
+        n = len(self.literals)
+        if self.what == "cardinality":
+            return list(self.numbers)
+        yes, no = (0.0, -np.inf) if self.numbers[0] == np.inf else (self.numbers[0], 0.0)
+        if self.what == "exactly":
+            few = min(int(self.numbers[1]), n - int(self.numbers[1]))
+            return [yes if c == few else no for c in range(few + 2)][: n + 1]
+        return {"parity": [no, yes], "and": [yes, no], "at_most_one": [yes, yes, no][: n + 1]}[self.what]
+
+    def cell(self, true: int) -> int:
+        """The cell read when so many literals hold."""
+        n = len(self.literals)
+        if self.what == "parity":
+            return true % 2
+        if self.what == "and":
+            return int(true < n)
+        if self.what == "exactly" and self.numbers[1] > n - self.numbers[1]:
+            true = n - true
+        return min(true, len(self.pool()) - 1)
+
+    def build(self, net: Any, name: Sequence[str | int]) -> None:
+        positive = {name[v]: s for v, s, sign in self.literals if sign}
+        negative = {name[v]: s for v, s, sign in self.literals if not sign}
+        if self.what == "cardinality":
+            net.add_cardinality(self.numbers, positive, negative)
+        elif self.what == "exactly":
+            net.add_exactly(int(self.numbers[1]), positive, negative, weight=self.numbers[0])
+        else:
+            getattr(net, f"add_{self.what}")(positive, negative, weight=self.numbers[0])
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A potential of the distance of two states, on one or more pairs: (equal, different), or a truncated one.
+
+    ``numbers`` are the two log-potentials of a Potts factor, or a weight, a truncation and a power.
+    """
+
+    scopes: tuple[tuple[int, int], ...]
+    numbers: tuple[float, ...]
+
+    def pool(self, cards: Sequence[int]) -> list[float]:
+        if len(self.numbers) == 2:
+            return list(self.numbers)
+        weight, truncation, power = self.numbers
+        cells = [
+            -weight * min(float(d**power), truncation) for d in range(max(2, *(cards[v] for v in sum(self.scopes, ()))))
+        ]
+        first = next((d for d in range(len(cells)) if d**power >= truncation), len(cells) - 1)
+        return cells[: first + 1]
+
+    def build(self, net: Any, name: Sequence[str | int]) -> None:
+        scopes = [[name[v] for v in scope] for scope in self.scopes]
+        if len(self.numbers) == 2:
+            net.add_potts(scopes, *self.numbers)
+        else:
+            net.add_truncated(scopes, *self.numbers[:2], power=int(self.numbers[2]))
+
+
+@dataclass(frozen=True)
 class Cpt:
     """A conditional probability table, parents first, child last."""
 
@@ -45,7 +117,7 @@ class Cpt:
     table: np.ndarray
 
 
-Operation = Table | Clause | Cpt
+Operation = Table | Clause | Counted | Apart | Cpt
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +144,9 @@ class Spec:
             return network
         net = mf.MarkovNetwork(variables)
         for op in self.operations:
-            if isinstance(op, Clause):
+            if isinstance(op, (Counted, Apart)):
+                op.build(net, name)
+            elif isinstance(op, Clause):
                 positive = {name[v]: s for v, s, sign in op.literals if sign}
                 negative = {name[v]: s for v, s, sign in op.literals if not sign}
                 net.add_clause(positive, negative, weight=op.weight)
@@ -96,6 +170,21 @@ class Spec:
                 cells = [-np.inf, 0.0] if op.weight == np.inf else [0.0, op.weight]
                 placed.append((scope, np.where(true, cells[1], cells[0]), pool + true))
                 pool += 2
+            elif isinstance(op, Counted):
+                scope = tuple(v for v, _, _ in op.literals)
+                where = np.empty([self.cardinalities[v] for v in scope], np.int64)
+                for states in np.ndindex(*where.shape):
+                    true = sum((x == s) == sign for x, (_, s, sign) in zip(states, op.literals, strict=True))
+                    where[states] = op.cell(true)
+                placed.append((scope, np.array(op.pool())[where], pool + where))
+                pool += len(op.pool())
+            elif isinstance(op, Apart):
+                cells = np.array(op.pool(self.cardinalities))
+                for scope in op.scopes:
+                    x, y = (np.arange(self.cardinalities[v]) for v in scope)
+                    where = np.minimum(abs(x[:, None] - y), len(cells) - 1)
+                    placed.append((scope, cells[where], pool + where))
+                pool += len(cells)
             elif isinstance(op, Cpt):
                 with np.errstate(divide="ignore"):
                     log_table = np.log(op.table / op.table.sum(axis=-1, keepdims=True))
@@ -116,7 +205,13 @@ class Spec:
     @property
     def n_cells(self) -> int:
         """Length of the pool of log-potentials the model compiles to."""
-        sizes = {Clause: lambda op: 2, Cpt: lambda op: op.table.size, Table: lambda op: op.log_table.size}
+        sizes = {
+            Clause: lambda op: 2,
+            Counted: lambda op: len(op.pool()),
+            Apart: lambda op: len(op.pool(self.cardinalities)),
+            Cpt: lambda op: op.table.size,
+            Table: lambda op: op.log_table.size,
+        }
         return sum(sizes[type(op)](op) for op in self.operations)
 
     def oracle(self, evidence: Mapping[int, Any] | None = None) -> Oracle:
@@ -152,6 +247,10 @@ class Spec:
         def move(op: Operation) -> Operation:
             if isinstance(op, Clause):
                 return Clause(tuple((new[v], s, sign) for v, s, sign in op.literals), op.weight)
+            if isinstance(op, Counted):
+                return Counted(op.what, tuple((new[v], s, sign) for v, s, sign in op.literals), op.numbers)
+            if isinstance(op, Apart):
+                return Apart(tuple((new[a], new[b]) for a, b in op.scopes), op.numbers)
             if isinstance(op, Cpt):
                 return Cpt(new[op.child], tuple(new[p] for p in op.parents), op.table)
             return Table(tuple(tuple(new[v] for v in scope) for scope in op.scopes), op.log_table)
@@ -248,17 +347,41 @@ def _scope(choose: Chooser, cards: Sequence[int], arity: int, distinct: bool = F
     return tuple(scope)
 
 
+WEIGHTS = (1.25, np.inf, -0.75, 2.0)
+
+
+def _structured(choose: Chooser, cards: Sequence[int], scope: tuple[int, ...], hard: bool) -> Operation:
+    """A structured factor on distinct variables; on two of them it may be a Potts or a truncated factor."""
+    weight = WEIGHTS[choose.integer(0, 3)]
+    weight = weight if hard or weight < np.inf else 3.0
+    what = ("clause", "parity", "at_most_one", "exactly", "cardinality", "and", "apart", "apart")[choose.integer(0, 7)]
+    if what == "apart" and len(scope) == 2:
+        first, second = scope
+        if choose.integer(0, 1):
+            return Apart(((first, second),), (weight, -0.5) if weight < np.inf else (0.0, -np.inf))
+        truncation = (1.5, 2.0, 3.0, np.inf)[choose.integer(0, 3)]
+        numbers = (weight if weight < np.inf else 0.5, truncation, float(choose.integer(1, 2)))
+        return Apart(((first, second), (second, first))[: choose.integer(1, 2)], numbers)
+    literals = tuple((v, choose.integer(0, cards[v] - 1), choose.integer(0, 1) == 1) for v in scope)
+    if what in ("clause", "apart"):
+        return Clause(literals, weight)
+    if what == "exactly":
+        return Counted(what, literals, (weight, float(choose.integer(0, len(literals)))))
+    if what == "cardinality":
+        size = choose.integer(min(2, len(scope) + 1), len(scope) + 1)
+        return Counted(what, literals, tuple(_log_table(choose, (size,), 1.5, hard).tolist()))
+    return Counted(what, literals, (weight,))
+
+
 def build_graph(choose: Chooser, *, scale: float = 1.5, clauses: bool = True, hard: bool = True) -> Spec:
-    """A random Markov network: any arity to four, repeats, ties, hard zeros, isolated variables, clauses."""
+    """A random Markov network: any arity to four, repeats, ties, hard zeros, isolated variables, structured factors."""
     cards = _cardinalities(choose)
     operations: list[Operation] = []
     for _ in range(choose.integer(0, 10)):
-        what = choose.integer(0, 9)
-        if what == 9 and clauses:
-            scope = _scope(choose, cards, choose.integer(0, 4), distinct=True)
-            literals = tuple((v, choose.integer(0, cards[v] - 1), choose.integer(0, 1) == 1) for v in scope)
-            weight = (1.25, np.inf, -0.75, 2.0)[choose.integer(0, 3)]
-            operations.append(Clause(literals, weight if hard or weight < np.inf else 3.0))
+        what = choose.integer(0, 10)
+        if what >= 9 and clauses:
+            scope = _scope(choose, cards, (2, 3, 4, 2, 1, 0)[choose.integer(0, 5)], distinct=True)
+            operations.append(_structured(choose, cards, scope, hard))
             continue
         if what == 8 and operations and isinstance(operations[-1], Table):
             scope = operations[-1].scopes[0]  # the same scope again
@@ -279,8 +402,8 @@ def build_graph(choose: Chooser, *, scale: float = 1.5, clauses: bool = True, ha
     return Spec(cards, tuple(operations), _labels(choose, len(cards)))
 
 
-def build_forest(choose: Chooser, *, scale: float = 1.5, hard: bool = True) -> Spec:
-    """A random model whose factor graph is a forest; factors join up to three variables."""
+def build_forest(choose: Chooser, *, scale: float = 1.5, clauses: bool = False, hard: bool = True) -> Spec:
+    """A random model whose factor graph is a forest, up to three variables a factor; ``clauses``: structured ones."""
     cards = _cardinalities(choose)
     operations: list[Operation] = []
     v = 1
@@ -293,7 +416,12 @@ def build_forest(choose: Chooser, *, scale: float = 1.5, hard: bool = True) -> S
             turn = choose.integer(0, len(scope) - 1)
             scope = scope[turn:] + scope[:turn]
             shape = tuple(cards[u] for u in scope)
-            operations.append(Table((tuple(scope),), _log_table(choose, shape, scale, hard)))
+            if clauses and choose.integer(0, 2) > 0:
+                made = _structured(choose, cards, tuple(scope), hard)
+                # The same pair the other way round would close a cycle.
+                operations.append(Apart(made.scopes[:1], made.numbers) if isinstance(made, Apart) else made)
+            else:
+                operations.append(Table((tuple(scope),), _log_table(choose, shape, scale, hard)))
         v += len(new)
     for _ in range(choose.integer(0, 4)):
         u = choose.integer(0, len(cards) - 1)

@@ -16,7 +16,7 @@ LAYERS = [
     {"exceptions", "_validation", "_exports"},
     {"kernels"},
     {"names", "semirings"},
-    {"factor_graph", "structured_factors", "gaussian_field", "_sparse_factor"},
+    {"factor_graph", "factor_kinds", "structured_factors", "gaussian_field", "_sparse_factor"},
     {"graphs"},
     {"models"},
     {"inference"},

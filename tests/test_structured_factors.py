@@ -140,7 +140,7 @@ class TestStructure:
             ({"scope_offsets": [0, 0], "scopes": [], "table_strides": [], "child": [-1]}, "must end with its child"),
             ({"n_cells": 9}, "factor 0 reads cells 0 to 9 of a pool of 9"),
             ({"table_strides": [-1, 4, 8]}, "factor 0 reads cells -1 to 9"),
-            ({"kind": [3]}, "is of kind 3, which there is not"),
+            ({"kind": [6]}, "is of kind 6, which there is not"),
         ],
     )
     def test_refusals(self, changes: dict, message: str):
@@ -182,7 +182,7 @@ class TestStructure:
         for i in range(30):
             net.add_cpt(i, [], [0.5, 0.5])
         graph = net.compile()
-        with pytest.raises(mf.ModelError, match="factor 30, a noisy-max of 30 parents, has 2147483648 cells"):
+        with pytest.raises(mf.ModelError, match="factor 30, a noisy-max of 31 variables, has 2147483648 cells"):
             graph.table(30)
         with pytest.raises(mf.ModelError, match="the noisy-max 30 has 2147483648 cells, more than 16777216"):
             net.cpt(30)

@@ -15,28 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
+from markovfield.factor_kinds import (
+    CARDINALITY,
+    CLAUSE,
+    DISTANCE,
+    NOISY_MAX,
+    PARITY,
+    TABLE,
+    cell_reader,
+    check_cells,
+    check_size,
+    table_cells,
+)
 from markovfield.names import Names
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["CLAUSE", "NOISY_MAX", "TABLE", "FactorGraph", "Structure"]
-
-TABLE = 0
-"""Kind of a plain table: cell = base + sum of stride * state."""
-CLAUSE = 1
-"""Kind of a logical clause: two cells, ``base`` when every literal is false and ``base + 1`` when one is true.
-
-The "stride" of an axis holds its literal: ``v >= 0`` is true unless the variable is in state v, and ``-(s + 1)`` is
-true only in state s.
-"""
-NOISY_MAX = 2
-"""Kind of a noisy-max (noisy-or): scope (parents..., child), the child the largest of independent contributions.
-
-The "stride" of a parent's axis is where its block of cells starts, counted from the base: ``[its states, K]``, the
-log-probabilities of its contribution, with K the child's states. That of the child's axis is where the leak's block
-``[K]`` starts. Blocks may be shared. An entry of its table is a sum of products of cells, so it is no cell of the pool.
-"""
+__all__ = ["CARDINALITY", "CLAUSE", "DISTANCE", "NOISY_MAX", "PARITY", "TABLE", "FactorGraph", "Structure"]
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
@@ -72,7 +68,7 @@ class Structure:
         ``int32[m]``: the variable a factor is a conditional distribution of (it sums to one over that variable for
         every state of the others), or -1.
     kind
-        ``int8[m]``: `TABLE` or a structured kind, `CLAUSE` or `NOISY_MAX`.
+        ``int8[m]``: `TABLE` or a structured kind, as `markovfield.kernels.kinds` describes them.
     names
         Names of variables and states; they never enter a kernel.
     """
@@ -143,52 +139,8 @@ class Structure:
             _frozen(kinds, np.int8),
             names if names is not None else Names(range(n)),
         )
-        structure._check_cells()
+        check_cells(structure)
         return structure
-
-    def _check_cells(self) -> None:
-        if not self.n_factors:
-            return
-        factor = np.repeat(np.arange(self.n_factors), np.diff(self.scope_offsets))
-        unknown = np.flatnonzero((self.kind < TABLE) | (self.kind > NOISY_MAX))
-        if len(unknown):
-            raise ModelError(f"factor {unknown[0]} is of kind {self.kind[unknown[0]]}, which there is not")
-        own = np.zeros(self.n_factors, np.bool_)
-        own[factor[self.scopes == self.child[factor]]] = True
-        strange = np.flatnonzero((self.child >= 0) & ~own)
-        if len(strange):
-            f = int(strange[0])
-            raise ModelError(f"factor {f} is a distribution of variable {self.child[f]}, which is not in its scope")
-        literal = np.where(self.table_strides >= 0, self.table_strides, -(self.table_strides + 1))
-        wrong = np.flatnonzero((self.kind[factor] == CLAUSE) & (literal >= self.cardinalities[self.scopes]))
-        if len(wrong):
-            raise ModelError(
-                f"clause {factor[wrong[0]]} has a literal on state {literal[wrong[0]]}, which there is not"
-            )
-        if len(self.table_strides) and float(np.abs(self.table_strides.astype(np.float64)).max()) > 2.0**40:
-            raise ModelError("a table stride is beyond 2^40 cells")
-        reach = self.table_strides * (self.cardinalities[self.scopes].astype(np.int64) - 1)
-        is_table = self.kind[factor] == TABLE
-        low, high = self.table_offsets.copy(), self.table_offsets.copy()
-        np.add.at(low, factor, np.where(is_table, np.minimum(reach, 0), 0))
-        np.add.at(high, factor, np.where(is_table, np.maximum(reach, 0), 0))
-        high[self.kind == CLAUSE] += 1
-        for f in np.flatnonzero(self.kind == NOISY_MAX).tolist():
-            low[f], high[f] = self._reach_of_noisy_max(f)
-        bad = np.flatnonzero((low < 0) | (high >= self.n_cells))
-        if len(bad):
-            f = int(bad[0])
-            raise ModelError(f"factor {f} reads cells {low[f]} to {high[f]} of a pool of {self.n_cells} log-potentials")
-
-    def _reach_of_noisy_max(self, f: int) -> tuple[int, int]:
-        """First and last cell that a noisy-max reads."""
-        scope, strides = self.scope(f), self.strides(f)
-        if not len(scope) or self.child[f] not in (-1, scope[-1]):
-            raise ModelError(f"factor {f} is a noisy-max, whose scope must end with its child")
-        rows = np.append(self.cardinalities[scope[:-1]], 1).astype(np.int64)
-        last = strides + rows * int(self.cardinalities[scope[-1]]) - 1
-        base = int(self.table_offsets[f])
-        return base + int(strides.min()), base + int(last.max())
 
     @property
     def n_variables(self) -> int:
@@ -235,7 +187,7 @@ class Structure:
         return self.scopes[self.scope_offsets[factor] : self.scope_offsets[factor + 1]]
 
     def strides(self, factor: int) -> npt.NDArray[np.int64]:
-        """Pool strides of a factor's axes (literals of a clause, starts of blocks of a noisy-max)."""
+        """Pool strides of a factor's axes; a structured kind keeps its literals, caps or blocks there."""
         return self.table_strides[self.scope_offsets[factor] : self.scope_offsets[factor + 1]]
 
 
@@ -336,30 +288,14 @@ class FactorGraph:
 
         Costs the size of the table; for a factor of more than 64 axes the result is flat, last axis fastest.
         """
-        s = self.structure
-        cards = [int(c) for c in s.cardinalities[s.scope(factor)]]
-        base = int(s.table_offsets[factor])
-        if s.kind[factor] == NOISY_MAX:
-            raise ModelError(
-                f"factor {factor} is a noisy-max, whose table is not made of cells of the pool: see table()"
-            )
-        if s.kind[factor] == TABLE:
-            flat = np.array([base], np.int64)
-            for card, stride in zip(cards, s.strides(factor).tolist(), strict=True):
-                flat = (flat[:, None] + stride * np.arange(card)).ravel()
-        else:
-            true = np.zeros(1, np.int64)
-            for card, literal in zip(cards, s.strides(factor).tolist(), strict=True):
-                states = np.arange(card)
-                holds = states != literal if literal >= 0 else states == -literal - 1
-                true = (true[:, None] | holds).ravel()
-            flat = base + true
+        flat = table_cells(self.structure, factor)
+        cards = self.structure.cardinalities[self.structure.scope(factor)]
         return flat.reshape(cards) if len(cards) <= 64 else flat
 
     def table(self, factor: int) -> FloatArray:
         """Log-potentials of one factor as an array with the axes of its scope (a copy).
 
-        The table of a noisy-max is computed, and refused beyond 2^24 cells.
+        That of a structured factor is computed, and refused beyond 2^24 cells.
         """
         s = self.structure
         if s.kind[factor] != NOISY_MAX:
@@ -367,11 +303,7 @@ class FactorGraph:
         from markovfield.structured_factors import noisy_max_table
 
         shape = [int(c) for c in s.cardinalities[s.scope(factor)]]
-        if math.prod(shape) > 2**24:
-            raise ModelError(
-                f"the table of factor {factor}, a noisy-max of {len(shape) - 1} parents, has {math.prod(shape)} cells, "
-                f"more than {2**24}; inference does without it"
-            )
+        check_size(factor, NOISY_MAX, shape)
         table = noisy_max_table(*self.noisy_max(factor))
         return table.reshape(shape) if len(shape) <= 64 else table.ravel()
 
@@ -408,19 +340,12 @@ class FactorGraph:
         from markovfield.structured_factors import noisy_max_scores
 
         rows = states.reshape(math.prod(states.shape[:-1]), s.n_variables)
-        factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
-        is_table = s.kind[factor] == TABLE
-        is_clause = s.kind[factor] == CLAUSE
+        read = cell_reader(s)
         plain = s.kind != NOISY_MAX if s.has_latent else None
         total = np.empty(len(rows))
         for i, row in enumerate(rows):
-            x = row[s.scopes]
-            holds = np.where(s.table_strides >= 0, x != s.table_strides, x == -s.table_strides - 1)
-            step = np.where(is_table, s.table_strides * x, 0)
-            cell = s.table_offsets + np.bincount(factor, weights=step, minlength=s.n_factors).astype(np.int64)
-            satisfied = np.bincount(factor, weights=holds & is_clause, minlength=s.n_factors) > 0
-            read = self.log_tables[cell + satisfied]
-            total[i] = (read if plain is None else read[plain]).sum()
+            values = self.log_tables[read(row)]
+            total[i] = (values if plain is None else values[plain]).sum()
         for f in np.flatnonzero(s.kind == NOISY_MAX).tolist():
             total += noisy_max_scores(*self.noisy_max(f), rows[:, s.scope(f)])
         return total.reshape(states.shape[:-1])[()]
@@ -468,9 +393,9 @@ class FactorGraph:
     def lower(self) -> FactorGraph:
         """An equivalent graph of plain tables only; itself when it has no structured factor.
 
-        Auxiliary variables come after the model's own, and constant tables after the model's own cells, so the
-        first ``n_variables`` marginals and the first ``n_cells`` expected counts are those of this graph. The
-        structural half is done once and kept with the structure.
+        Auxiliary variables come after the model's own, so the first ``n_variables`` marginals are those of this graph.
+        After the model's own cells come constant tables, and the tables of distance potentials, copied from its cells;
+        `own_counts` adds up expected counts. The structural half is done once and kept with the structure.
         """
         if self.structure.is_plain:
             return self
@@ -481,9 +406,34 @@ class FactorGraph:
                 from markovfield.structured_factors import lower_structure
 
                 lowered = self.structure.cache["lowered"] = lower_structure(self.structure)
-            structure, constants = lowered
-            found = self.cache["lowered"] = FactorGraph(structure, np.concatenate([self.log_tables, constants]))
+            structure, constants, origin = lowered
+            rest = (
+                np.where(origin >= 0, self.log_tables[np.maximum(origin, 0)], constants) if len(origin) else constants
+            )
+            found = self.cache["lowered"] = FactorGraph(structure, np.concatenate([self.log_tables, rest]))
         return found
+
+    def _copied(self) -> npt.NDArray[np.int64]:
+        """Which of this graph's cells each cell that lowering appended is a copy of; -1 for constants."""
+        self.lower()
+        lowered = self.structure.cache.get("lowered")
+        return np.zeros(0, np.int64) if lowered is None else lowered[2]
+
+    def own_counts(self, counts: FloatArray) -> FloatArray:
+        """Expected counts of the lowered graph's pool as those of this graph's: copies add to their originals."""
+        n, origin = self.structure.n_cells, self._copied()
+        copies = np.flatnonzero(origin >= 0)
+        if not len(copies) or len(counts) == n:
+            return counts[:n]
+        return counts[:n] + np.bincount(origin[copies], counts[n + copies], n)
+
+    def reads_own_cells(self) -> npt.NDArray[np.bool_]:
+        """For each factor of the lowered graph, whether it reads this graph's cells (or copies), not constants."""
+        start = self.lower().structure.table_offsets - self.structure.n_cells
+        origin = self._copied()
+        if not len(origin):
+            return np.asarray(start < 0)
+        return (start < 0) | (origin[np.maximum(start, 0)] >= 0)
 
     def to_networkx(self) -> nx.Graph:
         """The bipartite graph: variables by name (``bipartite=0``), factors as ``("factor", i)`` (``bipartite=1``)."""

@@ -13,7 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import CLAUSE, NOISY_MAX, TABLE, Structure
+from markovfield.factor_graph import Structure
+from markovfield.factor_kinds import (
+    CLAUSE,
+    DISTANCE,
+    KIND_NAMES,
+    NOISY_MAX,
+    TABLE,
+    caps,
+    holds,
+    literals,
+    offset_of_count,
+)
 from markovfield.names import Names
 
 __all__ = ["lower_structure", "merge_repeated_axes", "noisy_max_counts", "noisy_max_scores", "noisy_max_table"]
@@ -21,12 +32,19 @@ __all__ = ["lower_structure", "merge_repeated_axes", "noisy_max_counts", "noisy_
 FloatArray = npt.NDArray[np.float64]
 
 
-def lower_structure(structure: Structure) -> tuple[Structure, np.ndarray[Any, np.dtype[np.float64]]]:
-    """Replace every structured factor by small tables; also return the constants to append to the pool.
+def lower_structure(
+    structure: Structure,
+) -> tuple[Structure, np.ndarray[Any, np.dtype[np.float64]], npt.NDArray[np.int64]]:
+    """Replace every structured factor by small tables; also return what to append to the pool.
 
     A clause of k literals becomes a chain of auxiliary binary variables "one of the first i literals is true": k - 1
     constant tables over (previous, variable, next), then the clause's own two cells as a table on the last. Any
     arity costs O(k) cells, and adds at most two to the width.
+
+    A parity is such a chain of "an odd number of the first i", and a cardinality potential of cap c one of counters of
+    c + 1 states: k tables of O(c^2) cells (one constant, shared), and its own c + 1 cells on the last counter. A
+    distance potential becomes a plain table of copies of its cells, one for all factors with the same ones; the third
+    result says which of the model's cells each appended cell is a copy of (-1: none, it is a constant).
 
     A noisy-max of k parents and K states becomes k + 1 auxiliary contributions, whose conditional tables are the
     factor's own blocks, and a chain of k constant tables "the largest so far", the last of which is the child: 2k
@@ -34,11 +52,14 @@ def lower_structure(structure: Structure) -> tuple[Structure, np.ndarray[Any, np
     child, each new table is marked too, so that the lowered graph stays directed.
     """
     builder = _Builder(structure)
-    for f in range(structure.n_factors):
-        if structure.kind[f] == CLAUSE:
-            builder.add_clause(f)
-        elif structure.kind[f] == NOISY_MAX:
+    kinds, cap = structure.kind.tolist(), caps(structure).tolist()
+    for f, kind in enumerate(kinds):
+        if kind == NOISY_MAX:
             builder.add_noisy_max(f)
+        elif kind == DISTANCE:
+            builder.add_distance(f)
+        elif kind != TABLE:
+            builder.add_counter(f, kind, cap[f])
         else:
             scope, strides = structure.scope(f).tolist(), structure.strides(f).tolist()
             builder.add(scope, strides, int(structure.table_offsets[f]), int(structure.child[f]))
@@ -55,6 +76,7 @@ class _Builder:
         self.bases: list[int] = []
         self.children: list[int] = []
         self.constants: list[np.ndarray[Any, Any]] = []
+        self.origin: list[np.ndarray[Any, Any]] = []
         self.n_cells = structure.n_cells
         self.shared: dict[Any, int] = {}
 
@@ -65,41 +87,61 @@ class _Builder:
         self.bases.append(base)
         self.children.append(child)
 
-    def add_constant(self, scope: list[int], allowed: np.ndarray[Any, Any], key: Any, child: int = -1) -> None:
-        """A 0/-inf table over ``scope``, stored once per ``key``."""
-        base = self.shared.get(key)
-        if base is None:
-            base = self.shared[key] = self.n_cells
-            self.constants.append(np.where(allowed, 0.0, -np.inf).ravel())
-            self.n_cells += allowed.size
+    def share(self, key: Any, allowed: np.ndarray[Any, Any]) -> None:
+        """Keep a 0/-inf table under ``key``."""
+        self.keep(key, np.where(allowed, 0.0, -np.inf).ravel(), np.full(allowed.size, -1))
+
+    def keep(self, key: Any, values: np.ndarray[Any, Any], origin: np.ndarray[Any, Any]) -> None:
+        """Append cells under ``key``: constants, or copies of the model's cells ``origin``."""
+        self.shared[key] = self.n_cells
+        self.constants.append(values)
+        self.origin.append(origin)
+        self.n_cells += len(values)
+
+    def add_shared(self, scope: list[int], key: Any, child: int = -1) -> None:
+        """A factor that reads the constant kept under ``key``."""
         strides = [1] * len(scope)
         for i in range(len(scope) - 2, -1, -1):
             strides[i] = strides[i + 1] * self.cardinalities[scope[i + 1]]
-        self.add(scope, strides, base, child)
+        self.add(scope, strides, self.shared[key], child)
 
     def auxiliary(self, cardinality: int = 2) -> int:
         self.cardinalities.append(cardinality)
         return len(self.cardinalities) - 1
 
-    def add_clause(self, f: int) -> None:
+    def add_counter(self, f: int, kind: int, cap: int) -> None:
+        """A clause, a parity or a cardinality potential: a chain of "how many of the first i literals hold"."""
         base = int(self.structure.table_offsets[f])
-        scope, literals = self.structure.scope(f).tolist(), self.structure.strides(f).tolist()
+        scope, strides = self.structure.scope(f).tolist(), self.structure.strides(f).tolist()
         if not scope:
             self.add([], [], base)
             return
         last = -1
-        for v, literal in zip(scope, literals, strict=True):
+        cap = min(cap, len(scope))
+        counts = np.arange(cap + 1)
+        for v, literal in zip(scope, literals(kind, np.array(strides)).tolist(), strict=True):
             card = self.cardinalities[v]
-            states = np.arange(card)
-            holds = (states != literal if literal >= 0 else states == -literal - 1).astype(np.int64)
-            fresh = self.auxiliary()
-            if last < 0:
-                self.add_constant([v, fresh], holds[:, None] == np.arange(2), (card, literal))
-            else:
-                either = np.arange(2)[:, None] | holds[None, :]
-                self.add_constant([last, v, fresh], either[:, :, None] == np.arange(2), (2, card, literal))
+            fresh = self.auxiliary(cap + 1)
+            before, given = ([], counts[:1]) if last < 0 else ([last], counts)
+            key = (kind if kind != CLAUSE else "capped", cap, len(before), card, literal)
+            if key not in self.shared:
+                true = holds(literal, np.arange(card)).astype(np.int64)
+                after = offset_of_count(kind, cap, given[:, None] + true)[:, :, None] == counts
+                self.share(key, after)
+            self.add_shared([*before, v, fresh], key)
             last = fresh
         self.add([last], [1], base)
+
+    def add_distance(self, f: int) -> None:
+        """A plain table whose cells are copies: pairs stay pairs, which is what approximations by pairs need."""
+        base, scope = int(self.structure.table_offsets[f]), self.structure.scope(f).tolist()
+        first, second = (self.cardinalities[v] for v in scope)
+        cap = min(int(self.structure.strides(f)[0]), max(first, second) - 1)
+        key = ("distance", base, first, second, cap)
+        if key not in self.shared:
+            apart = np.minimum(np.abs(np.arange(first)[:, None] - np.arange(second)), cap)
+            self.keep(key, np.zeros(apart.size), base + apart.ravel())
+        self.add_shared(scope, key)
 
     def add_noisy_max(self, f: int) -> None:
         base = int(self.structure.table_offsets[f])
@@ -117,16 +159,17 @@ class _Builder:
             return
         largest = self.auxiliary(k)
         contribution([], starts[-1], largest)
-        states = np.arange(k)
-        maximum = np.maximum(states[:, None], states)[:, :, None] == states
+        states, key = np.arange(k), ("max", k)
+        if key not in self.shared:
+            self.share(key, np.maximum(states[:, None], states)[:, :, None] == states)
         for p, start in zip(parents, starts[:-1], strict=True):
             own = self.auxiliary(k)
             contribution([p], start, own)
             after = child if p == parents[-1] else self.auxiliary(k)
-            self.add_constant([largest, own, after], maximum, ("max", k), after if directed else -1)
+            self.add_shared([largest, own, after], key, after if directed else -1)
             largest = after
 
-    def finish(self) -> tuple[Structure, np.ndarray[Any, np.dtype[np.float64]]]:
+    def finish(self) -> tuple[Structure, np.ndarray[Any, np.dtype[np.float64]], npt.NDArray[np.int64]]:
         s = self.structure
         extra = len(self.cardinalities) - s.n_variables
         taken = set(s.names.variables)
@@ -145,7 +188,8 @@ class _Builder:
             kind=np.full(len(self.bases), TABLE),
             names=names,
         )
-        return lowered, np.concatenate([np.zeros(0), *self.constants])
+        origin = np.concatenate([np.zeros(0, np.int64), *self.origin])
+        return lowered, np.concatenate([np.zeros(0), *self.constants]), origin
 
 
 def _larger(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -230,8 +274,8 @@ def merge_repeated_axes(
 ) -> tuple[Any, Any, Any, Any, Any]:
     """A variable that occurs twice in a table's scope walks its diagonal: one axis, the strides added.
 
-    In a clause, equal literals merge; opposite ones make it a tautology, which is a constant read at ``base + 1``.
-    ``repeated`` are the factors in which that happens.
+    In a clause, equal literals merge; opposite ones make it a tautology, which is a constant read at ``base + 1``. A
+    variable is at no distance from itself. ``repeated`` are the factors in which that happens.
     """
     m = len(bases)
     new_offsets, new_scopes, new_strides = [0], [], []
@@ -246,8 +290,12 @@ def merge_repeated_axes(
             for v, s in zip(scope, stride, strict=True):
                 merged[v] = merged.get(v, 0) + s
             scope, stride = list(merged), list(merged.values())
-        elif f in repeated and kinds[f] == NOISY_MAX:
-            raise ModelError(f"factor {f} is a noisy-max, in which a variable may occur only once")
+        elif f in repeated and kinds[f] == DISTANCE and len(scope) == 2:
+            scope, stride = [], []
+            kinds[f] = TABLE
+        elif f in repeated and kinds[f] != CLAUSE:
+            kind = KIND_NAMES[kinds[f]] if 0 <= kinds[f] < len(KIND_NAMES) else "factor of an unknown kind"
+            raise ModelError(f"factor {f} is a {kind}, in which a variable may occur only once")
         elif f in repeated:
             scope, stride, tautology = _merge_literals(scope, stride, f)
             if tautology:

@@ -133,9 +133,8 @@ def _lowest(method: Any, graph: FactorGraph, evidence: Evidence) -> float:
     lowered = graph.lower()
     states = np.full(lowered.n_variables, -1, np.int32)
     states[: graph.n_variables] = evidence.states
-    original = np.zeros(lowered.structure.n_factors, np.bool_)
     # Constant tables of lowered clauses are structure, not potentials: only the model's own cells count.
-    original[:] = lowered.structure.table_offsets < graph.structure.n_cells
+    original = graph.reads_own_cells()
     reduced = reduce(lowered.structure, lowered.log_tables, states, propagate_zeros=False)
     zeros = zeros_in_factors(reduced.structure, reduced.log_tables)
     if (zeros & original[reduced.factors]).any() or any((x == -np.inf).any() for _, x in evidence.likelihoods):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
+from markovfield.factor_kinds import DISTANCE, caps, holds, literals, offset_of_count
 from markovfield.inference.answers import (
     Decoding,
     LogPartition,
@@ -210,18 +211,26 @@ class _Joint:
         weights /= total
         self.probabilities = weights.reshape(self.shape)
 
+    def _states(self, v: int) -> Any:
+        """The states of a variable along its own axis of the joint table, or the one it is fixed to."""
+        axis = self.axis.get(v)
+        if axis is None:
+            return self.fixed[v]
+        along = [-1 if a == axis else 1 for a in range(len(self.free))]
+        return np.arange(self.shape[axis]).reshape(along)
+
     def _cells(self, f: int) -> Any:
-        """Pool cells a clause reads, over the joint axes."""
+        """Pool cells a structured factor reads, over the joint axes."""
         s = self.graph.structure
-        true: Any = np.zeros((1,) * len(self.free), np.int64)
-        for v, literal in zip(s.scope(f).tolist(), s.strides(f).tolist(), strict=True):
-            axis = self.axis.get(v)
-            states = np.arange(int(s.cardinalities[v])) if axis is not None else self.fixed[v]
-            holds = np.asarray(states != literal if literal >= 0 else states == -literal - 1, np.int64)
-            true = true | (
-                holds if axis is None else holds.reshape([-1 if a == axis else 1 for a in range(len(self.free))])
-            )
-        return np.broadcast_to(int(s.table_offsets[f]) + true, self.shape)
+        scope, strides, kind = s.scope(f).tolist(), s.strides(f), int(s.kind[f])
+        if kind == DISTANCE:
+            read: Any = np.minimum(np.abs(self._states(scope[0]) - self._states(scope[1])), strides[0])
+        else:
+            count: Any = np.zeros((1,) * len(self.free), np.int64)
+            for v, literal in zip(scope, literals(kind, strides).tolist(), strict=True):
+                count = count + holds(literal, self._states(v))
+            read = offset_of_count(kind, int(caps(s)[f]), count)
+        return np.broadcast_to(int(s.table_offsets[f]) + read, self.shape)
 
     def _blocks(self, f: int) -> tuple[list[FloatArray], FloatArray, list[int]]:
         """What is left of a noisy-max's blocks by the evidence, its leak, and its free variables in scope order."""

@@ -118,12 +118,11 @@ class Problem:
 
     def counts(self, counts: FloatArray) -> FloatArray:
         """Expected counts of the reduced pool, added up in the cells of the user's graph."""
-        n = self.graph.structure.n_cells
         if self.reduced is None or not len(self.reduced.cell_origin):
-            return counts[:n]
+            return self.graph.own_counts(counts)
         out = counts[: self.lowered.structure.n_cells].copy()
         np.add.at(out, self.reduced.cell_origin, counts[self.lowered.structure.n_cells :])
-        return out[:n]
+        return self.graph.own_counts(out)
 
 
 def _extend(evidence: Evidence, n: int) -> npt.NDArray[np.int32]:

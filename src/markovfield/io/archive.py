@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import FormatError, ModelError
-from markovfield.factor_graph import CLAUSE, NOISY_MAX, TABLE, FactorGraph, Structure
+from markovfield.factor_graph import TABLE, FactorGraph, Structure
+from markovfield.factor_kinds import KIND_NAMES, cap_of, literal_of
 from markovfield.io._text import PathLike, atomic_writer
 from markovfield.models import BayesianNetwork, MarkovNetwork
 from markovfield.names import Names, normalise_states
@@ -265,7 +266,7 @@ def _check_arrays(arrays: dict[str, npt.NDArray[Any]]) -> None:
         raise FormatError("its arrays differ in length")
     if len(scopes) and (scopes.min() < 0 or scopes.max() >= len(cards)):
         raise FormatError("a scope names a variable that is not there")
-    if not np.isin(kind, (TABLE, CLAUSE, NOISY_MAX)).all():
+    if not ((kind >= 0) & (kind < len(KIND_NAMES))).all():
         raise FormatError("it has a kind of factor that this version does not know")
     factor = np.repeat(np.arange(n_factors), steps)
     card = cards[scopes].astype(np.float64)
@@ -274,7 +275,12 @@ def _check_arrays(arrays: dict[str, npt.NDArray[Any]]) -> None:
     clause_ok = (strides < card) & (strides >= -card)
     # Where a block starts, and its rows; the exact check that follows knows how long they are.
     block_ok = (np.abs(strides.astype(np.float64)) <= n_cells) & (card <= n_cells)
-    if not np.choose(kind[factor], (table_ok, clause_ok, block_ok)).all():
+    # Caps say how many cells are read, and how large a counter lowering makes.
+    literal, cap = literal_of(strides), cap_of(strides)
+    count_ok = (literal < card) & (literal >= -card) & (cap >= 1) & (cap < n_cells)
+    distance_ok = (strides >= 1) & (strides < n_cells)
+    fits = (table_ok, clause_ok, block_ok, count_ok, clause_ok, distance_ok)
+    if not np.choose(kind[factor], fits).all():
         raise FormatError("a factor reads outside the pool of log-potentials")
     if n_factors and np.abs(arrays["table_offsets"].astype(np.float64)).max() > n_cells:
         raise FormatError("a factor starts outside the pool of log-potentials")

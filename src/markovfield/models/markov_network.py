@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import CLAUSE, TABLE, FactorGraph, Structure
+from markovfield.factor_graph import CARDINALITY, CLAUSE, DISTANCE, PARITY, TABLE, FactorGraph, Structure
 from markovfield.names import Names, VariableName, check_name, normalise_states
 
 if TYPE_CHECKING:
@@ -27,6 +27,16 @@ def states_of_node(data: Mapping[str, Any]) -> Any:
         plain = all(type(s) is int and s == i for i, s in enumerate(states))
         return len(states) if plain and len(states) else states
     return states
+
+
+Literals = Mapping[VariableName, Any] | None
+
+
+def _satisfied(allowed: npt.NDArray[np.bool_], weight: float, where: str) -> npt.NDArray[np.float64]:
+    """Log-potentials of what holds and what does not: the weight and zero, or zero and -inf where it is hard."""
+    if np.isnan(weight) or weight == -np.inf:
+        raise ModelError(f"{where} takes a weight that is a number or +inf, got {weight}")
+    return np.where(allowed, 0.0, -np.inf) if weight == np.inf else np.where(allowed, float(weight), 0.0)
 
 
 class MarkovNetwork:
@@ -175,21 +185,15 @@ class MarkovNetwork:
             self._append(scope, None, base, TABLE)
         return range(start, len(self._bases))
 
-    def add_clause(
-        self,
-        positive: Mapping[VariableName, Any] | None = None,
-        negative: Mapping[VariableName, Any] | None = None,
-        *,
-        weight: float = np.inf,
-    ) -> int:
-        """Add a logical clause: satisfied when a variable has its ``positive`` state, or lacks its ``negative`` one.
-
-        A satisfied clause adds ``weight`` to the score; ``weight=inf`` (the default) makes it hard: assignments that
-        violate it have probability zero. Any number of literals costs memory linear in that number.
-        """
+    def _literals(
+        self, positive: Literals, negative: Literals, where: str, *, opposite: bool = False
+    ) -> tuple[list[int], list[int]]:
+        """Variables and literals: true in a ``positive`` state or outside a ``negative`` one, or the opposite ones."""
         names = self._current_names()
         scope, literals = [], []
-        for sign, part in ((True, positive or {}), (False, negative or {})):
+        for sign, part in ((not opposite, positive or {}), (opposite, negative or {})):
+            if not isinstance(part, Mapping):
+                raise ModelError(f"{where} takes mappings of variables to states, got {type(part).__name__}")
             for name, state in part.items():
                 v = names.position(name)
                 s = names.state(v, state, self._cardinalities[v])
@@ -198,13 +202,187 @@ class MarkovNetwork:
                     literals.append(1 - s)
                 else:
                     literals.append(-(s + 1) if sign else s)
-        if np.isnan(weight) or weight == -np.inf:
-            raise ModelError(f"a clause's weight is a number or +inf, got {weight}")
-        cells = np.array([-np.inf, 0.0]) if weight == np.inf else np.array([0.0, float(weight)])
+        return scope, literals
+
+    def _add_cells(self, cells: npt.NDArray[np.float64], where: str) -> int:
+        """Append the cells of a structured factor to the pool; returns the first."""
+        if np.isnan(cells).any() or (cells == np.inf).any():
+            raise ModelError(f"{where} has a log-potential that is not a number below +inf")
         base = self._n_cells
         self._tables.append(cells)
-        self._n_cells += 2
-        return self._append(scope, literals, base, CLAUSE)
+        self._n_cells += len(cells)
+        return base
+
+    def _append_counted(
+        self, scope: list[int], literals: list[int], cells: npt.NDArray[np.float64], where: str, kind: int
+    ) -> int:
+        """A parity or a cardinality potential with these cells."""
+        if len(set(scope)) < len(scope):
+            twice = next(v for i, v in enumerate(scope) if v in scope[:i])
+            raise ModelError(f"{where} names the variable {self.variables[twice]!r} twice")
+        if kind == CARDINALITY:
+            cells = cells[: len(scope) + 1]
+            literals = [((len(cells) - 1) << 32) + literal for literal in literals]
+        return self._append(scope, literals, self._add_cells(cells, where), kind)
+
+    def add_clause(self, positive: Literals = None, negative: Literals = None, *, weight: float = np.inf) -> int:
+        """Add a logical clause: satisfied when a variable has its ``positive`` state, or lacks its ``negative`` one.
+
+        A satisfied clause adds ``weight`` to the score; ``weight=inf`` (the default) makes it hard: assignments that
+        violate it have probability zero. Any number of literals costs memory linear in that number.
+        """
+        cells = _satisfied(np.array([False, True]), weight, "a clause")
+        scope, literals = self._literals(positive, negative, "a clause")
+        return self._append(scope, literals, self._add_cells(cells, "a clause"), CLAUSE)
+
+    def add_or(self, positive: Literals = None, negative: Literals = None, *, weight: float = np.inf) -> int:
+        """Add "at least one of these holds"; another name of `add_clause`."""
+        return self.add_clause(positive, negative, weight=weight)
+
+    def add_and(self, positive: Literals = None, negative: Literals = None, *, weight: float = np.inf) -> int:
+        """Add "all of these hold": every variable has its ``positive`` state and lacks its ``negative`` one.
+
+        Its cells are, in this order, for "all hold" and for "one does not"; weights as in `add_clause`.
+        """
+        cells = _satisfied(np.array([True, False]), weight, "a conjunction")
+        scope, literals = self._literals(positive, negative, "a conjunction", opposite=True)
+        return self._append(scope, literals, self._add_cells(cells, "a conjunction"), CLAUSE)
+
+    def add_parity(
+        self, positive: Literals = None, negative: Literals = None, *, odd: bool = True, weight: float = np.inf
+    ) -> int:
+        """Add "an odd number of these holds" (exclusive or), or an even number; weights as in `add_clause`.
+
+        Any number of literals: memory and messages are linear in it.
+
+        Examples
+        --------
+        >>> import markovfield as mf
+        >>> net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
+        >>> net.add_parity({"A": 1, "B": 1, "C": 1}, odd=False)
+        0
+        >>> mf.marginals(net, {"A": 1, "B": 0})["C"].tolist()
+        [0.0, 1.0]
+        """
+        cells = _satisfied(np.array([not odd, odd]), weight, "a parity")
+        return self._append_counted(*self._literals(positive, negative, "a parity"), cells, "a parity", PARITY)
+
+    def add_at_most_one(self, positive: Literals = None, negative: Literals = None, *, weight: float = np.inf) -> int:
+        """Add "at most one of these holds"; weights as in `add_clause`, messages linear in the number of literals."""
+        where = "an at-most-one"
+        cells = _satisfied(np.array([True, True, False]), weight, where)
+        return self._append_counted(*self._literals(positive, negative, where), cells, where, CARDINALITY)
+
+    def add_exactly(
+        self, k: int, positive: Literals = None, negative: Literals = None, *, weight: float = np.inf
+    ) -> int:
+        """Add "exactly ``k`` of these hold"; weights as in `add_clause`.
+
+        Sum messages take O(n k) for n literals, or O(n (n - k)) where that is less: then those that do not hold are
+        counted.
+        """
+        where = "an exactly-k"
+        scope, literals = self._literals(positive, negative, where)
+        n = len(scope)
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= n:
+            raise ModelError(f"of {n} literals exactly 0 to {n} can hold, got {k!r}")
+        few = int(min(k, n - k))
+        if few < k:
+            scope, literals = self._literals(positive, negative, where, opposite=True)
+        cells = _satisfied(np.arange(few + 2) == few, weight, where)
+        return self._append_counted(scope, literals, cells, where, CARDINALITY)
+
+    def add_cardinality(
+        self, log_potentials: npt.ArrayLike, positive: Literals = None, negative: Literals = None
+    ) -> int:
+        """Add a potential of *how many* of these hold: ``log_potentials[c]`` when c do, the last also when more do.
+
+        With a cap of c (one less than the log-potentials), sum messages take O(n c), max messages at most
+        O(n log n).
+        """
+        where = "a cardinality potential"
+        scope, literals = self._literals(positive, negative, where)
+        try:
+            cells = np.array(log_potentials, np.float64)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"{where} needs a vector of numbers: {error}") from error
+        least, most = min(2, len(scope) + 1), len(scope) + 1
+        if cells.ndim != 1 or not least <= len(cells) <= most:
+            raise ModelError(
+                f"{where} on {len(scope)} literals needs a vector of {least} to {most} log-potentials, "
+                f"got shape {cells.shape}"
+            )
+        return self._append_counted(scope, literals, cells, where, CARDINALITY)
+
+    def _add_distance(
+        self, scopes: Iterable[Sequence[VariableName]], cells: npt.NDArray[np.float64], where: str
+    ) -> range:
+        """Distance potentials on pairs, all with the same cells."""
+        resolved = [self._scope(s) for s in scopes]
+        for scope in resolved:
+            if len(scope) != 2:
+                raise ModelError(f"{where} joins two variables, got a scope of {len(scope)}")
+        start = len(self._bases)
+        if resolved:
+            # Distances that no pair has need no cell.
+            longest = max(self._cardinalities[v] for scope in resolved for v in scope)
+            cells = cells[: max(longest, 2)]
+            base, strides = self._add_cells(cells, where), [len(cells) - 1] * 2
+            for scope in resolved:
+                self._append(scope, strides, base, DISTANCE)
+        return range(start, len(self._bases))
+
+    def add_potts(
+        self, scopes: Iterable[Sequence[VariableName]], log_equal: float, log_different: float = 0.0
+    ) -> range:
+        """Add one Potts factor per pair in ``scopes``, all tied: a log-potential for equal states, one for different.
+
+        However many pairs there are, they share two cells: equal, then different. Messages take O(K) for K states.
+
+        Examples
+        --------
+        >>> import markovfield as mf
+        >>> net = mf.MarkovNetwork(dict.fromkeys("ABC", 3))
+        >>> net.add_potts([["A", "B"], ["B", "C"]], log_equal=1.0)
+        range(0, 2)
+        >>> net.compile()
+        FactorGraph(3 variables, 2 factors, 2 cells)
+        """
+        return self._add_distance(scopes, np.array([log_equal, log_different], np.float64), "a Potts factor")
+
+    def add_truncated(
+        self,
+        scopes: Iterable[Sequence[VariableName]],
+        weight: float,
+        truncation: float = np.inf,
+        *,
+        power: int = 1,
+    ) -> range:
+        """Add ``-weight * min(|x - y|^power, truncation)`` for each pair of state indices, ``power`` one or two.
+
+        All pairs share one cell for each distance, up to the first that is truncated. Messages take O(K) for K states;
+        sum messages of ``power=2`` take that times the number of distances that are not truncated.
+
+        Examples
+        --------
+        >>> import markovfield as mf
+        >>> net = mf.MarkovNetwork({"A": 5, "B": 5})
+        >>> _ = net.add_truncated([["A", "B"]], weight=0.5, truncation=3, power=2)
+        >>> net.compile().table(0)[0].tolist()
+        [0.0, -0.5, -1.5, -1.5, -1.5]
+        """
+        where = "a truncated factor"
+        if power not in (1, 2):
+            raise ModelError(f"{where} has a power of 1 or 2, got {power!r}")
+        if not np.isfinite(weight):
+            raise ModelError(f"{where} needs a finite weight, got {weight}")
+        if not truncation > 0:
+            raise ModelError(f"{where} needs a truncation above zero, got {truncation}")
+        longest = max(self._cardinalities, default=1)
+        distances = np.arange(max(longest, 2), dtype=np.float64) ** power
+        first = int(np.argmax(distances >= truncation)) or len(distances) - 1
+        cells = 0.0 - weight * np.minimum(distances, truncation)[: first + 1]
+        return self._add_distance(scopes, cells, where)
 
     def compile(self) -> FactorGraph:
         """Freeze into a `FactorGraph`; kept until the network is changed."""
