@@ -32,6 +32,7 @@ from markovfield.inference.information import Ranking as Ranking
 from markovfield.inference.information import mutual_information as mutual_information
 from markovfield.inference.information import value_of_information as value_of_information
 from markovfield.inference.junction_tree import JunctionTree as JunctionTree
+from markovfield.inference.mini_bucket import MiniBucket as MiniBucket
 from markovfield.inference.query import Distribution as Distribution
 from markovfield.inference.query import query as query
 from markovfield.inference.running import Progress as Progress

@@ -47,6 +47,7 @@ _BY_MODULE = {
     "markovfield.inference.enumeration": ["Enumeration"],
     "markovfield.inference.belief_propagation": ["BeliefPropagation"],
     "markovfield.inference.junction_tree": ["JunctionTree"],
+    "markovfield.inference.mini_bucket": ["MiniBucket"],
     "markovfield.inference.variable_elimination": ["VariableElimination"],
     "markovfield.io": [
         "load",

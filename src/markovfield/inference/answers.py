@@ -264,7 +264,7 @@ class Decoding:
     @property
     def upper_bound(self) -> float:
         """Proven bound on the best score there is; infinite where nothing is proven."""
-        return self.score + self.gap
+        return np.inf if self.gap == np.inf else self.score + self.gap
 
     @property
     def optimal(self) -> bool:

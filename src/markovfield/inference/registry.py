@@ -61,6 +61,12 @@ ENTRIES = (
         ("marginals", "decode", "log_partition"),
         aliases=("bp",),
     ),
+    Entry(
+        "mini_bucket",
+        "inference.mini_bucket:MiniBucket",
+        ("marginals", "decode", "log_partition"),
+        aliases=("minibucket", "wmb"),
+    ),
     Entry("ancestral", "inference.forward_sampling:AncestralSampling", ("sample",), aliases=("forward",)),
     Entry("rejection", "inference.forward_sampling:RejectionSampling", ("sample",)),
     Entry("likelihood_weighting", "inference.forward_sampling:LikelihoodWeighting", ("sample",), aliases=("lw",)),
