@@ -28,6 +28,7 @@ from markovfield.inference.explain import explain as explain
 from markovfield.inference.forward_sampling import AncestralSampling as AncestralSampling
 from markovfield.inference.forward_sampling import LikelihoodWeighting as LikelihoodWeighting
 from markovfield.inference.forward_sampling import RejectionSampling as RejectionSampling
+from markovfield.inference.generalized_bp import GeneralizedBP as GeneralizedBP
 from markovfield.inference.information import Ranking as Ranking
 from markovfield.inference.information import mutual_information as mutual_information
 from markovfield.inference.information import value_of_information as value_of_information
@@ -36,6 +37,10 @@ from markovfield.inference.mini_bucket import MiniBucket as MiniBucket
 from markovfield.inference.query import Distribution as Distribution
 from markovfield.inference.query import query as query
 from markovfield.inference.running import Progress as Progress
+from markovfield.inference.sandwich import BoundStep as BoundStep
+from markovfield.inference.sandwich import Sandwich as Sandwich
+from markovfield.inference.sandwich import SandwichLogPartition as SandwichLogPartition
+from markovfield.inference.sandwich import SandwichMarginals as SandwichMarginals
 from markovfield.inference.sensitivity import Sensitivity as Sensitivity
 from markovfield.inference.sensitivity import SensitivityCurve as SensitivityCurve
 from markovfield.inference.sensitivity import TableEntry as TableEntry

@@ -67,6 +67,13 @@ ENTRIES = (
         ("marginals", "decode", "log_partition"),
         aliases=("minibucket", "wmb"),
     ),
+    Entry(
+        "generalized_bp",
+        "inference.generalized_bp:GeneralizedBP",
+        ("marginals", "log_partition"),
+        aliases=("gbp", "kikuchi"),
+    ),
+    Entry("sandwich", "inference.sandwich:Sandwich", ("marginals", "log_partition")),
     Entry("ancestral", "inference.forward_sampling:AncestralSampling", ("sample",), aliases=("forward",)),
     Entry("rejection", "inference.forward_sampling:RejectionSampling", ("sample",)),
     Entry("likelihood_weighting", "inference.forward_sampling:LikelihoodWeighting", ("sample",), aliases=("lw",)),

@@ -2,8 +2,9 @@
 
 from markovfield.plot.bars import marginals
 from markovfield.plot.cliques import junction_tree
+from markovfield.plot.convergence import bounds, residuals
 from markovfield.plot.diagrams import graph
 from markovfield.plot.lattices import image_grid, lattice
 from markovfield.plot.panels import posteriors
 
-__all__ = ["graph", "image_grid", "junction_tree", "lattice", "marginals", "posteriors"]
+__all__ = ["bounds", "graph", "image_grid", "junction_tree", "lattice", "marginals", "posteriors", "residuals"]

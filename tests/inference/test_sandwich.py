@@ -1,0 +1,244 @@
+"""The sandwich: bounds of several methods, the best of each kind, within a time."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import markovfield as mf
+from markovfield.inference.evidence import Evidence
+from markovfield.inference.junction_tree import JunctionTree
+from markovfield.inference.running import Running
+from markovfield.inference.sandwich import Sandwich
+from tests.strategies import Spec, specs_with_evidence
+
+
+@dataclass(frozen=True)
+class Bounding:
+    """The true answer with a bound at some distance from it; a stand-in that is proven to hold."""
+
+    side: str = "upper"
+    distance: float = 1.0
+    seconds: float = 0.0
+    raises: Any = None
+
+    name: ClassVar[str] = "stand_in"
+    exact: ClassVar[bool] = False
+    verbs: ClassVar[frozenset[str]] = frozenset({"marginals", "log_partition"})
+    abilities: ClassVar[frozenset[str]] = frozenset()
+
+    def _wait(self, running: Running) -> None:
+        if self.raises is not None:
+            raise self.raises
+        until = time.perf_counter() + self.seconds
+        while time.perf_counter() < until:
+            time.sleep(0.005)
+            running.check()
+
+    def _value(self, exact: float) -> float:
+        return exact + (self.distance if self.side == "upper" else -self.distance)
+
+    def log_partition(self, graph: mf.FactorGraph, evidence: Evidence, *, running: Running) -> mf.LogPartition:
+        self._wait(running)
+        exact = JunctionTree().log_partition(graph, evidence, running=Running())
+        warnings.warn("stand_in did not converge in 1 iterations", stacklevel=2)
+        return mf.LogPartition(
+            log_partition=self._value(exact.log_partition), guarantee=self.side, method=self.name, converged=False
+        )
+
+    def marginals(
+        self, graph: mf.FactorGraph, evidence: Evidence, *, targets: Any = (), running: Running
+    ) -> mf.Marginals:
+        self._wait(running)
+        exact = JunctionTree().marginals(graph, evidence, running=Running())
+        return mf.Marginals(
+            graph=graph,
+            values=exact.values,
+            log_partition=self._value(exact.log_partition),
+            guarantee=self.side,
+            method=self.name,
+        )
+
+
+@dataclass(frozen=True)
+class Growing(Bounding):
+    """Bounds on both sides that close as ``i_bound`` grows."""
+
+    i_bound: int = 1
+    full: int = 6
+
+    def log_partition(self, graph: mf.FactorGraph, evidence: Evidence, *, running: Running) -> mf.LogPartition:
+        exact = JunctionTree().log_partition(graph, evidence, running=Running()).log_partition
+        gap = 1.0 / self.i_bound if self.i_bound < self.full else 0.0
+        return mf.LogPartition(
+            log_partition=exact + gap,
+            guarantee="upper" if gap else "exact",
+            bounds=(exact - 2 * gap, exact + gap),
+            method=self.name,
+        )
+
+
+def grid(n: int, seed: int = 0) -> mf.MarkovNetwork:
+    rng = np.random.default_rng(seed)
+    net = mf.MarkovNetwork(dict.fromkeys(range(n * n), 2))
+    for v in range(n * n):
+        if v % n:
+            net.add_factor([v - 1, v], log_table=rng.normal(size=(2, 2)))
+        if v >= n:
+            net.add_factor([v - n, v], log_table=rng.normal(size=(2, 2)))
+    return net
+
+
+def test_the_best_bound_of_each_kind():
+    net = grid(4)
+    exact = float(mf.log_partition(net, method="junction_tree"))
+    methods = (Bounding("upper", 2.0), Bounding("lower", 0.5), Bounding("upper", 1.0), Bounding("lower", 3.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what the methods say of their convergence stays inside
+        answer = mf.log_partition(net, method=Sandwich(methods=methods))
+    assert answer.log_partition_bounds == pytest.approx((exact - 0.5, exact + 1.0))
+    assert answer.log_partition == pytest.approx(exact + 0.25)
+    assert answer.guarantee == "approximate" and answer.method == "sandwich" and not answer.converged
+    assert [s.outcome for s in answer.details] == ["bounded"] * 4
+    lows, highs = zip(*(s.best for s in answer.details), strict=True)
+    assert list(lows) == sorted(lows) and list(highs) == sorted(highs, reverse=True)
+
+
+def test_one_sided_bounds_keep_their_side():
+    net = grid(3)
+    exact = float(mf.log_partition(net))
+    for side, sign in (("upper", 1.0), ("lower", -1.0)):
+        answer = mf.log_partition(net, method=Sandwich(methods=(Bounding(side, 1.0),)))
+        assert answer.guarantee == side and float(answer) == pytest.approx(exact + sign)
+
+
+def test_bounds_that_meet_are_exact():
+    net = grid(3)
+    answer = mf.log_partition(net, method=Sandwich(methods=(Bounding("upper", 1e-13), Bounding("lower", 1e-13))))
+    assert answer.guarantee == "exact" and answer.log_partition == pytest.approx(float(mf.log_partition(net)))
+    # They prove log Z; marginals they only bring near.
+    methods = (Bounding("upper", 1e-13), Bounding("lower", 1e-13), Bounding("upper", 0.5))
+    assert mf.marginals(net, method=Sandwich(methods=methods)).guarantee == "approximate"
+
+
+def test_a_junction_tree_that_fits_ends_the_search():
+    net = grid(5)
+    exact = mf.marginals(net, method="junction_tree")
+    answer = mf.marginals(net, method=Sandwich(methods=("junction_tree", Bounding())))
+    assert answer.guarantee == "exact" and len(answer.details) == 1 and answer.details[0].outcome == "exact"
+    np.testing.assert_array_equal(answer.values, exact.values)
+    np.testing.assert_array_equal(answer.joint([0, 7]), exact.joint([0, 7]))
+    np.testing.assert_allclose(answer.expected_counts, exact.expected_counts)
+
+
+def test_a_junction_tree_that_does_not_fit_is_passed_over(monkeypatch: pytest.MonkeyPatch):
+    net = grid(12)
+    methods = (JunctionTree(memory_limit=1000), Bounding("upper", 1.0))
+    answer = mf.log_partition(net, method=Sandwich(methods=methods))
+    assert [s.outcome for s in answer.details] == ["too large", "bounded"]
+    assert "memory" in answer.details[0].why
+    monkeypatch.setattr("markovfield.inference.sandwich.OPERATIONS_PER_SECOND", 1.0)
+    answer = mf.log_partition(net, method=Sandwich(methods=("junction_tree", Bounding())))
+    assert answer.details[0].outcome == "too slow" and "predicted to take" in answer.details[0].why
+
+
+def test_a_method_that_is_out_of_time_is_passed_over():
+    net = grid(4)
+    methods = (Bounding(seconds=20.0), Bounding("lower", 1.0))
+    started = time.perf_counter()
+    answer = mf.log_partition(net, method=Sandwich(time_limit=0.3, methods=methods))
+    assert time.perf_counter() - started < 5.0
+    assert [s.outcome for s in answer.details] == ["out of time", "bounded"]
+    assert answer.guarantee == "lower"
+    # The verb's own limit counts when it is shorter.
+    with pytest.raises(TimeoutError):
+        mf.log_partition(net, method=Sandwich(methods=(Bounding(seconds=20.0),)), time_limit=0.1)
+
+
+def test_when_every_method_fails_the_first_reason_is_told():
+    refused = Bounding(raises=mf.MemoryLimitError("far too large"))
+    with pytest.raises(mf.MemoryLimitError, match="far too large"):
+        mf.log_partition(grid(3), method=Sandwich(methods=(refused, Bounding(raises=mf.ModelError("no")))))
+
+
+def test_impossible_evidence_is_certain():
+    net = mf.MarkovNetwork({"A": 2, "B": 2})
+    net.add_factor(["A", "B"], [[1, 0], [0, 1]])
+    with pytest.raises(mf.ImpossibleEvidenceError, match="A"):
+        mf.log_partition(net, evidence={"A": 0, "B": 1}, method=Sandwich())
+
+
+def test_mini_buckets_grow_until_they_are_exact():
+    net = grid(4)
+    answer = mf.log_partition(net, method=Sandwich(methods=(Growing(),)))
+    assert [s.method for s in answer.details] == ["stand_in(2)", "stand_in(4)", "stand_in(6)"]
+    assert answer.guarantee == "exact"
+    answer = mf.log_partition(net, method=Sandwich(methods=(Growing(full=1000),)))
+    assert answer.details[-1].method == "stand_in(16)"  # no more variables than there are
+    assert answer.guarantee == "approximate"
+    low, high = answer.log_partition_bounds
+    assert high - low == pytest.approx(3.0 / 16)
+
+
+def test_a_callback_stops_it():
+    net = grid(4)
+    methods = (Bounding("upper", 1.0), Bounding("lower", 1.0, seconds=5.0), Bounding("lower", 0.5))
+    answer = mf.log_partition(net, method=Sandwich(methods=methods), callback=lambda progress: True)
+    assert [s.outcome for s in answer.details] == ["bounded", "out of time"]
+
+
+@settings(max_examples=25)
+@given(specs_with_evidence("graph"), st.floats(0.0, 2.0))
+def test_bounds_hold(case: tuple[Spec, dict[int, Any]], distance: float):
+    spec, evidence = case
+    oracle = spec.oracle(evidence)
+    method = Sandwich(methods=(Bounding("lower", distance), Bounding("upper", 0.5 * distance)))
+    ask = lambda: mf.marginals(spec.build(), evidence=spec.named(evidence), method=method)  # noqa: E731
+    if oracle.impossible:
+        with pytest.raises(mf.ImpossibleEvidenceError):
+            ask()
+        return
+    low, high = ask().log_partition_bounds
+    assert low <= oracle.log_partition + 1e-9 and high >= oracle.log_partition - 1e-9
+    assert high - low == pytest.approx(1.5 * distance, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_default_methods(seed: int):
+    """Whatever of them is registered: the bounds hold with the junction tree left out."""
+    net = grid(6, seed)
+    exact = mf.marginals(net, method="junction_tree")
+    assert mf.marginals(net, method=Sandwich()).log_partition == pytest.approx(exact.log_partition)
+    methods = tuple(m for m in Sandwich().methods if m != "junction_tree" and m in _registered())
+    if not methods:
+        pytest.skip("no bounding method is registered")
+    answer = mf.marginals(net, method=Sandwich(time_limit=2.0, methods=methods))
+    low, high = answer.log_partition_bounds
+    assert low - 1e-9 <= exact.log_partition <= high + 1e-9
+    assert np.abs(answer.values - exact.values).max() < 0.5
+
+
+def _registered() -> set[str]:
+    from markovfield.inference.registry import methods
+
+    return set(methods("marginals"))
+
+
+def test_settings_are_checked():
+    for bad, message in (
+        ({"time_limit": 0.0}, "time_limit of Sandwich must be positive"),
+        ({"methods": ()}, "methods of Sandwich must be a tuple"),
+        ({"methods": "mean_field"}, "methods of Sandwich must be a tuple"),
+        ({"tolerance": -1.0}, "tolerance of Sandwich must not be negative"),
+    ):
+        with pytest.raises(mf.ModelError, match=message):
+            Sandwich(**bad)
+    with pytest.raises(mf.ModelError, match="no method 'mean_feeld'"):
+        mf.log_partition(grid(3), method=Sandwich(methods=("mean_feeld",)))
