@@ -33,6 +33,7 @@ from markovfield.inference.information import Ranking as Ranking
 from markovfield.inference.information import mutual_information as mutual_information
 from markovfield.inference.information import value_of_information as value_of_information
 from markovfield.inference.junction_tree import JunctionTree as JunctionTree
+from markovfield.inference.mean_field import MeanField as MeanField
 from markovfield.inference.mini_bucket import MiniBucket as MiniBucket
 from markovfield.inference.query import Distribution as Distribution
 from markovfield.inference.query import query as query
@@ -45,6 +46,7 @@ from markovfield.inference.sensitivity import Sensitivity as Sensitivity
 from markovfield.inference.sensitivity import SensitivityCurve as SensitivityCurve
 from markovfield.inference.sensitivity import TableEntry as TableEntry
 from markovfield.inference.sensitivity import sensitivity as sensitivity
+from markovfield.inference.tree_reweighted import TreeReweighted as TreeReweighted
 from markovfield.inference.variable_elimination import VariableElimination as VariableElimination
 from markovfield.inference.verbs import decode as decode
 from markovfield.inference.verbs import expected_counts as expected_counts

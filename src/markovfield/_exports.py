@@ -48,6 +48,8 @@ _BY_MODULE = {
     "markovfield.inference.belief_propagation": ["BeliefPropagation"],
     "markovfield.inference.junction_tree": ["JunctionTree"],
     "markovfield.inference.mini_bucket": ["MiniBucket"],
+    "markovfield.inference.mean_field": ["MeanField"],
+    "markovfield.inference.tree_reweighted": ["TreeReweighted"],
     "markovfield.inference.generalized_bp": ["GeneralizedBP"],
     "markovfield.inference.sandwich": ["BoundStep", "Sandwich", "SandwichLogPartition", "SandwichMarginals"],
     "markovfield.inference.variable_elimination": ["VariableElimination"],

@@ -62,6 +62,13 @@ ENTRIES = (
         aliases=("bp",),
     ),
     Entry(
+        "tree_reweighted",
+        "inference.tree_reweighted:TreeReweighted",
+        ("marginals", "decode", "log_partition"),
+        aliases=("trw",),
+    ),
+    Entry("mean_field", "inference.mean_field:MeanField", ("marginals", "log_partition"), aliases=("meanfield", "mf")),
+    Entry(
         "mini_bucket",
         "inference.mini_bucket:MiniBucket",
         ("marginals", "decode", "log_partition"),
