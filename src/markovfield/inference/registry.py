@@ -59,7 +59,7 @@ ENTRIES = (
         "belief_propagation",
         "inference.belief_propagation:BeliefPropagation",
         ("marginals", "decode", "log_partition"),
-        aliases=("bp",),
+        aliases=("bp", "loopy_bp"),
     ),
     Entry(
         "tree_reweighted",
