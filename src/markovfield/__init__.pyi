@@ -22,6 +22,8 @@ from markovfield.inference.answers import Solution as Solution
 from markovfield.inference.belief_propagation import BeliefPropagation as BeliefPropagation
 from markovfield.inference.compiled import CompiledJunctionTree as CompiledJunctionTree
 from markovfield.inference.compiled import MarginalsBatch as MarginalsBatch
+from markovfield.inference.compiled_propagation import CompiledPropagation as CompiledPropagation
+from markovfield.inference.compiled_propagation import PropagationBatch as PropagationBatch
 from markovfield.inference.enumeration import Enumeration as Enumeration
 from markovfield.inference.explain import Explanation as Explanation
 from markovfield.inference.explain import explain as explain

@@ -46,6 +46,7 @@ _BY_MODULE = {
     "markovfield.inference.compiled": ["CompiledJunctionTree", "MarginalsBatch"],
     "markovfield.inference.enumeration": ["Enumeration"],
     "markovfield.inference.belief_propagation": ["BeliefPropagation"],
+    "markovfield.inference.compiled_propagation": ["CompiledPropagation", "PropagationBatch"],
     "markovfield.inference.junction_tree": ["JunctionTree"],
     "markovfield.inference.mini_bucket": ["MiniBucket"],
     "markovfield.inference.mean_field": ["MeanField"],

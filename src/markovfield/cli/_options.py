@@ -53,7 +53,7 @@ Observed = Annotated[
     typer.Option("-e", "--observe", metavar="NAME=STATE", help="An observed state by name; may be repeated."),
 ]
 Method = Annotated[
-    str, typer.Option(metavar="NAME", help="auto, junction_tree, variable_elimination, belief_propagation, ...")
+    str, typer.Option(metavar="NAME", help="auto, junction_tree, bp, trw, meanfield, minibucket, gbp, sandwich, ...")
 ]
 MemoryLimit = Annotated[str | None, typer.Option(metavar="SIZE", help="Refuse plans that need more memory, like 4GiB.")]
 TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after so many seconds.")]

@@ -1,4 +1,4 @@
-"""Messages on the edges of a factor graph, in log space: sums or maxima of products.
+"""The edges of a factor graph, and single messages on them in log space: sums or maxima of products.
 
 An *edge* joins a factor and a variable of its scope; edges are numbered as the axes are in ``scopes``. Each
 carries one message either way, ``variable_to_factor`` and ``factor_to_variable``, flat over all edges.
@@ -18,19 +18,24 @@ from markovfield.kernels._flags import kernel
 from markovfield.kernels.exponential import exp_scalar
 
 __all__ = [
+    "AXIS",
     "MessageLayout",
-    "add_counts",
-    "backtrack",
-    "collect",
-    "distribute",
-    "factor_belief",
+    "acyclic",
+    "best_index",
     "factor_sizes",
+    "fill_scores",
     "grow_forest",
     "link_edges",
+    "message_scratch",
+    "other_axes",
+    "reduce_scores",
+    "send_to_all_factors",
+    "send_to_factor",
+    "send_to_variable",
+    "write_belief",
 ]
 
 
-# Rows of the work space that walks over a table: its axes (edges), the state of each, the cell reached.
 AXIS, STATE, CELL = 0, 1, 2
 
 
@@ -39,8 +44,9 @@ class MessageLayout(NamedTuple):
 
     The edges of factor f are ``factor_offsets[f] .. factor_offsets[f + 1]``, those of variable v are listed
     in ``variable_edges[variable_offsets[v] : variable_offsets[v + 1]]``. The messages of edge e start at
-    ``message_offsets[e]``, the states of variable v at ``value_offsets[v]``. ``limits`` is the work space
-    needed: the largest arity, the most states of a variable, the most cells of a factor.
+    ``message_offsets[e]``, the states of variable v at ``value_offsets[v]``. ``variable_slots`` is ``message_offsets``
+    at ``variable_edges``: edges of a variable lie far apart, and one look less is worth its memory. ``limits`` is
+    the work space needed: the largest arity, the most states of a variable, the most cells of a factor.
     """
 
     factor_offsets: npt.NDArray[np.int64]
@@ -53,13 +59,14 @@ class MessageLayout(NamedTuple):
     table_offsets: npt.NDArray[np.int64]
     table_strides: npt.NDArray[np.int64]
     limits: npt.NDArray[np.int64]
+    variable_slots: npt.NDArray[np.int64]
 
 
 # ---- the graph -------------------------------------------------------------------------------------------
 
 
 @kernel
-def link_edges(n_variables, scope_offsets, scopes):  # type: ignore[no-untyped-def]
+def link_edges(n_variables, scope_offsets, scopes):
     """The factor of each edge, and the edges of each variable as offsets and a list."""
     edge_factor = np.empty(len(scopes), np.int32)
     offsets = np.zeros(n_variables + 1, np.int64)
@@ -79,7 +86,7 @@ def link_edges(n_variables, scope_offsets, scopes):  # type: ignore[no-untyped-d
 
 
 @kernel
-def factor_sizes(cardinalities, scope_offsets, scopes):  # type: ignore[no-untyped-def]
+def factor_sizes(cardinalities, scope_offsets, scopes):
     """Cells of each factor, as floats: a factor may be declared far larger than memory."""
     sizes = np.ones(len(scope_offsets) - 1)
     for f in range(len(sizes)):
@@ -89,7 +96,30 @@ def factor_sizes(cardinalities, scope_offsets, scopes):  # type: ignore[no-untyp
 
 
 @kernel
-def grow_forest(layout):  # type: ignore[no-untyped-def]
+def acyclic(n_variables, scope_offsets, scopes, states):
+    """Whether factors and variables without a state (below 0) make a forest: no edge joins what is joined already."""
+    root = np.arange(n_variables)
+    for f in range(len(scope_offsets) - 1):
+        joined = -1
+        for e in range(scope_offsets[f], scope_offsets[f + 1]):
+            v = np.int64(scopes[e])
+            if states[v] >= 0:
+                continue
+            while root[v] != v:
+                root[v] = root[root[v]]
+                v = root[v]
+            if joined < 0:
+                joined = v
+            elif joined == v:
+                return False
+            else:
+                # The factor's own tree is rooted where it began.
+                root[v] = joined
+    return True
+
+
+@kernel
+def grow_forest(layout):
     """Every node after its parent, each node's edge to its parent (-1 for roots), an edge that closes a cycle.
 
     Nodes are the variables 0 .. n - 1 and then the factors. Each tree is rooted at its first variable; factors
@@ -139,13 +169,13 @@ def grow_forest(layout):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _scratch(limits):  # type: ignore[no-untyped-def]
+def message_scratch(limits):
     """Work space: scores of a factor's cells; `AXIS`, `STATE`, `CELL` and the sum of messages per axis."""
     return np.empty(limits[2]), np.empty((3, limits[0] + 1), np.int64), np.empty(limits[0] + 1)
 
 
 @kernel
-def _other_axes(first, last, left_out, walk, start):  # type: ignore[no-untyped-def]
+def other_axes(first, last, left_out, walk, start):
     """List the edges ``first:last`` of a factor but one, from ``walk[AXIS, start]``; where the list ends."""
     end = start
     for e in range(first, last):
@@ -156,9 +186,7 @@ def _other_axes(first, last, left_out, walk, start):  # type: ignore[no-untyped-
 
 
 @kernel
-def _fill_scores(  # type: ignore[no-untyped-def]
-    base, n_axes, silent, message_offsets, table_strides, log_tables, incoming, scores, walk, sums, cells
-):
+def fill_scores(base, n_axes, silent, message_offsets, table_strides, log_tables, incoming, scores, walk, sums, cells):
     """Table plus incoming messages over all states of ``walk``'s axes, last axis fastest; how many there are.
 
     The edge ``silent`` has an axis but no message. Where ``cells`` has any length, the pool cell of each score
@@ -211,7 +239,7 @@ def _fill_scores(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _reduce(scores, begin, end, maximise):  # type: ignore[no-untyped-def]
+def reduce_scores(scores, begin, end, maximise):
     """The largest of ``scores[begin:end]``, or the log of the sum of their exponentials."""
     top = -np.inf
     for j in range(begin, end):
@@ -225,7 +253,7 @@ def _reduce(scores, begin, end, maximise):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _send_to_variable(  # type: ignore[no-untyped-def]
+def send_to_variable(
     e, first, last, base, message_offsets, table_strides, log_tables, variable_to_factor, factor_to_variable,
     maximise, scores, walk, sums, no_cells,
 ):  # fmt: skip
@@ -250,19 +278,19 @@ def _send_to_variable(  # type: ignore[no-untyped-def]
             cell = base + i * stride
             for j in range(row):
                 scores[j] = log_tables[cell + j * step] + variable_to_factor[offset + j]
-            value = _reduce(scores, 0, row, maximise)
+            value = reduce_scores(scores, 0, row, maximise)
             factor_to_variable[start + i] = value
             top = max(top, value)
     else:
         walk[AXIS, 0] = e
-        n_axes = _other_axes(first, last, e, walk, 1)
-        count = _fill_scores(
+        n_axes = other_axes(first, last, e, walk, 1)
+        count = fill_scores(
             base, n_axes, e, message_offsets, table_strides, log_tables, variable_to_factor, scores, walk,
             sums, no_cells,
         )  # fmt: skip
         row = count // card
         for i in range(card):
-            value = _reduce(scores, i * row, i * row + row, maximise)
+            value = reduce_scores(scores, i * row, i * row + row, maximise)
             factor_to_variable[start + i] = value
             top = max(top, value)
     if top > -np.inf:
@@ -272,9 +300,7 @@ def _send_to_variable(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _send_to_factor(  # type: ignore[no-untyped-def]
-    e, first, last, variable_edges, message_offsets, factor_to_variable, own, own_at, card, out, start
-):
+def send_to_factor(e, first, last, variable_edges, message_offsets, factor_to_variable, own, own_at, card, out, start):
     """out[start:] = sum of what a variable received on its edges but e (Andres 6.37), and its log-likelihood.
 
     ``variable_edges[first:last]`` are its edges, ``own[own_at:]`` its log-likelihood (none where that is
@@ -291,7 +317,7 @@ def _send_to_factor(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _send_to_all_factors(  # type: ignore[no-untyped-def]
+def send_to_all_factors(
     first, last, variable_edges, message_offsets, variable_to_factor, factor_to_variable, own, own_at, card,
     total,
 ):  # fmt: skip
@@ -315,57 +341,8 @@ def _send_to_all_factors(  # type: ignore[no-untyped-def]
             total[i] += factor_to_variable[at + i]
 
 
-# ---- two passes over a forest ----------------------------------------------------------------------------
-
-
 @kernel
-def collect(  # type: ignore[no-untyped-def]
-    layout, order, parent_edge, begin, end, log_tables, likelihood, variable_to_factor, factor_to_variable,
-    log_scales, maximise,
-):  # fmt: skip
-    """Send messages towards the roots, for the nodes ``order[begin:end]`` from the last to the first.
-
-    ``log_scales[node]`` is what was taken out of a factor's message, and at a root the whole reduced belief:
-    their sum is log Z, or the best score.
-    """
-    factor_offsets, variable_offsets = layout.factor_offsets, layout.variable_offsets
-    variable_edges, value_offsets = layout.variable_edges, layout.value_offsets
-    message_offsets, table_offsets, table_strides = (
-        layout.message_offsets,
-        layout.table_offsets,
-        layout.table_strides,
-    )
-    n = len(value_offsets) - 1
-    scores, walk, sums = _scratch(layout.limits)
-    no_cells = np.empty(0, np.int64)
-    belief = np.empty(layout.limits[1])
-    for i in range(end - 1, begin - 1, -1):
-        node = order[i]
-        e = parent_edge[node]
-        if node >= n:
-            f = node - n
-            if e < 0:
-                log_scales[node] = log_tables[table_offsets[f]]
-                continue
-            log_scales[node] = _send_to_variable(
-                e, factor_offsets[f], factor_offsets[f + 1], table_offsets[f], message_offsets, table_strides,
-                log_tables, variable_to_factor, factor_to_variable, maximise, scores, walk, sums, no_cells,
-            )  # fmt: skip
-            continue
-        at = value_offsets[node]
-        card = value_offsets[node + 1] - at
-        first, last = variable_offsets[node], variable_offsets[node + 1]
-        out, start = (variable_to_factor, message_offsets[e]) if e >= 0 else (belief, np.int64(0))
-        _send_to_factor(
-            e, first, last, variable_edges, message_offsets, factor_to_variable, likelihood, at, card, out,
-            start,
-        )  # fmt: skip
-        if e < 0:
-            log_scales[node] = _reduce(belief, 0, card, maximise)
-
-
-@kernel
-def _write_belief(total, card, maximise, beliefs, start):  # type: ignore[no-untyped-def]
+def write_belief(total, card, maximise, beliefs, start):
     """beliefs[start:] = probabilities, or max-marginals less their largest."""
     top = -np.inf
     for i in range(card):
@@ -384,129 +361,10 @@ def _write_belief(total, card, maximise, beliefs, start):  # type: ignore[no-unt
 
 
 @kernel
-def distribute(  # type: ignore[no-untyped-def]
-    layout, order, parent_edge, begin, end, log_tables, likelihood, variable_to_factor, factor_to_variable,
-    beliefs, maximise,
-):  # fmt: skip
-    """After `collect`: send messages away from the roots, for ``order[begin:end]``, and write the beliefs."""
-    factor_offsets, variable_offsets = layout.factor_offsets, layout.variable_offsets
-    variable_edges, value_offsets = layout.variable_edges, layout.value_offsets
-    message_offsets, table_offsets, table_strides = (
-        layout.message_offsets,
-        layout.table_offsets,
-        layout.table_strides,
-    )
-    n = len(value_offsets) - 1
-    scores, walk, sums = _scratch(layout.limits)
-    no_cells = np.empty(0, np.int64)
-    total = np.empty(layout.limits[1])
-    for i in range(begin, end):
-        node = order[i]
-        if node < n:
-            at = value_offsets[node]
-            card = value_offsets[node + 1] - at
-            _send_to_all_factors(
-                variable_offsets[node], variable_offsets[node + 1], variable_edges, message_offsets,
-                variable_to_factor, factor_to_variable, likelihood, at, card, total,
-            )  # fmt: skip
-            _write_belief(total, card, maximise, beliefs, at)
-            continue
-        f = node - n
-        first, last = factor_offsets[f], factor_offsets[f + 1]
-        for e in range(first, last):
-            if e != parent_edge[node]:
-                _send_to_variable(
-                    e, first, last, table_offsets[f], message_offsets, table_strides, log_tables,
-                    variable_to_factor, factor_to_variable, maximise, scores, walk, sums, no_cells,
-                )  # fmt: skip
-
-
-@kernel
-def backtrack(  # type: ignore[no-untyped-def]
-    layout, order, parent_edge, begin, end, log_tables, likelihood, variable_to_factor, factor_to_variable,
-    states,
-):  # fmt: skip
-    """After `collect` with maxima: the best states, each factor choosing for its children given its parent's.
-
-    Choosing factor by factor keeps ties consistent; choosing each variable by its max-marginal would not.
-    """
-    edge_variable, message_offsets = layout.edge_variable, layout.message_offsets
-    value_offsets, variable_offsets = layout.value_offsets, layout.variable_offsets
-    n = len(value_offsets) - 1
-    scores, walk, sums = _scratch(layout.limits)
-    no_cells = np.empty(0, np.int64)
-    belief = np.empty(layout.limits[1])
-    for i in range(begin, end):
-        node = order[i]
-        e = parent_edge[node]
-        if node < n:
-            if e < 0:
-                at = value_offsets[node]
-                card = value_offsets[node + 1] - at
-                first, last = variable_offsets[node], variable_offsets[node + 1]
-                _send_to_factor(
-                    e, first, last, layout.variable_edges, message_offsets, factor_to_variable, likelihood,
-                    at, card, belief, np.int64(0),
-                )  # fmt: skip
-                states[node] = _best(belief, card)
-            continue
-        if e < 0:
-            continue
-        f = node - n
-        n_axes = _other_axes(layout.factor_offsets[f], layout.factor_offsets[f + 1], e, walk, 0)
-        base = layout.table_offsets[f] + layout.table_strides[e] * states[edge_variable[e]]
-        count = _fill_scores(
-            base, n_axes, -1, message_offsets, layout.table_strides, log_tables, variable_to_factor, scores,
-            walk, sums, no_cells,
-        )  # fmt: skip
-        best = _best(scores, count)
-        for a in range(n_axes - 1, -1, -1):
-            other = walk[AXIS, a]
-            card = message_offsets[other + 1] - message_offsets[other]
-            states[edge_variable[other]] = best % card
-            best //= card
-
-
-@kernel
-def _best(scores, count):  # type: ignore[no-untyped-def]
+def best_index(scores, count):
     """Index of the largest of some scores, the first of equals."""
     best = np.int64(0)
     for j in range(1, count):
         if scores[j] > scores[best]:
             best = np.int64(j)
     return best
-
-
-# ---- factor beliefs --------------------------------------------------------------------------------------
-
-
-@kernel
-def _factor_belief(layout, f, log_tables, variable_to_factor, scores, walk, sums, cells):  # type: ignore[no-untyped-def]
-    """scores = joint distribution of a factor's variables (Andres 6.40), last axis fastest; its length."""
-    n_axes = _other_axes(layout.factor_offsets[f], layout.factor_offsets[f + 1], -1, walk, 0)
-    count = _fill_scores(
-        layout.table_offsets[f], n_axes, -1, layout.message_offsets, layout.table_strides, log_tables,
-        variable_to_factor, scores, walk, sums, cells,
-    )  # fmt: skip
-    _write_belief(scores, count, False, scores, 0)
-    return count
-
-
-@kernel
-def factor_belief(layout, f, log_tables, variable_to_factor):  # type: ignore[no-untyped-def]
-    """Joint distribution of a factor's variables (Andres 6.40), flat, last axis fastest."""
-    scores, walk, sums = _scratch(layout.limits)
-    no_cells = np.empty(0, np.int64)
-    count = _factor_belief(layout, f, log_tables, variable_to_factor, scores, walk, sums, no_cells)
-    return scores[:count].copy()
-
-
-@kernel
-def add_counts(layout, begin, end, log_tables, variable_to_factor, counts):  # type: ignore[no-untyped-def]
-    """Add to every pool cell the probability that each of the factors ``begin:end`` reads it."""
-    scores, walk, sums = _scratch(layout.limits)
-    cells = np.empty(len(scores), np.int64)
-    for f in range(begin, end):
-        count = _factor_belief(layout, f, log_tables, variable_to_factor, scores, walk, sums, cells)
-        for j in range(count):
-            counts[cells[j]] += scores[j]
