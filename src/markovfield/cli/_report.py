@@ -74,6 +74,7 @@ def to_json(task: str, answer: LogPartition | Marginals | Decoding) -> dict[str,
         body["assignment"] = dict(zip(names, map(_plain, answer.assignment.values()), strict=True))
     else:
         body["log10_partition"] = _number(answer.log_partition / LOG_10)
+        body["log10_partition_bounds"] = [_number(bound / LOG_10) for bound in answer.log_partition_bounds]
     if isinstance(answer, Marginals):
         names = keys(list(answer))
         body["marginals"] = {
@@ -113,6 +114,11 @@ def summary(answer: LogPartition | Marginals | Decoding) -> Text:
     line = Text(headline, style="bold")
     colour = "green" if answer.guarantee == "exact" else "yellow"
     line.append(f"   {answer.guarantee}", style=colour)
+    low, high = (-math.inf, math.inf) if isinstance(answer, Decoding) else answer.log_partition_bounds
+    if -math.inf < low < high < math.inf:
+        line.append(f" within [{low / LOG_10:.8g}, {high / LOG_10:.8g}]", style=colour)
+    if not answer.converged:
+        line.append(", not converged", style=colour)
     rest = [answer.method, *([f"width {answer.width}"] if answer.width >= 0 else []), f"{answer.seconds:.3g} s"]
     line.append("   " + ", ".join(rest), style="dim")
     return line

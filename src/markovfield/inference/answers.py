@@ -49,7 +49,15 @@ class LogPartition:
         return np.array(self.log_partition, dtype)
 
     def __repr__(self) -> str:
-        return f"log Z = {self.log_partition:.6g} ({self.guarantee}), {self.method}, {self.seconds:.3g} s"
+        return _partition_line(self)
+
+
+def _partition_line(answer: LogPartition | Marginals) -> str:
+    """log Z, what it promises, the bounds where they say more, and by whom in what time."""
+    low, high = answer.log_partition_bounds
+    both = f", within [{low:.6g}, {high:.6g}]" if -np.inf < low < high < np.inf else ""
+    settled = "" if answer.converged else ", not converged"
+    return f"log Z = {answer.log_partition:.6g} ({answer.guarantee}{both}{settled}), {answer.method}, {answer.seconds:.3g} s"
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +210,7 @@ class Marginals:
         return rows
 
     def _headline(self) -> str:
-        return f"log Z = {self.log_partition:.6g} ({self.guarantee}), {self.method}, {self.seconds:.3g} s"
+        return _partition_line(self)
 
     def __repr__(self) -> str:
         rows = self._rows()

@@ -58,18 +58,34 @@ class BoundStep:
     why: str = ""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SandwichLogPartition(LogPartition):
     """log Z between two bounds; ``details`` tells how each method did."""
 
     details: tuple[BoundStep, ...] = ()
 
+    def __repr__(self) -> str:
+        return "\n".join([super().__repr__(), *_lines(self.details)])
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+
+def _lines(details: tuple[BoundStep, ...]) -> list[str]:
+    """A line for each run: who, what it proved, when."""
+    wide = max((len(step.method) for step in details), default=0)
+    lines = []
+    for step in details:
+        low, high = step.bounds
+        lines.append(f"  {step.method:<{wide}}  {step.outcome:<11} [{low:.6g}, {high:.6g}] after {step.seconds:.3g} s")
+    return lines
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SandwichMarginals(Marginals):
     """Marginals, log Z between two bounds; ``details`` tells how each method did."""
 
     details: tuple[BoundStep, ...] = ()
+
+    def __repr__(self) -> str:
+        return "\n".join([super().__repr__(), *_lines(self.details)])
 
 
 @dataclass(frozen=True)
