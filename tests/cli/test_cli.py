@@ -92,7 +92,7 @@ def test_pr(run: Any, uai: str, evidence: str, method: str):
     body = json.loads(out)
     expected = float(mf.log_partition(mf.read_uai(uai), {0: 1, 5: 0})) / math.log(10)
     assert (status, err) == (0, "")
-    assert set(body) == FIELDS | {"log10_partition"}
+    assert set(body) == FIELDS | {"log10_partition", "log10_partition_bounds"}
     assert body["task"] == "PR" and body["guarantee"] == "exact"
     assert body["log10_partition"] == pytest.approx(expected)
     assert body["seconds"] >= 0
@@ -105,7 +105,7 @@ def test_mar(run: Any, uai: str, evidence: str):
     body = json.loads(out)
     answer = mf.marginals(mf.read_uai(uai), {0: 1, 5: 0})
     assert status == 0
-    assert set(body) == FIELDS | {"log10_partition", "marginals"}
+    assert set(body) == FIELDS | {"log10_partition", "log10_partition_bounds", "marginals"}
     assert body["task"] == "MAR"
     for v in range(6):
         assert body["marginals"][str(v)] == pytest.approx(dict(zip("01", answer[v], strict=True)))
@@ -406,3 +406,14 @@ def test_progress_is_for_people_who_wait():
     assert "work: step 3" in waiting(True, 0.0) or "compiling" in waiting(True, 0.0)
     assert waiting(True, 5.0) == ""
     assert waiting(False, 0.0) == ""
+
+
+@pytest.mark.parametrize("method", ["bp", "trw", "meanfield", "minibucket", "gbp"])
+def test_approximate_methods_say_what_they_promise(run: Any, uai: str, method: str):
+    status, out, _ = run("infer", uai, "--task", "PR", "--method", method, "--json")
+    body = json.loads(out)
+    exact = json.loads(run("infer", uai, "--task", "PR", "--method", "enumeration", "--json")[1])["log10_partition"]
+    low, high = body["log10_partition_bounds"]
+    assert status == 0 and (low is None or low <= exact + 1e-9) and (high is None or high >= exact - 1e-9)
+    status, out, _ = run("infer", uai, "--task", "PR", "--method", method)
+    assert status == 0 and body["guarantee"] in out

@@ -57,7 +57,8 @@ def _partition_line(answer: LogPartition | Marginals) -> str:
     low, high = answer.log_partition_bounds
     both = f", within [{low:.6g}, {high:.6g}]" if -np.inf < low < high < np.inf else ""
     settled = "" if answer.converged else ", not converged"
-    return f"log Z = {answer.log_partition:.6g} ({answer.guarantee}{both}{settled}), {answer.method}, {answer.seconds:.3g} s"
+    promise = f"{answer.guarantee}{both}{settled}"
+    return f"log Z = {answer.log_partition:.6g} ({promise}), {answer.method}, {answer.seconds:.3g} s"
 
 
 @dataclass(frozen=True, eq=False)
