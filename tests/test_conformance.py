@@ -1099,6 +1099,26 @@ class TestExplain:
         with pytest.raises(mf.MemoryLimitError, match="width 46"):
             mf.marginals(net, method=method)
 
+    def test_auto_goes_on_without_exactness_and_says_so(self):
+        """A complete graph of 48: too wide for a tree, so bounds and messages answer."""
+        n, rng = 48, np.random.default_rng(0)
+        net = mf.MarkovNetwork(dict.fromkeys(range(n), 2))
+        for i in range(n):
+            for j in range(i):
+                net.add_factor([i, j], log_table=0.05 * rng.normal(size=(2, 2)))
+        told = mf.explain(net, "marginals")
+        answer = mf.marginals(net)
+        assert told.method == answer.method == "mini_bucket" and not told.fits and "approximate" in told.reason
+        low, high = answer.log_partition_bounds
+        assert low < high < low + 10 and answer.guarantee == "upper"
+        assert mf.log_partition(net).log_partition_bounds == (low, high)
+        decoded = mf.decode(net)
+        assert decoded.score == pytest.approx(net.compile().score(decoded.assignment))
+        with pytest.raises(mf.MemoryLimitError, match=r"work_limit|memory_limit"):
+            mf.decode(net, n_best=3)
+        with pytest.raises(mf.MemoryLimitError, match=r"work_limit|memory_limit"):
+            mf.sample(net, 3)
+
     def test_endless_work_does_not_fit_either(self):
         """One clique of 48 needs next to no memory, but 2^48 states to sum over."""
         n = 48

@@ -13,7 +13,7 @@ from markovfield.inference.enumeration import Enumeration, joint_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.registry import check_verb
-from markovfield.inference.verbs import ENUMERATION_BITS, OTHERWISE, choose, graph_of
+from markovfield.inference.verbs import ENUMERATION_BITS, choose, graph_of, otherwise
 from markovfield.names import VariableName
 
 __all__ = ["Explanation", "explain"]
@@ -177,8 +177,8 @@ def _clique_tree(
         if not (fits and quick):
             why = reason if not fits else f"exact would walk over 2^{tree.log2_states:.1f} states, too many"
             reason = f"{why}, and would be refused"
-            if verb in OTHERWISE:
-                name, guarantee = OTHERWISE[verb], "approximate"
+            if others := otherwise(verb, graph):
+                name, guarantee = others[0], "see its answer"
                 reason = f"{why}: approximate instead"
         fits = fits and quick
     elif not method.exact:

@@ -24,8 +24,11 @@ Callback = Callable[[Progress], bool | None]
 ENUMERATION_BITS = 12.0
 # Clique states that ``auto`` is willing to walk over for an exact answer: some tens of seconds.
 AUTO_WORK_LIMIT = 2.0**34
-# What ``auto`` takes where exact inference would need too much memory or time: see benchmarks/approximate_accuracy.py.
-OTHERWISE = {"marginals": "belief_propagation", "log_partition": "belief_propagation", "decode": "belief_propagation"}
+# What ``auto`` takes where exact inference would need too much memory or time, by benchmarks/approximate_accuracy.py:
+# of the methods whose answers do not depend on the clock, mini-buckets have the lowest median error, and they bound
+# log Z. They take seconds for a thousand variables, so large graphs are left to messages.
+OTHERWISE = ("mini_bucket", "belief_propagation")
+MOST_BUCKETS = 5_000
 
 
 def graph_of(model: Any) -> FactorGraph:
@@ -53,17 +56,31 @@ def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> An
     return JunctionTree(work_limit=AUTO_WORK_LIMIT)
 
 
-def exact_first(method: Any, verb: str, chosen: Any, run: Callable[[Any], Any]) -> Any:
+def otherwise(verb: str, graph: FactorGraph) -> list[str]:
+    """Names of the approximate methods that ``"auto"`` would try in turn, for a verb that has any."""
+    small = graph.n_variables <= MOST_BUCKETS
+    return [] if verb == "sample" else [name for name in OTHERWISE if small or name != "mini_bucket"]
+
+
+def exact_first(method: Any, verb: str, graph: FactorGraph, chosen: Any, run: Callable[[Any], Any]) -> Any:
     """Run the chosen method; where ``"auto"`` chose an exact one that is refused as too large, an approximate one.
 
-    The answer says which method it was and what it promises.
+    The answer says which method it was and what it promises. What no approximate method can do (the *n* best, marginal
+    MAP) stays refused.
     """
     try:
         return run(chosen)
-    except MemoryLimitError:
-        if method != "auto" or verb not in OTHERWISE:
+    except MemoryLimitError as refusal:
+        if method != "auto":
             raise
-    return run(resolve(OTHERWISE[verb], verb))
+        for name in otherwise(verb, graph):
+            try:
+                return run(resolve(name, verb))
+            except ImpossibleEvidenceError:
+                raise
+            except (MemoryLimitError, ModelError):
+                continue
+        raise refusal
 
 
 def _extra(method: Any, init: Any, rng: Any) -> dict[str, Any]:
@@ -129,7 +146,7 @@ def marginals(
     def run(chosen: Any) -> Any:
         return chosen.marginals(graph, known, targets=sets, running=running, **_extra(chosen, init, rng))
 
-    answer: Marginals = exact_first(method, "marginals", chosen, run)
+    answer: Marginals = exact_first(method, "marginals", graph, chosen, run)
     return answer
 
 
@@ -164,7 +181,7 @@ def log_partition(
     def run(chosen: Any) -> Any:
         return chosen.log_partition(graph, known, running=running, **_extra(chosen, init, rng))
 
-    answer: LogPartition = exact_first(method, "log_partition", chosen, run)
+    answer: LogPartition = exact_first(method, "log_partition", graph, chosen, run)
     return answer
 
 
@@ -220,7 +237,7 @@ def decode(
         extra = _extra(chosen, init, rng)
         return chosen.decode(graph, known, variables=positions, n_best=int(n_best), running=running, **extra)
 
-    answer: Decoding = exact_first(method, "decode", chosen, run)
+    answer: Decoding = exact_first(method, "decode", graph, chosen, run)
     return answer
 
 
