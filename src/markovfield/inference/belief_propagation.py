@@ -13,7 +13,7 @@ import numpy.typing as npt
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, LogPartition, Marginals, decoding_of_states
-from markovfield.inference.convergence import warn_not_converged
+from markovfield.inference.convergence import DAMPING, warn_not_converged
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.loopy_answers import assignment, beliefs, bethe, components, factor_joint, pool_counts
 from markovfield.inference.loopy_propagation import LoopyMessages, Settings, start_of
@@ -265,7 +265,7 @@ class BeliefPropagation:
         messages.run(running)
         if not messages.converged.all():
             last = messages.residuals[-1] if messages.residuals else np.inf
-            warn_not_converged(self.name, int(messages.iterations.max(initial=0)), last, self.tolerance)
+            warn_not_converged(self.name, int(messages.iterations.max(initial=0)), last, self.tolerance, DAMPING)
         return messages
 
 

@@ -15,7 +15,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Marginals
 from markovfield.inference.compiled import MarginalsBatch
-from markovfield.inference.convergence import warn_not_converged
+from markovfield.inference.convergence import DAMPING, warn_not_converged
 from markovfield.inference.evidence import Evidence, rows
 from markovfield.inference.loopy_layout import SPREAD, loopy_graph, numbers, own_of
 from markovfield.inference.running import Running
@@ -122,7 +122,9 @@ class CompiledPropagation:
         values[dead] = np.nan
         converged[dead] = True
         if not converged.all() and (~alone & ~converged).any():
-            warn_not_converged(self.method.name, int(iterations.max()), float(worst.max()), self.method.tolerance)
+            warn_not_converged(
+                self.method.name, int(iterations.max()), float(worst.max()), self.method.tolerance, DAMPING
+            )
         return PropagationBatch(
             graph=self.graph,
             values=np.ascontiguousarray(values[:, :n_own]),

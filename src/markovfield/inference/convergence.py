@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import warnings
 
-__all__ = ["warn_not_converged"]
+__all__ = ["DAMPING", "warn_not_converged"]
+
+DAMPING = "more damping or max_iterations may help"
+"""Advice for methods that have both."""
 
 
 def warn_not_converged(
@@ -12,7 +15,7 @@ def warn_not_converged(
     iterations: int,
     residual: float,
     tolerance: float,
-    advice: str = "more damping or max_iterations may help",
+    advice: str = "more max_iterations may help",
 ) -> None:
     """Issue scikit-learn's ``ConvergenceWarning``: an unsettled answer is never silent, and never an error."""
     from sklearn.exceptions import ConvergenceWarning

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import LogPartition, Marginals
-from markovfield.inference.convergence import warn_not_converged
+from markovfield.inference.convergence import DAMPING, warn_not_converged
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.limits import memory_limit_bytes
 from markovfield.inference.problem import Problem, prepare
@@ -278,7 +278,7 @@ class _Run:
             # What there is is an answer too, and says that it has not settled.
             pass
         if not converged:
-            warn_not_converged(method.name, len(self.residuals), self.residuals[-1], tolerance)
+            warn_not_converged(method.name, len(self.residuals), self.residuals[-1], tolerance, DAMPING)
         return converged
 
     def _rounding(self) -> float:

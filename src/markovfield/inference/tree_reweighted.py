@@ -13,7 +13,7 @@ from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.absorbed import prepare_absorbed
 from markovfield.inference.answers import Decoding, LogPartition, Marginals, decoding_of_states
-from markovfield.inference.convergence import warn_not_converged
+from markovfield.inference.convergence import DAMPING, warn_not_converged
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.pairwise_form import pairwise_form
 from markovfield.inference.problem import Problem
@@ -107,7 +107,7 @@ class TreeReweighted:
         """The bound alone."""
         run = self._run(prepare_absorbed(graph, evidence, drop_barren=init is None), running, init)
         if not run.converged:
-            warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance)
+            warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance, DAMPING)
         return LogPartition(
             log_partition=run.value,
             guarantee="upper",
@@ -131,7 +131,7 @@ class TreeReweighted:
         problem = prepare_absorbed(graph, evidence)
         run = self._run(problem, running, init)
         if not run.converged:
-            warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance)
+            warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance, DAMPING)
         beliefs = run.beliefs()
         values = problem.expand(run.of_variables(beliefs), 0.0)
         values.flags.writeable = False
@@ -182,7 +182,7 @@ class TreeReweighted:
         problem = prepare_absorbed(graph, evidence)
         run = self._run(problem, running, None, maximise=True)
         if not run.converged:
-            warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance)
+            warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance, DAMPING)
         states, score = best_of(problem, run.tree_states(), run.of_variables(run.held))
         gap = max(0.0, run.value - score)
         return decoding_of_states(

@@ -118,7 +118,7 @@ class ExpectationMaximization:
         best = max(runs, key=lambda r: r.history[-1])
         if not (best.converged or best.message):
             gain = (best.history[-1] - best.history[-2]) / abs(best.history[-1])
-            warn_not_converged(self.name, self.max_iterations, gain, self.tolerance, "more max_iterations may help")
+            warn_not_converged(self.name, self.max_iterations, gain, self.tolerance)
         made = fitted(network, parameters, best.pool)
         made.fit_report = FitReport(
             method=self.name,
