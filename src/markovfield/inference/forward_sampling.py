@@ -192,11 +192,10 @@ class AncestralSampling:
     Examples
     --------
     >>> import markovfield as mf
-    >>> from markovfield.inference.forward_sampling import AncestralSampling
     >>> net = mf.BayesianNetwork({"rain": ["no", "yes"], "wet": ["no", "yes"]})
     >>> net.add_cpt("rain", [], [0.8, 0.2])
     >>> net.add_cpt("wet", ["rain"], [[0.9, 0.1], [0.2, 0.8]])
-    >>> len(mf.sample(net, 1000, method=AncestralSampling(), rng=0))
+    >>> len(mf.sample(net, 1000, method=mf.AncestralSampling(), rng=0))
     1000
     """
 
@@ -233,11 +232,10 @@ class RejectionSampling:
     Examples
     --------
     >>> import markovfield as mf
-    >>> from markovfield.inference.forward_sampling import RejectionSampling
     >>> net = mf.BayesianNetwork({"rain": ["no", "yes"], "wet": ["no", "yes"]})
     >>> net.add_cpt("rain", [], [0.8, 0.2])
     >>> net.add_cpt("wet", ["rain"], [[0.9, 0.1], [0.2, 0.8]])
-    >>> drawn = mf.sample(net, 1000, {"wet": "yes"}, method=RejectionSampling(), rng=0)
+    >>> drawn = mf.sample(net, 1000, {"wet": "yes"}, method=mf.RejectionSampling(), rng=0)
     >>> len(drawn), set(drawn["wet"].tolist())
     (1000, {'yes'})
     """
@@ -293,11 +291,10 @@ class LikelihoodWeighting:
     Examples
     --------
     >>> import markovfield as mf
-    >>> from markovfield.inference.forward_sampling import LikelihoodWeighting
     >>> net = mf.BayesianNetwork({"rain": ["no", "yes"], "wet": ["no", "yes"]})
     >>> net.add_cpt("rain", [], [0.8, 0.2])
     >>> net.add_cpt("wet", ["rain"], [[0.9, 0.1], [0.2, 0.8]])
-    >>> drawn = mf.sample(net, 20_000, {"wet": "yes"}, method=LikelihoodWeighting(), rng=0)
+    >>> drawn = mf.sample(net, 20_000, {"wet": "yes"}, method=mf.LikelihoodWeighting(), rng=0)
     >>> probabilities, errors = drawn.frequencies("rain")
     >>> bool(abs(probabilities[1] - 2 / 3) < 4 * errors[1])
     True

@@ -56,10 +56,9 @@ class TreeReweighted:
     Examples
     --------
     >>> import markovfield as mf
-    >>> from markovfield.inference.tree_reweighted import TreeReweighted
     >>> net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
     >>> _ = net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], [[3.0, 1.0], [1.0, 3.0]])
-    >>> answer = mf.log_partition(net, method=TreeReweighted())
+    >>> answer = mf.log_partition(net, method=mf.TreeReweighted())
     >>> round(float(answer), 4), answer.guarantee, round(float(mf.log_partition(net)), 4)
     (4.341, 'upper', 4.2767)
     """
