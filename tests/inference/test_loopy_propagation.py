@@ -379,3 +379,32 @@ class TestDecode:
         net.add_factors([(i, (i + 1) % 6) for i in range(6)], log_table=[[0.0, -np.inf], [-np.inf, 0.0]])
         best = mf.decode(net, method=mf.BeliefPropagation("synchronous"))
         assert len(set(best.assignment.values())) == 1 and best.score == 0.0
+
+
+@pytest.mark.parametrize("schedule", ["synchronous", "sequential", "residual"])
+def test_decoding_is_scored_on_the_users_graph(schedule: str):
+    """Auxiliary variables of a lowered factor may disagree; the assignment is none the worse for it."""
+    rng = np.random.default_rng(1)
+    net = mf.MarkovNetwork(dict.fromkeys(range(4), 2))
+    for v in range(4):
+        net.add_factor([v], log_table=rng.normal(size=2) * 0.5)
+    net.add_at_most_one({1: 1, 2: 1, 0: 1}, {3: 0}, weight=-0.4)
+    net.add_factor([0, 1, 2], log_table=rng.normal(size=(2, 2, 2)))
+    method = mf.BeliefPropagation(schedule)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        answer = mf.decode(net, method=method)
+        top = mf.marginals(net, method=method).max_marginals
+    assert np.isfinite(answer.score) and answer.score == pytest.approx(net.compile().score(answer.assignment))
+    assert all(np.isfinite(values).any() for values in top.values())
+
+
+@pytest.mark.parametrize("schedule", ["auto", "synchronous", "sequential", "residual"])
+def test_a_constant_zero_rules_everything_out(schedule: str):
+    net = mf.MarkovNetwork({0: 2, 1: 2})
+    net.add_factor([0, 1], [[1.0, 2.0], [3.0, 1.0]])
+    net.add_factor([], log_table=-np.inf)
+    with pytest.raises(mf.ImpossibleEvidenceError, match="probability zero"):
+        mf.marginals(net, method=mf.BeliefPropagation(schedule))
+    with pytest.raises(mf.ImpossibleEvidenceError, match="probability zero"):
+        mf.decode(net, method=mf.BeliefPropagation(schedule))

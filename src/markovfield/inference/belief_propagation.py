@@ -71,7 +71,9 @@ class BeliefPropagation:
     max_iterations
         Most sweeps; for ``"residual"``, most messages for each edge.
     tolerance
-        Settled is when no message changes by more than this, in the sum over its entries (it sums to one).
+        Settled is when no message, undamped, would change by more than this, in the sum over its entries (it sums to
+        one). Where potentials span many powers of ten, an entry far below the largest can still be on its way then, and
+        matter: ask for less (1e-14), or use the tree schedule where it serves.
 
     Examples
     --------
@@ -211,10 +213,10 @@ class BeliefPropagation:
                 width=messages.forest.width,
             )
         loopy = self._run(graph, evidence, running, init, maximise=True)
-        chosen, score = assignment(loopy, Running(running.n_jobs))
+        chosen, score = assignment(loopy, graph, Running(running.n_jobs))
         return decoding_of_states(
             graph,
-            [(chosen[: graph.n_variables].astype(np.int32), score)],
+            [(chosen.astype(np.int32), score)],
             variables,
             gap=np.inf,
             guarantee="approximate",
@@ -251,7 +253,11 @@ class BeliefPropagation:
                 "belief_propagation would maximise the contributions of a noisy-max, which must be summed: "
                 "use junction_tree"
             )
-        plain = graph.structure.is_plain
+        s = graph.structure
+        alone = s.table_offsets[np.diff(s.scope_offsets) == 0]
+        if np.isneginf(graph.log_tables[alone]).any():
+            raise evidence.impossible(s)
+        plain = s.is_plain
         schedule = self.schedule
         if schedule == "auto":
             schedule = "sequential" if plain else "synchronous"
@@ -260,7 +266,8 @@ class BeliefPropagation:
             graph = graph.lower()
         if start is not None and start.structure is not graph.structure:
             start = None
-        settings = Settings(schedule, self.damping, self.max_iterations, self.tolerance)
+        # A damped message moves only by a share of what it lacks.
+        settings = Settings(schedule, self.damping, self.max_iterations, self.tolerance * (1.0 - self.damping))
         messages = LoopyMessages(graph, evidence, settings, maximise=maximise, start=start)
         messages.run(running)
         if not messages.converged.all():
@@ -279,7 +286,7 @@ def loopy_marginals(method: BeliefPropagation, graph: FactorGraph, loopy: LoopyM
 
     def max_marginals() -> FloatArray:
         best = method._run(graph, loopy.evidence, Running(), None, maximise=True)
-        _, score = assignment(best, Running())
+        _, score = assignment(best, graph, Running())
         return beliefs(best, Running())[0][: len(values)] + score
 
     return Marginals(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
+from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Components
 from markovfield.inference.loopy_propagation import LoopyMessages
 from markovfield.inference.running import Running
@@ -139,8 +140,12 @@ def pool_counts(messages: LoopyMessages, values: FloatArray, running: Running) -
     return counts
 
 
-def assignment(messages: LoopyMessages, running: Running) -> tuple[npt.NDArray[np.int64], float]:
-    """States by max-product: the better of each variable's own best and of choices made one after the other."""
+def assignment(messages: LoopyMessages, graph: FactorGraph, running: Running) -> tuple[npt.NDArray[np.int64], float]:
+    """States by max-product: the better of each variable's own best and of choices made one after the other.
+
+    Judged by the score of the user's own variables: where ``messages`` ran on the lowered form of ``graph``, auxiliary
+    variables that disagree would rule out a good assignment.
+    """
     m, g = messages, messages.g
     values, _ = beliefs(m, running)
     offsets = g.layout.value_offsets
@@ -162,16 +167,14 @@ def assignment(messages: LoopyMessages, running: Running) -> tuple[npt.NDArray[n
             decide_structured(
                 g.layout, g.order, *piece, g.n_tables, g.kind, m.graph.log_tables, m.own.log, sent, scratch, chosen
             )
-    likelihood = np.zeros(int(offsets[-1]))
-    for v, vector in m.evidence.likelihoods:
-        likelihood[offsets[v] : offsets[v + 1]] += vector
-    seen = m.evidence.states
+    own = graph.n_variables
+    seen = m.evidence.states[:own]
     fixed = np.flatnonzero(seen >= 0)
 
     def score(states: npt.NDArray[np.int64]) -> float:
         if (states[fixed] != seen[fixed]).any():
             return -np.inf
-        return float(m.graph.score(states)) + float(likelihood[offsets[:-1] + states].sum())
+        return float(graph.score(states)) + sum(float(vector[states[v]]) for v, vector in m.evidence.likelihoods)
 
-    found = [(chosen, score(chosen)), (best, score(best))]
+    found = [(states, score(states)) for states in (chosen[:own], best[:own])]
     return max(found, key=lambda pair: pair[1])

@@ -27,6 +27,8 @@ BOUNDING = ("junction_tree", "mean_field", "tree_reweighted", "mini_bucket")
 OPERATIONS_PER_SECOND = 3e8
 # Mini-buckets grow from FIRST_BOUND by GROWTH while what is left is SLOWER times what the last ones took.
 FIRST_BOUND, GROWTH, SLOWER = 2, 2, 1.5
+# Seconds a method gets where the time is out and no bound is known yet.
+GRACE = 0.5
 
 
 @dataclass(frozen=True)
@@ -245,9 +247,16 @@ class _Search:
         low, high = self.best
         return np.isfinite(high) and high - low <= self.sandwich.tolerance * max(1.0, abs(high))
 
+    @property
+    def bounded(self) -> bool:
+        """Whether a bound is known at all."""
+        return bool(np.isfinite(self.best).any())
+
     def _go_on(self) -> bool:
         proven = self.chosen is not None and self.chosen.guarantee == "exact"
-        return not (proven or self.stopped or self.left() <= 0 or (self.met() and self.verb == "log_partition"))
+        # Planning can use up the time: somebody must have given a bound before it counts.
+        late = self.left() <= 0 and self.bounded
+        return not (proven or self.stopped or late or (self.met() and self.verb == "log_partition"))
 
     def _resolve(self, given: Any) -> Any:
         try:
@@ -278,7 +287,7 @@ class _Search:
             if slow:
                 self._record(label, "too slow", why=slow)
                 return False
-            running = Running(self.running.n_jobs, max(seconds, 1e-3), self._callback())
+            running = Running(self.running.n_jobs, max(seconds, 1e-3 if self.bounded else GRACE), self._callback())
             extra: dict[str, Any] = {"rng": self.rng} if "rng" in method.abilities and self.rng is not None else {}
             if self.verb == "marginals":
                 extra["targets"] = self.targets
