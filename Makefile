@@ -33,6 +33,9 @@ format: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks.exact_inference
+	$(BIN)/python -m benchmarks.bayesian_networks
+	$(BIN)/python -m benchmarks.belief_propagation
+	$(BIN)/python -m benchmarks.approximate_accuracy
 
 docs: .venv/installed
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
