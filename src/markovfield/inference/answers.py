@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
+from markovfield.inference.diagnostics import MonteCarlo
 from markovfield.names import VariableName
 
 __all__ = ["Components", "Decoding", "Guarantee", "LogPartition", "Marginals", "Samples", "Solution"]
@@ -21,7 +22,13 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LogPartition:
-    """log Z alone, with its guarantee; ``float(answer)`` is the number."""
+    """log Z alone, with its guarantee; ``float(answer)`` is the number.
+
+    Attributes
+    ----------
+    standard_error
+        Of a statistical estimate of `log_partition`; None where it is no such thing.
+    """
 
     log_partition: float
     guarantee: Guarantee = "exact"
@@ -32,6 +39,7 @@ class LogPartition:
     seconds: float = 0.0
     width: int = -1
     bounds: tuple[float, float] | None = None
+    standard_error: float | None = None
 
     @property
     def log_partition_bounds(self) -> tuple[float, float]:
@@ -54,11 +62,16 @@ class LogPartition:
 
 def _partition_line(answer: LogPartition | Marginals) -> str:
     """log Z, what it promises, the bounds where they say more, and by whom in what time."""
+    by = f"{answer.method}, {answer.seconds:.3g} s"
+    if np.isnan(answer.log_partition):
+        return f"log Z not estimated, {by}" if answer.converged else f"log Z not estimated, not converged, {by}"
+    error = answer.standard_error if isinstance(answer, LogPartition) else answer.log_partition_error
+    around = "" if error is None else f" +- {error:.2g}"
     low, high = answer.log_partition_bounds
     both = f", within [{low:.6g}, {high:.6g}]" if -np.inf < low < high < np.inf else ""
     settled = "" if answer.converged else ", not converged"
     promise = f"{answer.guarantee}{both}{settled}"
-    return f"log Z = {answer.log_partition:.6g} ({promise}), {answer.method}, {answer.seconds:.3g} s"
+    return f"log Z = {answer.log_partition:.6g}{around} ({promise}), {by}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +107,18 @@ class Marginals:
     values
         ``float64[sum of cardinalities]``: the marginals of all variables, one after the other.
     log_partition
-        log of the sum over assignments consistent with the evidence of exp(score).
+        log of the sum over assignments consistent with the evidence of exp(score); nan from methods that do not
+        estimate it.
+    log_partition_error
+        Its standard error where it is a statistical estimate, else None.
     log_partition_bounds
         Proven (lower, upper) bounds; both equal `log_partition` when exact.
     width
         Size of the largest clique less one, or -1 where it has no meaning.
     components
         For methods that iterate: the connected parts of the graph, each with its own log Z and convergence; else None.
+    monte_carlo
+        For estimates from samples: their standard errors, effective sample sizes and R-hat; else None.
     """
 
     graph: FactorGraph
@@ -115,6 +133,8 @@ class Marginals:
     seconds: float = 0.0
     width: int = -1
     components: Components | None = None
+    monte_carlo: MonteCarlo | None = None
+    log_partition_error: float | None = None
     _joint: Callable[[tuple[int, ...]], FloatArray] | None = field(default=None, repr=False)
     _max_marginals: Callable[[], FloatArray] | None = field(default=None, repr=False)
     _counts: Callable[[], FloatArray] | None = field(default=None, repr=False)
@@ -156,6 +176,12 @@ class Marginals:
         position = s.names.position(variable)
         index = s.names.state(position, state, int(s.cardinalities[position]))
         return float(self._slice(self.values, position)[index])
+
+    def standard_error(self, variable: VariableName) -> FloatArray:
+        """Standard errors of the variable's probabilities: zero where they are no statistical estimates."""
+        if self.monte_carlo is None:
+            return np.zeros(len(self[variable]))
+        return self._slice(self.monte_carlo.standard_errors, self.graph.names.position(variable))
 
     def joint(self, variables: Sequence[VariableName]) -> FloatArray:
         """Joint distribution of several variables, axes in the order asked.
@@ -300,9 +326,19 @@ class Samples:
     Attributes
     ----------
     states
-        ``int32[size, n]`` state indices, one row a sample, one column a variable.
+        ``int32[size, n]`` state indices, one row a sample, one column a variable. The rows of a chain follow each
+        other in the order in which they were drawn, chain after chain.
     log_weights
         ``float64[size]``, the log of what each sample weighs, up to a constant; None where all weigh the same.
+    n_chains
+        0 where the rows are independent draws; otherwise the Markov chains behind them, whose rows are correlated.
+        Their lengths differ by at most one, the longer ones first.
+    iterations
+        Sweeps of each chain, with those thrown away.
+    converged
+        False where a chain was stopped before its time.
+    log_partition, log_partition_error
+        An estimate of log Z and its standard error, where the method makes one; otherwise nan.
     """
 
     graph: FactorGraph
@@ -311,6 +347,13 @@ class Samples:
     method: str
     seconds: float = 0.0
     log_weights: FloatArray | None = None
+    n_chains: int = 0
+    iterations: int = 1
+    converged: bool = True
+    log_partition: float = np.nan
+    log_partition_error: float = np.nan
+    _state: Any = field(default=None, repr=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.states)
@@ -336,14 +379,44 @@ class Samples:
         return np.asarray(scaled / max(1.0, scaled.sum()))
 
     @property
+    def chains(self) -> list[npt.NDArray[np.int32]]:
+        """The rows of each chain; of independent draws, all rows as one."""
+        return np.array_split(self.states, max(1, self.n_chains))
+
+    @property
+    def monte_carlo(self) -> MonteCarlo:
+        """Standard errors, effective sample sizes and split R-hat of the frequency of every variable's states."""
+        if "monte_carlo" not in self._cache:
+            from markovfield.inference.diagnostics import diagnose
+
+            self._cache["monte_carlo"] = diagnose(self)
+        found: MonteCarlo = self._cache["monte_carlo"]
+        return found
+
+    @property
     def effective_sample_size(self) -> float:
-        """How many samples of equal weight would be as good: 1 / sum of squared weights."""
-        return 1.0 / float(np.square(self.weights).sum()) if len(self) else 0.0
+        """How many independent samples of equal weight would be as good.
+
+        1 / sum of squared weights for independent draws; for Markov chains, that of the state estimated worst.
+        """
+        if not len(self):
+            return 0.0
+        if self.n_chains:
+            sizes = self.monte_carlo.effective_sample_sizes
+            return float(np.min(sizes[np.isfinite(sizes)], initial=len(self)))
+        return 1.0 / float(np.square(self.weights).sum())
+
+    @property
+    def r_hat(self) -> float:
+        """The largest split R-hat of any state: above about 1.01 the chains have not come together. nan if unknown."""
+        r_hats = self.monte_carlo.r_hats
+        return float(np.max(r_hats[~np.isnan(r_hats)], initial=-np.inf)) if (~np.isnan(r_hats)).any() else np.nan
 
     def frequencies(self, variable: VariableName) -> tuple[FloatArray, FloatArray]:
         """Estimated probabilities of a variable's states, and their standard errors, in state order.
 
-        Weighted samples give weighted frequencies, whose error is that of a ratio of averages.
+        Weighted samples give weighted frequencies, whose error is that of a ratio of averages; the errors of Markov
+        chains allow for what each draw remembers of the last.
         """
         s = self.graph.structure
         position = s.names.position(variable)
@@ -351,6 +424,9 @@ class Samples:
             raise ModelError(f"there are no samples to estimate the probabilities of {variable!r} from")
         card, column, weights = int(s.cardinalities[position]), self.states[:, position], self.weights
         probabilities: FloatArray = np.bincount(column, weights, card).astype(np.float64)
+        if self.n_chains:
+            at = s.value_offsets[position]
+            return probabilities, self.monte_carlo.standard_errors[at : at + card]
         squares = np.bincount(column, np.square(weights), card)
         # The sum over samples of (weight * (indicator - probability))^2, state by state.
         variance = squares * (1 - probabilities) ** 2 + (squares.sum() - squares) * probabilities**2
@@ -361,7 +437,8 @@ class Samples:
         return {name: self[name] for name in self.graph.variables}
 
     def __repr__(self) -> str:
-        return f"Samples({len(self)} of {self.graph.n_variables} variables, {self.guarantee}, {self.method})"
+        chains = f", {self.n_chains} chain{'s' * (self.n_chains != 1)}" if self.n_chains else ""
+        return f"Samples({len(self)} of {self.graph.n_variables} variables, {self.guarantee}, {self.method}{chains})"
 
 
 def named_states(

@@ -297,12 +297,15 @@ def sample(
     evidence: Mapping[Any, Any] | None = None,
     method: Any = "auto",
     *,
+    init: Samples | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
 ) -> Samples:
     """Draw ``size`` assignments given the evidence; ``rng`` is a seed or a NumPy generator.
+
+    ``init`` is an earlier answer of the same method whose Markov chains go on where they stopped.
 
     Examples
     --------
@@ -319,7 +322,12 @@ def sample(
     if not isinstance(size, (int, np.integer)) or size < 0:
         raise ModelError(f"size must be a whole number of samples, got {size!r}")
     chosen = choose(method, "sample", graph, known)
-    answer: Samples = chosen.sample(graph, int(size), known, rng=np.random.default_rng(rng), running=running)
+
+    def run(chosen: Any) -> Any:
+        extra = _extra(chosen, init, rng) | {"rng": np.random.default_rng(rng)}
+        return chosen.sample(graph, int(size), known, running=running, **extra)
+
+    answer: Samples = exact_first(method, "sample", graph, chosen, run)
     return answer
 
 
