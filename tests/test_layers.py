@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "markovfield"
 
 # From the bottom up; names on one line share a layer and may import each other.
 LAYERS = [
-    {"exceptions", "_validation", "_exports"},
+    {"exceptions", "_validation", "_exports", "files"},
     {"kernels"},
     {"names", "semirings"},
     {"factor_graph", "factor_kinds", "structured_factors", "gaussian_field", "_sparse_factor"},

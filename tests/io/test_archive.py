@@ -275,8 +275,12 @@ def test_bombs_and_strangers_are_refused(tmp_path):
     bomb = rebuilt(tmp_path / "m", compression=zipfile.ZIP_DEFLATED, log_tables=np.zeros(10**6))
     with pytest.raises(mf.FormatError, match="is compressed, and archives are stored"):
         mio.load(bomb)
-    with pytest.raises(mf.FormatError, match="and no others"):
+    with pytest.raises(mf.FormatError, match="which is no vector"):
         mio.load(rebuilt(tmp_path / "m", extra=[("../evil", b"")]))
+    vector = io.BytesIO()
+    np.save(vector, np.zeros(3))
+    with pytest.raises(mf.FormatError, match="and no others"):
+        mio.load(rebuilt(tmp_path / "m", extra=[("evil.npy", vector.getvalue())]))
     for junk in (b"", b"PK", b"MARKOV 0 0", os.urandom(2000)):
         (tmp_path / "m").write_bytes(junk)
         with pytest.raises(mf.FormatError, match="cannot be loaded"):

@@ -11,8 +11,9 @@ import pytest
 
 import markovfield as mf
 import markovfield.io as mio
+from markovfield.files import atomic_writer
 from markovfield.io import _text
-from markovfield.io._text import Source, Tokens, atomic_writer, read_source, write_text
+from markovfield.io._text import Source, Tokens, read_source, write_text
 from tests.io.damage import format_error
 
 TEXT = b"MARKOV\n1\n2\n1\n1 0\n2\n 0.25 0.75\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -28,12 +29,15 @@ class Waiting:
         self._delay = delay
         self._started = 0.0
         self._step = 0
+        self._value: float | None = None
+        self._bound: float | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     def callback(self, progress: Any) -> None:
         """Told of each step by the library."""
         self._step = int(progress.step)
+        self._value, self._bound = progress.value, progress.bound
 
     def __enter__(self) -> Waiting:
         self._started = time.time()
@@ -62,7 +66,16 @@ class Waiting:
         """What is going on, as far as can be told from outside."""
         if self._compiling():
             return f"{self._what}: compiling kernels, once"
-        return f"{self._what}: step {self._step}" if self._step else self._what
+        if not self._step:
+            return self._what
+        parts = [f"{self._what}: step {self._step}"]
+        if self._value is not None:
+            parts.append(f"value {self._value:.8g}")
+        if self._bound is not None and math.isfinite(self._bound):
+            parts.append(f"bound {self._bound:.8g}")
+            if self._value is not None and math.isfinite(self._value):
+                parts.append(f"gap {abs(self._bound - self._value):.4g}")
+        return ", ".join(parts)
 
     def _compiling(self) -> bool:
         """Whether the compiler's cache is still being filled."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io as text_io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,11 +14,10 @@ from rich.text import Text
 import markovfield as mf
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
-from markovfield.cli import networks
+from markovfield.cli import networks, sampling
 from markovfield.cli._errors import FAILED, INTERRUPTED, OK, CommandError, explained
 from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import configured_method, read_evidence, read_query, writing
-from markovfield.io._text import write_text
 
 __all__ = ["app", "run"]
 
@@ -151,59 +148,7 @@ def explain(
         report.explanation_table(out, explanation)
 
 
-@app.command()
-def sample(
-    model: options.Model,
-    size: Annotated[int, typer.Option("-n", "--size", min=0, help="How many samples.")] = 10,
-    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same samples.")] = None,
-    evidence: options.EvidenceFile = None,
-    observed: options.Observed = None,
-    method: options.Method = "auto",
-    memory_limit: options.MemoryLimit = None,
-    time_limit: options.TimeLimit = None,
-    n_jobs: options.Jobs = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="CSV file; standard output when not given.")
-    ] = None,
-) -> None:
-    """Draw samples given the evidence, as CSV with a row of names and then states by name."""
-    out, err = report.consoles()
-    with Waiting(err, f"sampling {model.name}") as waiting:
-        graph = mf.read_network(model).compile()
-        known = read_evidence(graph, evidence, observed)
-        chosen = configured_method(method, "sample", graph, known, memory_limit)
-        drawn = mf.sample(
-            graph,
-            size,
-            known,
-            chosen,
-            rng=seed,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            callback=waiting.callback,
-        )
-    if output is None:
-        for piece in _csv(drawn):
-            out.file.write(piece)
-        return
-    with writing(output):
-        write_text(output, _csv(drawn))
-    err.print(Text(f"wrote {size} samples to {output}", style="dim"), soft_wrap=True)
-
-
-def _csv(drawn: Any, rows_at_once: int = 4096) -> Iterator[str]:
-    columns = drawn.to_dict()
-    buffer = text_io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    for start in range(0, len(drawn), rows_at_once):
-        yield buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
-        part = [column[start : start + rows_at_once].tolist() for column in columns.values()]
-        writer.writerows(zip(*part, strict=True))
-    yield buffer.getvalue()
-
+app.command()(sampling.sample)
 
 app.command()(networks.query)
 app.command()(networks.learn)

@@ -22,12 +22,13 @@ def _threads(jobs: int, process: int) -> ThreadPoolExecutor:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told: steps done (of how many is not always known), the seconds since the start, and the
-    objective so far where the method has one."""
+    """What a callback is told: steps done (of how many is not always known), the seconds since the start, and, where
+    the method has them, the objective so far and a bound on the best there is."""
 
     step: int
     seconds: float
     value: float | None = None
+    bound: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,11 @@ class Running:
         if self.time_limit is not None and not self.time_limit > 0:
             raise ModelError(f"time_limit must be positive, got {self.time_limit}")
 
-    def check(self, value: float | None = None) -> None:
+    def check(self, value: float | None = None, bound: float | None = None) -> None:
         """Between two steps: tell the callback, and stop when it or the clock says so."""
         self._steps[0] += 1
         seconds = time.perf_counter() - self.started
-        if self.callback is not None and self.callback(Progress(self._steps[0], seconds, value)):
+        if self.callback is not None and self.callback(Progress(self._steps[0], seconds, value, bound)):
             raise StoppedError("stopped by the callback")
         if self.time_limit is not None and seconds > self.time_limit:
             raise TimeoutError(f"no answer within the time limit of {self.time_limit:g} s")

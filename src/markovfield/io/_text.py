@@ -7,21 +7,18 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import IO, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import FormatError
+from markovfield.files import PathLike, atomic_writer
 
-__all__ = ["Source", "Tokens", "atomic_writer", "read_source", "write_text"]
-
-PathLike = str | os.PathLike[str]
+__all__ = ["Source", "Tokens", "read_source", "write_text"]
 
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 _CHUNK = 1 << 20
@@ -170,45 +167,6 @@ def _strict_float(word: bytes) -> float:
     if b"_" in word:
         raise ValueError(word)
     return float(word)
-
-
-@contextmanager
-def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
-    """A binary file that takes the place of ``path`` only once it is complete and on the disk.
-
-    It is written under a temporary name in the same folder, flushed, fsynced and renamed; when anything fails
-    before that, the temporary file goes and whatever was at ``path`` stays.
-    """
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    # "x" and not tempfile.mkstemp: the file gets the permissions of any new file, not 0600.
-    stream = open(temporary, "xb")  # noqa: SIM115
-    try:
-        with stream:
-            if target.exists():
-                os.chmod(temporary, target.stat().st_mode & 0o7777)
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    # Makes the rename itself durable; Windows and some network file systems cannot, and lose nothing else.
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
 
 
 def write_text(path: PathLike, pieces: Iterable[str]) -> None:

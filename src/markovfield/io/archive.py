@@ -1,19 +1,9 @@
-"""The library's own save format: a zip of one JSON member and one npy member per array, written atomically.
-
-Nothing in it is ever executed. Members are stored, not deflated, so no number in the file can claim more
-memory than the file has bytes, and a bomb has nothing to expand.
-"""
+"""Models in the library's own save format (`markovfield.files` has the format itself)."""
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import re
-import struct
-import zipfile
-import zlib
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +11,7 @@ import numpy.typing as npt
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.factor_kinds import KIND_NAMES, cap_of, literal_of
-from markovfield.io._text import PathLike, atomic_writer
+from markovfield.files import PathLike, read_archive, write_archive
 from markovfield.models import BayesianNetwork, MarkovNetwork
 from markovfield.names import Names, normalise_states
 
@@ -30,7 +20,6 @@ __all__ = ["load", "save"]
 Model = FactorGraph | MarkovNetwork | BayesianNetwork
 
 _VERSION = 1
-_MANIFEST = "model.json"
 _DTYPES = {
     "cardinalities": "<i4",
     "scope_offsets": "<i8",
@@ -42,20 +31,6 @@ _DTYPES = {
     "log_tables": "<f8",
 }
 _CLASSES: dict[str, type[Model]] = {c.__name__: c for c in (FactorGraph, MarkovNetwork, BayesianNetwork)}
-# Exactly what NumPy writes for a vector; matched as text, so that no header is ever evaluated.
-_NPY_HEADER = re.compile(rb"\{'descr': '([<|][fi]\d)', 'fortran_order': False, 'shape': \((\d{1,18}),\), \} *\n")
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    LookupError,
-    NotImplementedError,
-    OSError,
-    OverflowError,
-    RuntimeError,  # an encrypted member; also RecursionError, from deeply nested JSON
-    ValueError,
-)
 
 
 def save(model: Model, path: PathLike) -> None:
@@ -101,20 +76,8 @@ def save(model: Model, path: PathLike) -> None:
     if isinstance(model, BayesianNetwork):
         described["name"] = model.name
         described["properties"] = [[variable, list(texts)] for variable, texts in model.properties.items()]
-    manifest = json.dumps(described, allow_nan=False, separators=(",", ":"))
-    with atomic_writer(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(_info(_MANIFEST), manifest)
-        for key, dtype in _DTYPES.items():
-            array = graph.log_tables if key == "log_tables" else getattr(graph.structure, key)
-            with archive.open(_info(f"{key}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(array, dtype), version=(1, 0), allow_pickle=False)
-
-
-def _info(name: str) -> zipfile.ZipInfo:
-    # A fixed date: the same model gives the same bytes.
-    info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-    info.external_attr = 0o644 << 16
-    return info
+    arrays = {key: np.asarray(getattr(graph.structure, key, graph.log_tables), dtype) for key, dtype in _DTYPES.items()}
+    write_archive(path, _VERSION, described, arrays)
 
 
 def _manifest(structure: Structure, name: str) -> dict[str, Any]:
@@ -129,8 +92,6 @@ def _manifest(structure: Structure, name: str) -> dict[str, Any]:
                     "name states by str, int, finite float, bool or None"
                 )
     return {
-        "format": "markovfield",
-        "version": _VERSION,
         "class": name,
         # None: the variables are named by their positions, however many there are.
         "variables": None if isinstance(names.variables, range) else variables,
@@ -160,59 +121,18 @@ def load(path: PathLike) -> Model:
     >>> mio.load(path).cpt("coin").tolist()
     [0.5, 0.5]
     """
-    name = os.fspath(path)
-    with open(name, "rb") as stream:
-        try:
-            members = _read_members(stream)
-            manifest = json.loads(members.pop(_MANIFEST).decode("utf-8"))
-            return _assemble(manifest, members)
-        except _DAMAGE as error:
-            reason = str(error) or type(error).__name__
-            raise FormatError(f"{name}: this Markovfield archive cannot be loaded: {reason}") from None
+    return read_archive(path, _VERSION, _assemble)
 
 
-def _read_members(stream: IO[bytes]) -> dict[str, bytes]:
-    """The bytes of every member, after checking that no size claims more than the file has."""
-    size = os.fstat(stream.fileno()).st_size
-    expected = [_MANIFEST, *(f"{key}.npy" for key in _DTYPES)]
-    with zipfile.ZipFile(stream) as archive:
-        infos = archive.infolist()
-        if sorted(i.filename for i in infos) != sorted(expected):
-            raise FormatError(f"it must hold the members {', '.join(expected)} and no others")
-        for info in infos:
-            if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
-                raise FormatError(f"member {info.filename} is compressed, and archives are stored")
-        if sum(i.file_size for i in infos) > size:
-            raise FormatError("its members claim more bytes than the file has")
-        return {info.filename: archive.read(info) for info in infos}
-
-
-def _vector(members: dict[str, bytes], key: str) -> npt.NDArray[Any]:
-    """A member as a vector of the one dtype it may have; the shape must account for every byte."""
-    data, dtype = members[f"{key}.npy"], np.dtype(_DTYPES[key])
-    start = 10 + int.from_bytes(data[8:10], "little")
-    header = _NPY_HEADER.fullmatch(data[10:start])
-    if data[:8] != b"\x93NUMPY\x01\x00" or header is None:
-        raise FormatError(f"{key}.npy is not a vector as NumPy writes it")
-    if header[1].decode() != _DTYPES[key]:
-        raise FormatError(f"{key}.npy has the dtype {header[1].decode()}, expected {_DTYPES[key]}")
-    if int(header[2]) * dtype.itemsize != len(data) - start:
-        raise FormatError(f"{key}.npy announces {int(header[2])} entries and holds {len(data) - start} bytes")
-    return np.frombuffer(data, dtype, offset=start).astype(dtype.newbyteorder("="), copy=False)
-
-
-def _assemble(manifest: Any, members: dict[str, bytes]) -> Model:
-    if not isinstance(manifest, dict) or manifest.get("format") != "markovfield":
-        raise FormatError(f"{_MANIFEST} is not that of a Markovfield archive")
-    version = manifest.get("version")
-    if type(version) is not int or version < 1:
-        raise FormatError(f"{_MANIFEST} has no version")
-    if version > _VERSION:
-        raise FormatError(f"its version is {version} and this Markovfield reads up to {_VERSION}; upgrade to load it")
+def _assemble(manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Model:
     name = manifest.get("class")
     if not isinstance(name, str) or name not in _CLASSES:
         raise FormatError(f"it holds a {name!r}, expected one of {', '.join(_CLASSES)}")
-    arrays = {key: _vector(members, key) for key in _DTYPES}
+    if arrays.keys() != _DTYPES.keys():
+        raise FormatError(f"it must hold the vectors {', '.join(_DTYPES)} and no others")
+    for key, dtype in _DTYPES.items():
+        if arrays[key].dtype != np.dtype(dtype):
+            raise FormatError(f"{key}.npy has the dtype {arrays[key].dtype.str}, expected {dtype}")
     _check_arrays(arrays)
     log_tables = arrays.pop("log_tables")
     names = _names(manifest, arrays["cardinalities"])

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from markovfield.exceptions import ModelError
+from markovfield.files import PathLike
 from markovfield.io._bif_careful import CarefulReader
 from markovfield.io._bif_plain import UNNAMED, read_plain
-from markovfield.io._text import PathLike, read_source, write_text
+from markovfield.io._text import read_source, write_text
 from markovfield.io._written import WrittenNetwork, numbers_text, written
 from markovfield.models import BayesianNetwork
 

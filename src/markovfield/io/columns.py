@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.io._text import PathLike, Source, read_source
+from markovfield.files import PathLike
+from markovfield.io._text import Source, read_source
 
 __all__ = ["MISSING", "read_csv"]
 

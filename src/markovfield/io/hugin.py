@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 
 from markovfield.exceptions import ModelError
+from markovfield.files import PathLike
 from markovfield.io._hugin_reader import (
     NAME_ATTRIBUTE,
     PROPERTY_ATTRIBUTE,
     HuginReader,
     is_value,
 )
-from markovfield.io._text import PathLike, read_source, write_text
+from markovfield.io._text import read_source, write_text
 from markovfield.io._written import WrittenNetwork, numbers_text, written
 from markovfield.models import BayesianNetwork
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.factor_graph import FactorGraph
-from markovfield.io._text import PathLike
+from markovfield.files import PathLike
 from markovfield.io.archive import load, save
 from markovfield.io.bif import read_bif, write_bif
 from markovfield.io.hugin import read_hugin, write_hugin

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.io._text import PathLike, Tokens, read_source, write_text
+from markovfield.files import PathLike
+from markovfield.io._text import Tokens, read_source, write_text
 from markovfield.names import Names
 
 __all__ = ["read_uai", "write_uai"]

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
+from markovfield.files import PathLike
 from markovfield.inference.answers import Marginals
-from markovfield.io._text import PathLike, Tokens, read_source, write_text
+from markovfield.io._text import Tokens, read_source, write_text
 
 __all__ = ["UaiResult", "read_uai_result", "write_uai_result"]
 
