@@ -148,8 +148,8 @@ class ChainModel:
             longest = int(np.diff(data.offsets[first : last + 1]).max(initial=0)) * f.width
             write_posteriors(
                 data.tokens, data.offsets, first, last, f.n_labels, f.width, self.laid.rows, self.laid.pairs,
-                potentials, transposed, self.laid.transitions.ravel() - top, data.masks, np.empty(longest), np.empty(longest),
-                np.empty(longest), labels, log_partition, entropy,
+                potentials, transposed, self.laid.transitions.ravel() - top, data.masks, np.empty(longest),
+                np.empty(longest), np.empty(longest), labels, log_partition, entropy,
             )  # fmt: skip
             return 0
 

@@ -57,7 +57,7 @@ class ChainObjective:
         self.borders = [0, *cuts.tolist(), n]
         longest = int(np.diff(self.offsets).max(initial=0)) * features.width
         cells = features.width**2
-        self.buffers = [
+        self.buffers: list[Any] = [
             (np.zeros(features.n_rows * features.width), np.zeros(len(features.pair_label)), np.zeros(cells))
             for _ in range(shards)
         ]
@@ -69,7 +69,7 @@ class ChainObjective:
         laid = f.unpack(w)
         top = float(laid.transitions.max(initial=0.0, where=np.isfinite(laid.transitions)))
         transitions = np.exp(laid.transitions - top)
-        arguments = (laid.rows, laid.pairs, transitions.ravel(), np.ascontiguousarray(transitions.T).ravel())
+        arguments: Any = (laid.rows, laid.pairs, transitions.ravel(), np.ascontiguousarray(transitions.T).ravel())
 
         def shard(i: int) -> int:
             for buffer in self.buffers[i]:
