@@ -74,10 +74,9 @@ class ChainObjective:
         def shard(i: int) -> int:
             for buffer in self.buffers[i]:
                 buffer.fill(0.0)
-            return sum_chains(
-                self.tokens, self.offsets, self.borders[i], self.borders[i + 1], self.weights, f.n_labels, f.width,
-                *arguments, _NO_MASKS, *self.buffers[i], *self.scratch[i], self.log_partitions,
-            )  # fmt: skip
+            where = (self.tokens, self.offsets, self.borders[i], self.borders[i + 1], self.weights)
+            rest: list[Any] = [*arguments, _NO_MASKS, *self.buffers[i], *self.scratch[i], self.log_partitions]
+            return sum_chains(*where, f.n_labels, f.width, *rest)
 
         self.running.side_by_side([partial(shard, i) for i in range(len(self.buffers))])
         # Each of the steps between tokens lost ``top``.
