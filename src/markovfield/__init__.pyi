@@ -100,8 +100,15 @@ from markovfield.learning.structure import LearnedStructure as LearnedStructure
 from markovfield.learning.structure import Move as Move
 from markovfield.learning.structure import learn_structure as learn_structure
 from markovfield.models import BayesianNetwork as BayesianNetwork
+from markovfield.models import BoltzmannMachine as BoltzmannMachine
+from markovfield.models import Completion as Completion
 from markovfield.models import GaussianCPD as GaussianCPD
+from markovfield.models import Hopfield as Hopfield
+from markovfield.models import Ising as Ising
 from markovfield.models import LinearGaussianNetwork as LinearGaussianNetwork
 from markovfield.models import MarkovNetwork as MarkovNetwork
+from markovfield.models import Potts as Potts
+from markovfield.models import RestrictedBoltzmannMachine as RestrictedBoltzmannMachine
+from markovfield.structured.segmentation import ImageSegmentation as ImageSegmentation
 
 __version__: str

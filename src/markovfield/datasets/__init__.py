@@ -2,5 +2,16 @@
 
 from markovfield.datasets.diagnosis import diagnosis_network
 from markovfield.datasets.images import NoisyImage, ising_denoiser, letters, noisy_letters
+from markovfield.datasets.patterns import Landscape, binary_patterns, landscape, photograph
 
-__all__ = ["NoisyImage", "diagnosis_network", "ising_denoiser", "letters", "noisy_letters"]
+__all__ = [
+    "Landscape",
+    "NoisyImage",
+    "binary_patterns",
+    "diagnosis_network",
+    "ising_denoiser",
+    "landscape",
+    "letters",
+    "noisy_letters",
+    "photograph",
+]

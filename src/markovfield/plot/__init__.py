@@ -4,7 +4,20 @@ from markovfield.plot.bars import marginals
 from markovfield.plot.cliques import junction_tree
 from markovfield.plot.convergence import bounds, residuals
 from markovfield.plot.diagrams import graph
+from markovfield.plot.fields import animate, regions, spins
 from markovfield.plot.lattices import image_grid, lattice
 from markovfield.plot.panels import posteriors
 
-__all__ = ["bounds", "graph", "image_grid", "junction_tree", "lattice", "marginals", "posteriors", "residuals"]
+__all__ = [
+    "animate",
+    "bounds",
+    "graph",
+    "image_grid",
+    "junction_tree",
+    "lattice",
+    "marginals",
+    "posteriors",
+    "regions",
+    "residuals",
+    "spins",
+]

@@ -1,0 +1,68 @@
+"""What models of one variable for each site of a lattice or graph have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from markovfield.exceptions import ModelError
+from markovfield.factor_graph import FactorGraph
+from markovfield.models._sites import FloatArray, IntArray, Sites
+from markovfield.names import VariableName
+
+__all__ = ["SiteModel"]
+
+
+class SiteModel(ABC):
+    """Sites, and a number for each edge between them; what a state means is left to the model."""
+
+    _sites: Sites
+    _compiled: FactorGraph | None
+    coupling: Any
+    edge_couplings: FloatArray
+    field: Any
+
+    def _told(self) -> str:
+        sites = f"{self.n_variables} sites" if self.shape is None else f"{' x '.join(map(str, self.shape))} sites"
+        return f"{sites}, {len(self.edges)} edges"
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Lengths of the lattice; None for other graphs."""
+        return self._sites.shape
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """For each axis of the lattice whether its ends are neighbours; empty for other graphs."""
+        return self._sites.periodic
+
+    @property
+    def variables(self) -> Sequence[VariableName]:
+        """Names of the sites in position order."""
+        return self._sites.variables
+
+    @property
+    def n_variables(self) -> int:
+        """Number of sites."""
+        return self._sites.n
+
+    @property
+    @abstractmethod
+    def n_states(self) -> int:
+        """Number of states of each site."""
+
+    @property
+    def edges(self) -> IntArray:
+        """``int64[m, 2]``: positions of the sites that each edge joins; along the first axis of a lattice first."""
+        return self._sites.edges
+
+    def site(self, *indices: int) -> VariableName:
+        """The name of the site at these indices of the lattice."""
+        if self.shape is None:
+            raise ModelError(f"site(...) takes indices of a lattice, and this {type(self).__name__} is on a graph")
+        return self.variables[self._sites.position(indices, type(self).__name__)]
+
+    @abstractmethod
+    def compile(self) -> FactorGraph:
+        """Freeze into a `FactorGraph`, once."""
