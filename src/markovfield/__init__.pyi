@@ -35,8 +35,12 @@ from markovfield.inference.information import Ranking as Ranking
 from markovfield.inference.information import mutual_information as mutual_information
 from markovfield.inference.information import value_of_information as value_of_information
 from markovfield.inference.junction_tree import JunctionTree as JunctionTree
+from markovfield.inference.local_search import ICM as ICM
+from markovfield.inference.local_search import SimulatedAnnealing as SimulatedAnnealing
+from markovfield.inference.local_search import TabuSearch as TabuSearch
 from markovfield.inference.mean_field import MeanField as MeanField
 from markovfield.inference.mini_bucket import MiniBucket as MiniBucket
+from markovfield.inference.planar import PlanarIsing as PlanarIsing
 from markovfield.inference.query import Distribution as Distribution
 from markovfield.inference.query import query as query
 from markovfield.inference.running import Progress as Progress

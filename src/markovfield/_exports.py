@@ -60,11 +60,13 @@ _BY_MODULE = {
     "markovfield.inference.belief_propagation": ["BeliefPropagation"],
     "markovfield.inference.compiled_propagation": ["CompiledPropagation", "PropagationBatch"],
     "markovfield.inference.junction_tree": ["JunctionTree"],
+    "markovfield.inference.planar": ["PlanarIsing"],
     "markovfield.inference.mini_bucket": ["MiniBucket"],
     "markovfield.inference.mean_field": ["MeanField"],
     "markovfield.inference.tree_reweighted": ["TreeReweighted"],
     "markovfield.inference.generalized_bp": ["GeneralizedBP"],
     "markovfield.inference.sandwich": ["BoundStep", "Sandwich", "SandwichLogPartition", "SandwichMarginals"],
+    "markovfield.inference.local_search": ["ICM", "SimulatedAnnealing", "TabuSearch"],
     "markovfield.inference.variable_elimination": ["VariableElimination"],
     "markovfield.io": [
         "load",

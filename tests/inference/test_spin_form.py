@@ -84,3 +84,19 @@ def test_what_is_no_such_model():
     net = mf.MarkovNetwork({0: 2, 1: 2})
     net.add_factor([0, 1], [[1.0, 0.0], [1.0, 1.0]])
     assert spin_form(problem_of(net)[1]) is None
+
+
+def test_variables_of_one_state_are_no_spins():
+    rng = np.random.default_rng(0)
+    net = mf.MarkovNetwork({"a": 2, "one": 1, "b": 2, "c": 2})
+    net.add_factor(["a", "one", "b"], log_table=rng.normal(size=(2, 1, 2)))
+    net.add_factor(["one", "c"], log_table=rng.normal(size=(1, 2)))
+    net.add_factor(["one"], log_table=[0.7])
+    graph, problem = problem_of(net)
+    form = spin_form(problem)
+    assert form is not None and form.variables.tolist() == [0, 2, 3]
+    for states in np.ndindex(2, 1, 2, 2):
+        spins = 2.0 * np.array(states)[form.variables] - 1
+        score = form.constant + (form.coupling * spins[form.first] * spins[form.second]).sum()
+        assert score + (form.field * spins).sum() == pytest.approx(graph.score(states))
+    assert potts_form(problem) is None

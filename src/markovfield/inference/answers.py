@@ -295,6 +295,7 @@ class Decoding:
     residuals: tuple[float, ...] = ()
     seconds: float = 0.0
     width: int = -1
+    _state: Any = field(default=None, repr=False)
 
     @property
     def upper_bound(self) -> float:

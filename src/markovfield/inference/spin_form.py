@@ -27,7 +27,9 @@ class SpinForm:
     Attributes
     ----------
     variables
-        ``int64[n]``: the variable of the problem behind each spin (those with one state left have none).
+        ``int64[n]``: the variable of the problem behind each spin (those with one state have none).
+    constant
+        -inf where what is observed is impossible.
     first, second
         ``int64[m]``: the spins of each pair, ``first < second``, no pair twice, none with a coupling of zero.
     """
@@ -72,15 +74,27 @@ class PottsForm:
     constant: float
 
 
+def _axes(problem: Problem) -> tuple[IntArray, IntArray, IntArray]:
+    """Of every factor: how many of its axes have more than one state, and the first and the last of them."""
+    s = problem.structure
+    factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
+    live = np.flatnonzero(s.cardinalities[s.scopes] > 1)
+    arity = np.bincount(factor[live], minlength=s.n_factors)
+    first, last = np.zeros(s.n_factors, np.int64), np.zeros(s.n_factors, np.int64)
+    last[factor[live]] = live
+    first[factor[live[::-1]]] = live[::-1]
+    return arity, first, last
+
+
 def _unary(problem: Problem, variables: IntArray, card: int) -> tuple[FloatArray, float]:
     """Potentials of single free variables ``[n, card]``, and the constant of all other factors of at most one."""
     s = problem.structure
     pool = problem.potentials.log_tables
-    arity = np.diff(s.scope_offsets)
+    arity, first, _ = _axes(problem)
     constant = float(pool[s.table_offsets[arity == 0]].sum())
     own = np.zeros((s.n_variables, card))
     unary = np.flatnonzero(arity == 1)
-    axis = s.scope_offsets[unary]
+    axis = first[unary]
     states = np.arange(card)
     cells = s.table_offsets[unary][:, None] + s.table_strides[axis][:, None] * states
     np.add.at(own, s.scopes[axis], pool[cells])
@@ -95,12 +109,12 @@ def _unary(problem: Problem, variables: IntArray, card: int) -> tuple[FloatArray
 def _pairs(problem: Problem, variables: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
     """Factors of two variables: both spins, base and strides."""
     s = problem.structure
-    pairs = np.flatnonzero(np.diff(s.scope_offsets) == 2)
-    axis = s.scope_offsets[pairs]
+    arity, first, last = _axes(problem)
+    pairs = np.flatnonzero(arity == 2)
     label = np.full(s.n_variables, -1, np.int64)
     label[variables] = np.arange(len(variables))
-    i, j = label[s.scopes[axis]], label[s.scopes[axis + 1]]
-    return i, j, s.table_offsets[pairs], s.table_strides[axis], s.table_strides[axis + 1]
+    i, j = label[s.scopes[first[pairs]]], label[s.scopes[last[pairs]]]
+    return i, j, s.table_offsets[pairs], s.table_strides[first[pairs]], s.table_strides[last[pairs]]
 
 
 def _merged(i: IntArray, j: IntArray, n: int, coupling: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
@@ -114,7 +128,7 @@ def _merged(i: IntArray, j: IntArray, n: int, coupling: FloatArray) -> tuple[Int
 def _free(problem: Problem) -> tuple[IntArray, int] | None:
     """Free variables and their common number of states; None where they differ or a factor joins three or more."""
     s = problem.structure
-    if (np.diff(s.scope_offsets) > 2).any():
+    if (_axes(problem)[0] > 2).any():
         return None
     variables = np.flatnonzero(s.cardinalities > 1)
     cards = s.cardinalities[variables]
