@@ -38,6 +38,7 @@ from markovfield.inference.junction_tree import JunctionTree as JunctionTree
 from markovfield.inference.local_search import ICM as ICM
 from markovfield.inference.local_search import SimulatedAnnealing as SimulatedAnnealing
 from markovfield.inference.local_search import TabuSearch as TabuSearch
+from markovfield.inference.marginal_search import MarginalSearch as MarginalSearch
 from markovfield.inference.mean_field import MeanField as MeanField
 from markovfield.inference.mini_bucket import MiniBucket as MiniBucket
 from markovfield.inference.planar import PlanarIsing as PlanarIsing

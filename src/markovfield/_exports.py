@@ -66,6 +66,7 @@ _BY_MODULE = {
     "markovfield.inference.tree_reweighted": ["TreeReweighted"],
     "markovfield.inference.generalized_bp": ["GeneralizedBP"],
     "markovfield.inference.sandwich": ["BoundStep", "Sandwich", "SandwichLogPartition", "SandwichMarginals"],
+    "markovfield.inference.marginal_search": ["MarginalSearch"],
     "markovfield.inference.local_search": ["ICM", "SimulatedAnnealing", "TabuSearch"],
     "markovfield.inference.variable_elimination": ["VariableElimination"],
     "markovfield.io": [

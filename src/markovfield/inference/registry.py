@@ -90,6 +90,7 @@ ENTRIES = (
     Entry("icm", "inference.local_search:ICM", ("decode",)),
     Entry("simulated_annealing", "inference.local_search:SimulatedAnnealing", ("decode",), aliases=("sa", "annealing")),
     Entry("tabu_search", "inference.local_search:TabuSearch", ("decode",), aliases=("tabu",)),
+    Entry("marginal_search", "inference.marginal_search:MarginalSearch", ("decode",), aliases=("mmap_search",)),
     Entry("ancestral", "inference.forward_sampling:AncestralSampling", ("sample",), aliases=("forward",)),
     Entry("rejection", "inference.forward_sampling:RejectionSampling", ("sample",)),
     Entry("likelihood_weighting", "inference.forward_sampling:LikelihoodWeighting", ("sample",), aliases=("lw",)),
