@@ -25,7 +25,12 @@ SLACK = 1e-7
 
 
 def approximate(verb: str) -> list[str]:
-    return sorted(name for name, method in methods(verb).items() if not method.exact)
+    """Methods that are not exact and take any model; what draws is in tests/test_monte_carlo.py."""
+    return sorted(
+        name
+        for name, method in methods(verb).items()
+        if not method.exact and not hasattr(method, "needs") and "sample" not in method.verbs
+    )
 
 
 def ask(verb: str, method: str, spec: Spec, evidence: Mapping[int, Any], kind: str, **settings: Any) -> Any:

@@ -40,24 +40,25 @@ def registered(verb: str) -> dict[str, Any]:
         return {}
 
 
-def needs_directed(method: Any) -> bool:
-    return bool(getattr(method, "directed", False))
+def needs(method: Any) -> str:
+    """What sort of model a method takes; nothing where it takes any (tests/test_special_models.py has the others)."""
+    return str(getattr(method, "needs", ""))
 
 
 def exact(verb: str) -> list[str]:
     return [
         *(["auto"] if registered(verb) else []),
-        *(n for n, m in sorted(registered(verb).items()) if m.exact and not needs_directed(m)),
+        *(n for n, m in sorted(registered(verb).items()) if m.exact and not needs(m)),
     ]
 
 
 def every(verb: str) -> list[str]:
-    return sorted(n for n, m in registered(verb).items() if not needs_directed(m))
+    return sorted(n for n, m in registered(verb).items() if not needs(m))
 
 
 def directed(verb: str) -> list[str]:
     """Methods that take directed models only."""
-    return sorted(n for n, m in registered(verb).items() if needs_directed(m))
+    return sorted(n for n, m in registered(verb).items() if needs(m) == "directed")
 
 
 for_exact: Callable[[str], pytest.MarkDecorator] = lambda verb: pytest.mark.parametrize("method", exact(verb))  # noqa: E731
@@ -75,9 +76,15 @@ def ask(verb: str, method: str, spec: Spec, evidence: Mapping[int, Any], kind: s
     try:
         return function(spec.build(), evidence=spec.named(evidence), method=method, **settings)
     except mf.ModelError:
-        if method in GENERAL or kind == "forest":
+        if method in GENERAL or (kind == "forest" and not moves_single_sites(verb, method)):
             raise
         raise Refused from None
+
+
+def moves_single_sites(verb: str, method: str) -> bool:
+    """Markov chains refuse hard constraints that keep single changes from reaching every assignment."""
+    found = registered(verb).get(method)
+    return found is not None and not found.exact and "sample" in found.verbs
 
 
 def check_impossible(call: Callable[[], Any]) -> None:
@@ -758,10 +765,13 @@ class TestInvariance:
             evidence = {}
         if spec.oracle(evidence).impossible:
             return
-        answers = [ask("marginals", method, spec, evidence, "forest", n_jobs=n) for n in (1, 2, 3)]
+        try:
+            answers = [ask("marginals", method, spec, evidence, "forest", n_jobs=n, rng=0) for n in (1, 2, 3)]
+        except Refused:
+            return
         for other in answers[1:]:
             np.testing.assert_array_equal(other.values, answers[0].values)
-            assert other.log_partition == answers[0].log_partition
+            np.testing.assert_array_equal(other.log_partition, answers[0].log_partition)
 
     @for_every("marginals")
     def test_asking_twice_gives_the_same_bits(self, method: str):
@@ -770,7 +780,7 @@ class TestInvariance:
         seed = {} if registered("marginals")[method].exact else {"rng": 0}
         first, second = (mf.marginals(model, method=method, **seed) for _ in range(2))
         np.testing.assert_array_equal(first.values, second.values)
-        assert first.log_partition == second.log_partition
+        np.testing.assert_array_equal(first.log_partition, second.log_partition)
 
     @pytest.mark.parametrize("verb", ["marginals", "decode", "sample", "log_partition"])
     @pytest.mark.parametrize("seed", range(4))
@@ -1116,8 +1126,8 @@ class TestExplain:
         assert decoded.score == pytest.approx(net.compile().score(decoded.assignment))
         with pytest.raises(mf.MemoryLimitError, match=r"work_limit|memory_limit"):
             mf.decode(net, n_best=3)
-        with pytest.raises(mf.MemoryLimitError, match=r"work_limit|memory_limit"):
-            mf.sample(net, 3)
+        told, drawn = mf.explain(net, "sample"), mf.sample(net, 8, rng=0)
+        assert told.method == drawn.method == "gibbs" and drawn.guarantee == "approximate" and drawn.n_chains
 
     def test_endless_work_does_not_fit_either(self):
         """One clique of 48 needs next to no memory, but 2^48 states to sum over."""

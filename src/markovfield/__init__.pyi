@@ -13,6 +13,7 @@ from markovfield.factor_graph import FactorGraph as FactorGraph
 from markovfield.factor_graph import Structure as Structure
 from markovfield.gaussian_field import GaussianField as GaussianField
 from markovfield.inference.aggregate import aggregate as aggregate
+from markovfield.inference.annealed_importance import AnnealedImportance as AnnealedImportance
 from markovfield.inference.answers import Components as Components
 from markovfield.inference.answers import Decoding as Decoding
 from markovfield.inference.answers import LogPartition as LogPartition
@@ -24,6 +25,12 @@ from markovfield.inference.compiled import CompiledJunctionTree as CompiledJunct
 from markovfield.inference.compiled import MarginalsBatch as MarginalsBatch
 from markovfield.inference.compiled_propagation import CompiledPropagation as CompiledPropagation
 from markovfield.inference.compiled_propagation import PropagationBatch as PropagationBatch
+from markovfield.inference.coupling_from_the_past import CouplingFromThePast as CouplingFromThePast
+from markovfield.inference.diagnostics import MonteCarlo as MonteCarlo
+from markovfield.inference.diagnostics import autocorrelation_time as autocorrelation_time
+from markovfield.inference.diagnostics import effective_sample_size as effective_sample_size
+from markovfield.inference.diagnostics import split_r_hat as split_r_hat
+from markovfield.inference.diagnostics import standard_error as standard_error
 from markovfield.inference.enumeration import Enumeration as Enumeration
 from markovfield.inference.explain import Explanation as Explanation
 from markovfield.inference.explain import explain as explain
@@ -31,6 +38,7 @@ from markovfield.inference.forward_sampling import AncestralSampling as Ancestra
 from markovfield.inference.forward_sampling import LikelihoodWeighting as LikelihoodWeighting
 from markovfield.inference.forward_sampling import RejectionSampling as RejectionSampling
 from markovfield.inference.generalized_bp import GeneralizedBP as GeneralizedBP
+from markovfield.inference.gibbs import Gibbs as Gibbs
 from markovfield.inference.information import Ranking as Ranking
 from markovfield.inference.information import mutual_information as mutual_information
 from markovfield.inference.information import value_of_information as value_of_information
@@ -40,7 +48,11 @@ from markovfield.inference.local_search import SimulatedAnnealing as SimulatedAn
 from markovfield.inference.local_search import TabuSearch as TabuSearch
 from markovfield.inference.marginal_search import MarginalSearch as MarginalSearch
 from markovfield.inference.mean_field import MeanField as MeanField
+from markovfield.inference.metropolis import Metropolis as Metropolis
 from markovfield.inference.mini_bucket import MiniBucket as MiniBucket
+from markovfield.inference.parallel_tempering import Ladder as Ladder
+from markovfield.inference.parallel_tempering import ParallelTempering as ParallelTempering
+from markovfield.inference.parallel_tempering import ladder_of as ladder_of
 from markovfield.inference.planar import PlanarIsing as PlanarIsing
 from markovfield.inference.query import Distribution as Distribution
 from markovfield.inference.query import query as query
@@ -53,6 +65,7 @@ from markovfield.inference.sensitivity import Sensitivity as Sensitivity
 from markovfield.inference.sensitivity import SensitivityCurve as SensitivityCurve
 from markovfield.inference.sensitivity import TableEntry as TableEntry
 from markovfield.inference.sensitivity import sensitivity as sensitivity
+from markovfield.inference.swendsen_wang import SwendsenWang as SwendsenWang
 from markovfield.inference.tree_reweighted import TreeReweighted as TreeReweighted
 from markovfield.inference.variable_elimination import VariableElimination as VariableElimination
 from markovfield.inference.verbs import decode as decode
@@ -61,6 +74,7 @@ from markovfield.inference.verbs import log_partition as log_partition
 from markovfield.inference.verbs import marginals as marginals
 from markovfield.inference.verbs import probability as probability
 from markovfield.inference.verbs import sample as sample
+from markovfield.inference.wolff import Wolff as Wolff
 from markovfield.io import UaiResult as UaiResult
 from markovfield.io import load as load
 from markovfield.io import read_bif as read_bif

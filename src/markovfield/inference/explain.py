@@ -13,7 +13,7 @@ from markovfield.inference.enumeration import Enumeration, joint_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.registry import check_verb
-from markovfield.inference.verbs import ENUMERATION_BITS, choose, graph_of, otherwise
+from markovfield.inference.verbs import ENUMERATION_BITS, candidates, graph_of
 from markovfield.names import VariableName
 
 __all__ = ["Explanation", "explain"]
@@ -111,12 +111,12 @@ def explain(
     check_verb(verb)
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
-    chosen = choose(method, verb, graph, known)
-    if isinstance(chosen, Enumeration):
-        return _enumeration(graph, known, verb, chosen, method == "auto")
+    methods = candidates(method, verb, graph, known)
+    if isinstance(methods[0], Enumeration):
+        return _enumeration(graph, known, verb, methods[0], method == "auto")
     maximised = None if variables is None else graph.names.positions(variables)
     together = [graph.names.positions(t) for t in targets or ()]
-    return _clique_tree(graph, known, verb, chosen, method == "auto", maximised, together)
+    return _clique_tree(graph, known, verb, methods, method == "auto", maximised, together)
 
 
 def _enumeration(
@@ -148,7 +148,7 @@ def _clique_tree(
     graph: FactorGraph,
     evidence: Evidence,
     verb: str,
-    method: Any,
+    methods: list[Any],
     automatic: bool,
     maximised: list[int] | None,
     together: list[list[int]],
@@ -156,6 +156,7 @@ def _clique_tree(
     from markovfield.inference.junction_tree import JunctionTree
     from markovfield.inference.variable_elimination import VariableElimination
 
+    method = methods[0]
     engine = method if isinstance(method, JunctionTree) else JunctionTree()
     if isinstance(method, VariableElimination):
         engine = method.engine()
@@ -173,13 +174,19 @@ def _clique_tree(
     reason, name, guarantee = "asked for", method.name, "exact"
     if automatic:
         quick = engine.work_limit is None or tree.log2_states <= np.log2(engine.work_limit)
-        reason = f"exact needs {format_bytes(log2_bytes)} of {format_bytes(np.log2(limit))} allowed"
+        reason = f"a junction tree needs {format_bytes(log2_bytes)} of {format_bytes(np.log2(limit))} allowed"
         if not (fits and quick):
-            why = reason if not fits else f"exact would walk over 2^{tree.log2_states:.1f} states, too many"
+            why = reason if not fits else f"a junction tree would walk over 2^{tree.log2_states:.1f} states, too many"
             reason = f"{why}, and would be refused"
-            if others := otherwise(verb, graph):
-                name, guarantee = others[0], "see its answer"
-                reason = f"{why}: approximate instead"
+            for other in methods[1:]:
+                if isinstance(other, JunctionTree):
+                    limited = other.work_limit is None or tree.log2_states <= np.log2(other.work_limit)
+                    if limited and log2_bytes <= np.log2(memory_limit_bytes(other.memory_limit)):
+                        break
+                    continue
+                name, guarantee = other.name, "exact" if other.exact else "see its answer"
+                reason = f"{why}: {'planar, so exact by Pfaffians' if other.exact else 'approximate'} instead"
+                break
         fits = fits and quick
     elif not method.exact:
         guarantee = "see its answer"

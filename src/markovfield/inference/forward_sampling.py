@@ -201,7 +201,7 @@ class AncestralSampling:
 
     name: ClassVar[str] = "ancestral"
     exact: ClassVar[bool] = True
-    directed: ClassVar[bool] = True
+    needs: ClassVar[str] = "directed"
     verbs: ClassVar[frozenset[str]] = frozenset({"sample"})
     abilities: ClassVar[frozenset[str]] = frozenset()
 
@@ -244,7 +244,7 @@ class RejectionSampling:
 
     name: ClassVar[str] = "rejection"
     exact: ClassVar[bool] = True
-    directed: ClassVar[bool] = True
+    needs: ClassVar[str] = "directed"
     verbs: ClassVar[frozenset[str]] = frozenset({"sample"})
     abilities: ClassVar[frozenset[str]] = frozenset()
 
@@ -302,7 +302,7 @@ class LikelihoodWeighting:
 
     name: ClassVar[str] = "likelihood_weighting"
     exact: ClassVar[bool] = False
-    directed: ClassVar[bool] = True
+    needs: ClassVar[str] = "directed"
     verbs: ClassVar[frozenset[str]] = frozenset({"sample"})
     abilities: ClassVar[frozenset[str]] = frozenset()
 

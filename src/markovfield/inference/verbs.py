@@ -24,6 +24,8 @@ Callback = Callable[[Progress], bool | None]
 ENUMERATION_BITS = 12.0
 # Clique states that ``auto`` is willing to walk over for an exact answer: some tens of seconds.
 AUTO_WORK_LIMIT = 2.0**34
+# A planar Ising model of more variables than this goes to Pfaffians where a junction tree would walk over more states.
+PLANAR_VARIABLES, PLANAR_WORK_LIMIT = 100, 2.0**18
 # What ``auto`` takes where exact inference would need too much memory or time, by benchmarks/approximate_accuracy.py:
 # of the methods whose answers do not depend on the clock, mini-buckets have the lowest median error, and they bound
 # log Z. They take seconds for a thousand variables, so large graphs are left to messages.
@@ -43,44 +45,63 @@ def graph_of(model: Any) -> FactorGraph:
     return graph
 
 
-def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> Any:
-    """The method object; ``"auto"`` enumerates small models and takes the junction tree for others (`exact_first`)."""
+def candidates(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> list[Any]:
+    """The methods to try in turn: the one that was named, or those of ``"auto"``.
+
+    It enumerates small models; then comes the junction tree, for planar Ising models of any size the Pfaffian, and,
+    where exact answers are refused as too large, approximate methods.
+    """
     if method != "auto":
-        return resolve(method, verb)
+        return [resolve(method, verb)]
     from markovfield.inference.enumeration import all_bits, joint_states
 
     if all_bits(graph) <= ENUMERATION_BITS or joint_states(graph, evidence) <= ENUMERATION_BITS:
-        return resolve("enumeration", verb)
+        return [resolve("enumeration", verb)]
     from markovfield.inference.junction_tree import JunctionTree
 
-    return JunctionTree(work_limit=AUTO_WORK_LIMIT)
+    exact: list[Any] = [JunctionTree(work_limit=AUTO_WORK_LIMIT)]
+    if verb in ("marginals", "log_partition") and graph.n_variables > PLANAR_VARIABLES:
+        from markovfield.inference.planar import PlanarIsing, is_planar_ising
+
+        if is_planar_ising(graph, evidence):
+            exact = [JunctionTree(search=0, work_limit=PLANAR_WORK_LIMIT), PlanarIsing(), *exact]
+    return [*exact, *otherwise(verb, graph)]
 
 
-def otherwise(verb: str, graph: FactorGraph) -> list[str]:
-    """Names of the approximate methods that ``"auto"`` would try in turn, for a verb that has any."""
+def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> Any:
+    """The method that is tried first."""
+    return candidates(method, verb, graph, evidence)[0]
+
+
+def otherwise(verb: str, graph: FactorGraph) -> list[Any]:
+    """Approximate methods that ``"auto"`` tries in turn."""
+    if verb == "sample":
+        from markovfield.inference.gibbs import Gibbs
+
+        return [Gibbs(), Gibbs(scan="trees")]
     small = graph.n_variables <= MOST_BUCKETS
-    return [] if verb == "sample" else [name for name in OTHERWISE if small or name != "mini_bucket"]
+    return [resolve(name, verb) for name in OTHERWISE if small or name != "mini_bucket"]
 
 
-def exact_first(method: Any, verb: str, graph: FactorGraph, chosen: Any, run: Callable[[Any], Any]) -> Any:
-    """Run the chosen method; where ``"auto"`` chose an exact one that is refused as too large, an approximate one.
+def first_that_answers(methods: list[Any], run: Callable[[Any], Any]) -> Any:
+    """Run the first method; where it is refused as too large, the next that is not refused.
 
     The answer says which method it was and what it promises. What no approximate method can do (the *n* best, marginal
-    MAP) stays refused.
+    MAP) stays refused, with the reason of the first.
     """
-    try:
-        return run(chosen)
-    except MemoryLimitError as refusal:
-        if method != "auto":
+    refusal: MemoryLimitError | None = None
+    for chosen in methods:
+        try:
+            return run(chosen)
+        except ImpossibleEvidenceError:
             raise
-        for name in otherwise(verb, graph):
-            try:
-                return run(resolve(name, verb))
-            except ImpossibleEvidenceError:
+        except MemoryLimitError as error:
+            refusal = refusal or error
+        except ModelError:
+            if refusal is None:
                 raise
-            except (MemoryLimitError, ModelError):
-                continue
-        raise refusal
+    assert refusal is not None
+    raise refusal
 
 
 def _extra(method: Any, init: Any, rng: Any) -> dict[str, Any]:
@@ -140,13 +161,13 @@ def marginals(
     running = Running(n_jobs, time_limit, callback)
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
-    chosen = choose(method, "marginals", graph, known)
+    methods = candidates(method, "marginals", graph, known)
     sets = [graph.names.positions(t) for t in targets or ()]
 
     def run(chosen: Any) -> Any:
         return chosen.marginals(graph, known, targets=sets, running=running, **_extra(chosen, init, rng))
 
-    answer: Marginals = exact_first(method, "marginals", graph, chosen, run)
+    answer: Marginals = first_that_answers(methods, run)
     return answer
 
 
@@ -176,12 +197,12 @@ def log_partition(
     running = Running(n_jobs, time_limit, callback)
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
-    chosen = choose(method, "log_partition", graph, known)
+    methods = candidates(method, "log_partition", graph, known)
 
     def run(chosen: Any) -> Any:
         return chosen.log_partition(graph, known, running=running, **_extra(chosen, init, rng))
 
-    answer: LogPartition = exact_first(method, "log_partition", graph, chosen, run)
+    answer: LogPartition = first_that_answers(methods, run)
     return answer
 
 
@@ -231,13 +252,13 @@ def decode(
     positions = None if variables is None else graph.names.positions(variables)
     if loss is not None:
         return _least_expected_loss(graph, known, positions, loss, n_best, method, running)
-    chosen = choose(method, "decode", graph, known)
+    methods = candidates(method, "decode", graph, known)
 
     def run(chosen: Any) -> Any:
         extra = _extra(chosen, init, rng)
         return chosen.decode(graph, known, variables=positions, n_best=int(n_best), running=running, **extra)
 
-    answer: Decoding = exact_first(method, "decode", graph, chosen, run)
+    answer: Decoding = first_that_answers(methods, run)
     return answer
 
 
@@ -321,13 +342,13 @@ def sample(
     known = Evidence.parse(graph.structure, evidence)
     if not isinstance(size, (int, np.integer)) or size < 0:
         raise ModelError(f"size must be a whole number of samples, got {size!r}")
-    chosen = choose(method, "sample", graph, known)
+    methods = candidates(method, "sample", graph, known)
 
     def run(chosen: Any) -> Any:
         extra = _extra(chosen, init, rng) | {"rng": np.random.default_rng(rng)}
         return chosen.sample(graph, int(size), known, running=running, **extra)
 
-    answer: Samples = exact_first(method, "sample", graph, chosen, run)
+    answer: Samples = first_that_answers(methods, run)
     return answer
 
 
