@@ -39,10 +39,13 @@ from markovfield.inference.forward_sampling import LikelihoodWeighting as Likeli
 from markovfield.inference.forward_sampling import RejectionSampling as RejectionSampling
 from markovfield.inference.generalized_bp import GeneralizedBP as GeneralizedBP
 from markovfield.inference.gibbs import Gibbs as Gibbs
+from markovfield.inference.graph_cut import GraphCut as GraphCut
 from markovfield.inference.information import Ranking as Ranking
 from markovfield.inference.information import mutual_information as mutual_information
 from markovfield.inference.information import value_of_information as value_of_information
 from markovfield.inference.junction_tree import JunctionTree as JunctionTree
+from markovfield.inference.lattice_simulation import LatticeRecord as LatticeRecord
+from markovfield.inference.lattice_simulation import LatticeSimulation as LatticeSimulation
 from markovfield.inference.local_search import ICM as ICM
 from markovfield.inference.local_search import SimulatedAnnealing as SimulatedAnnealing
 from markovfield.inference.local_search import TabuSearch as TabuSearch
@@ -50,6 +53,14 @@ from markovfield.inference.marginal_search import MarginalSearch as MarginalSear
 from markovfield.inference.mean_field import MeanField as MeanField
 from markovfield.inference.metropolis import Metropolis as Metropolis
 from markovfield.inference.mini_bucket import MiniBucket as MiniBucket
+from markovfield.inference.move_making import AlphaBetaSwap as AlphaBetaSwap
+from markovfield.inference.move_making import AlphaExpansion as AlphaExpansion
+from markovfield.inference.onsager import critical_coupling as critical_coupling
+from markovfield.inference.onsager import ising_energy as ising_energy
+from markovfield.inference.onsager import ising_log_partition_density as ising_log_partition_density
+from markovfield.inference.onsager import ising_magnetisation as ising_magnetisation
+from markovfield.inference.onsager import torus_energy as torus_energy
+from markovfield.inference.onsager import torus_log_partition as torus_log_partition
 from markovfield.inference.parallel_tempering import Ladder as Ladder
 from markovfield.inference.parallel_tempering import ParallelTempering as ParallelTempering
 from markovfield.inference.parallel_tempering import ladder_of as ladder_of
@@ -75,9 +86,13 @@ from markovfield.inference.verbs import marginals as marginals
 from markovfield.inference.verbs import probability as probability
 from markovfield.inference.verbs import sample as sample
 from markovfield.inference.wolff import Wolff as Wolff
+from markovfield.io import CrfsuiteItems as CrfsuiteItems
 from markovfield.io import UaiResult as UaiResult
 from markovfield.io import load as load
 from markovfield.io import read_bif as read_bif
+from markovfield.io import read_conll as read_conll
+from markovfield.io import read_conllu as read_conllu
+from markovfield.io import read_crfsuite_items as read_crfsuite_items
 from markovfield.io import read_csv as read_csv
 from markovfield.io import read_hugin as read_hugin
 from markovfield.io import read_network as read_network
@@ -88,6 +103,8 @@ from markovfield.io import read_uai_result as read_uai_result
 from markovfield.io import read_xmlbif as read_xmlbif
 from markovfield.io import save as save
 from markovfield.io import write_bif as write_bif
+from markovfield.io import write_conll as write_conll
+from markovfield.io import write_crfsuite_items as write_crfsuite_items
 from markovfield.io import write_hugin as write_hugin
 from markovfield.io import write_network as write_network
 from markovfield.io import write_uai as write_uai
@@ -128,6 +145,21 @@ from markovfield.models import LinearGaussianNetwork as LinearGaussianNetwork
 from markovfield.models import MarkovNetwork as MarkovNetwork
 from markovfield.models import Potts as Potts
 from markovfield.models import RestrictedBoltzmannMachine as RestrictedBoltzmannMachine
+from markovfield.structured.chain_crf import ChainCRF as ChainCRF
+from markovfield.structured.entities import EntityReport as EntityReport
+from markovfield.structured.entities import TokenReport as TokenReport
+from markovfield.structured.entities import entity_report as entity_report
+from markovfield.structured.entities import token_report as token_report
+from markovfield.structured.labels import allowed_transitions as allowed_transitions
+from markovfield.structured.labels import iob1_to_iob2 as iob1_to_iob2
+from markovfield.structured.labels import iob_to_iobes as iob_to_iobes
+from markovfield.structured.labels import iobes_to_iob as iobes_to_iob
+from markovfield.structured.labels import spans as spans
 from markovfield.structured.segmentation import ImageSegmentation as ImageSegmentation
+from markovfield.structured.sequences import ColumnCorpus as ColumnCorpus
+from markovfield.structured.sequences import SequenceData as SequenceData
+from markovfield.structured.templates import Template as Template
+from markovfield.structured.token_features import TokenFeatures as TokenFeatures
+from markovfield.structured.vectoriser import AttributeVectoriser as AttributeVectoriser
 
 __version__: str

@@ -279,6 +279,9 @@ class Decoding:
         Upper bound less score; ``optimal`` means ``gap <= tolerance``.
     n_best
         The best assignments in falling order of score, this one first.
+    persistent
+        ``bool[n]`` or None: variables proven to have, all at once, the state of `states` in some best assignment, where
+        the method can tell (all of them where `optimal`).
     """
 
     graph: FactorGraph
@@ -295,6 +298,7 @@ class Decoding:
     residuals: tuple[float, ...] = ()
     seconds: float = 0.0
     width: int = -1
+    persistent: npt.NDArray[np.bool_] | None = None
     _state: Any = field(default=None, repr=False)
 
     @property

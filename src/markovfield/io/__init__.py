@@ -1,8 +1,10 @@
-"""Reading and writing models: BIF, XMLBIF, Hugin and UAI files, and the library's own archive."""
+"""Reading and writing models and data: BIF, XMLBIF, Hugin, UAI, CoNLL and CRFsuite files, and our own archive."""
 
 from markovfield.io.archive import load, save
 from markovfield.io.bif import read_bif, write_bif
 from markovfield.io.columns import read_csv
+from markovfield.io.conll import read_conll, read_conllu, write_conll
+from markovfield.io.crfsuite_items import CrfsuiteItems, read_crfsuite_items, write_crfsuite_items
 from markovfield.io.hugin import read_hugin, write_hugin
 from markovfield.io.networks import read_network, write_network
 from markovfield.io.uai import read_uai, write_uai
@@ -11,9 +13,13 @@ from markovfield.io.uai_results import UaiResult, read_uai_result, write_uai_res
 from markovfield.io.xmlbif import read_xmlbif, write_xmlbif
 
 __all__ = [
+    "CrfsuiteItems",
     "UaiResult",
     "load",
     "read_bif",
+    "read_conll",
+    "read_conllu",
+    "read_crfsuite_items",
     "read_csv",
     "read_hugin",
     "read_network",
@@ -24,6 +30,8 @@ __all__ = [
     "read_xmlbif",
     "save",
     "write_bif",
+    "write_conll",
+    "write_crfsuite_items",
     "write_hugin",
     "write_network",
     "write_uai",

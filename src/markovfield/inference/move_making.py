@@ -1,0 +1,294 @@
+"""Move making: expansions and swaps, each the best of exponentially many moves, found by a cut (Murphy 19.7.3.1)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ModelError, StoppedError
+from markovfield.factor_graph import FactorGraph
+from markovfield.inference.answers import Decoding, decoding_of_states
+from markovfield.inference.convergence import warn_not_converged
+from markovfield.inference.evidence import Evidence
+from markovfield.inference.feasible import BUDGET, Feasible
+from markovfield.inference.flow_networks import FlowGraph, FlowGrid, lattice_width
+from markovfield.inference.pair_problem import PairProblem, check_decodable, pair_problem
+from markovfield.inference.running import Running
+from markovfield.kernels.grid_flow import CLOSED, LABEL
+from markovfield.kernels.max_flow import lay_arcs
+from markovfield.kernels.moves import choosers, expansion, gain, swap, taken
+
+__all__ = ["AlphaBetaSwap", "AlphaExpansion"]
+
+IntArray = npt.NDArray[np.int64]
+# A gain below this, relative to the numbers it is the difference of, is rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class AlphaExpansion:
+    """Change to the best assignment in which any variables take one state and the others stay, state after state.
+
+    One such move is a largest flow (Boykov, Veksler and Zabih 2001). The score never falls, and at the end no single
+    expansion improves it, as long as the pairs' costs are a metric (Potts, truncated linear): only then is every
+    expansion a cut. Where a pair breaks that (truncated quadratic), its part of the move is made dearer until it is one
+    (Rother, Kumar, Kolmogorov and Blake 2005): moves still never worsen, but good ones may be missed; `AlphaBetaSwap`
+    asks for less. Nothing bounds the gap to the best score, which is reported as infinite.
+
+    For variables of any number of states, joined in pairs; hard zeros are welcome. A cycle costs one largest flow for
+    each state; the number of cycles is small, mostly below ten. Rectangular lattices have a kernel of their own.
+
+    Parameters
+    ----------
+    max_iterations
+        Cycles over all states.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork(dict.fromkeys(range(4), 3))
+    >>> _ = net.add_potts([[0, 1], [1, 2], [2, 3]], 1.0, 0.0)
+    >>> _ = net.add_factor([0], log_table=[0.0, 0.4, 1.5])
+    >>> _ = net.add_factor([3], log_table=[0.0, 0.4, 0.3])
+    >>> answer = mf.decode(net, method=AlphaExpansion())
+    >>> list(answer.assignment.values()), round(answer.score, 3)
+    ([2, 2, 2, 2], 4.8)
+    """
+
+    max_iterations: int = 100
+
+    name: ClassVar[str] = "alpha_expansion"
+    exact: ClassVar[bool] = False
+    needs: ClassVar[str] = "pairwise"
+    verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"init"})
+
+    def __post_init__(self) -> None:
+        _check_cycles(self)
+
+    def decode(
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        variables: Sequence[int] | None = None,
+        n_best: int = 1,
+        running: Running,
+        init: Decoding | None = None,
+    ) -> Decoding:
+        """An assignment that no expansion improves."""
+
+        def cycle(order: list[int]) -> Iterator[tuple[int, int]]:
+            return ((-1, beta) for beta in order)
+
+        return _decode(self, cycle, graph, evidence, variables, n_best, running, init)
+
+
+@dataclass(frozen=True)
+class AlphaBetaSwap:
+    """Change to the best assignment in which the variables in two states choose anew between them, pair after pair.
+
+    Every such move is a cut where the pairs' costs are a semi-metric: equal states cost nothing and different ones
+    something (truncated quadratic costs are one, which is where this is the better choice; Boykov, Veksler and Zabih
+    2001). The score never falls; at the end no single swap improves it. Other pairs are handled as by `AlphaExpansion`,
+    and like there nothing bounds the gap.
+
+    Without ``init`` it starts from one cycle of expansions. A cycle costs a largest flow for each two states.
+
+    Parameters
+    ----------
+    max_iterations
+        Cycles over all pairs of states.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork(dict.fromkeys(range(3), 4))
+    >>> _ = net.add_truncated([[0, 1], [1, 2]], 0.5, 4.0, power=2)
+    >>> _ = net.add_factor([0], log_table=[0.0, 0.0, 0.0, 3.0])
+    >>> answer = mf.decode(net, method=AlphaBetaSwap())
+    >>> list(answer.assignment.values()), answer.score
+    ([3, 3, 3], 3.0)
+    """
+
+    max_iterations: int = 100
+
+    name: ClassVar[str] = "alpha_beta_swap"
+    exact: ClassVar[bool] = False
+    needs: ClassVar[str] = "pairwise"
+    verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"init"})
+
+    def __post_init__(self) -> None:
+        _check_cycles(self)
+
+    def decode(
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        variables: Sequence[int] | None = None,
+        n_best: int = 1,
+        running: Running,
+        init: Decoding | None = None,
+    ) -> Decoding:
+        """An assignment that no swap improves."""
+
+        def cycle(order: list[int]) -> Iterator[tuple[int, int]]:
+            return combinations(order, 2)
+
+        return _decode(self, cycle, graph, evidence, variables, n_best, running, init)
+
+
+def _check_cycles(method: Any) -> None:
+    if method.max_iterations < 1:
+        raise ModelError(f"max_iterations of {type(method).__name__} must be at least 1, got {method.max_iterations}")
+
+
+def _decode(
+    method: Any,
+    cycle: Callable[[list[int]], Iterator[tuple[int, int]]],
+    graph: FactorGraph,
+    evidence: Evidence,
+    variables: Sequence[int] | None,
+    n_best: int,
+    running: Running,
+    init: Decoding | None,
+) -> Decoding:
+    check_decodable(method.name, graph, variables, n_best)
+    pairs = pair_problem(method.name, graph, evidence, shrink=False)
+    # States that are good for many variables come first: measured, that ends at better scores than their own order.
+    order = np.argsort(-np.maximum(pairs.own, pairs.own[pairs.own > -np.inf].min(initial=0.0)).sum(axis=0)).tolist()
+    moves = _Moves(pairs, _first_states(method.name, pairs, init, order))
+    settled = False
+    stopped = False
+    residuals: list[float] = []
+    # Moves tried since the last one that changed anything: when all have been, none is left.
+    idle, n_moves = 0, sum(1 for _ in cycle(order))
+    try:
+        if init is None and method.name == AlphaBetaSwap.name:
+            # Swaps alone rarely leave the neighbourhood of their start; one cycle of expansions is a cheap better one.
+            for beta in order:
+                moves.improved(-1, beta, running)
+        while not settled and len(residuals) < method.max_iterations:
+            before = moves.score
+            for alpha, beta in cycle(order):
+                idle = 0 if moves.improved(alpha, beta, running) else idle + 1
+                if idle >= n_moves:
+                    break
+            settled = idle >= n_moves
+            residuals.append(moves.score - before)
+    except (TimeoutError, StoppedError, KeyboardInterrupt):
+        stopped = True
+    if not settled and not stopped:
+        warn_not_converged(method.name, len(residuals), residuals[-1], 0.0)
+    problem = pairs.problem
+    return decoding_of_states(
+        graph,
+        [(problem.states(moves.states), pairs.score(moves.states))],
+        variables,
+        gap=np.inf,
+        guarantee="approximate",
+        method=method.name,
+        converged=settled,
+        iterations=len(residuals),
+        residuals=tuple(residuals),
+        seconds=time.perf_counter() - running.started,
+    )
+
+
+def _first_states(method: str, pairs: PairProblem, init: Decoding | None, order: list[int]) -> IntArray:
+    """States to start from, free of hard zeros: an earlier answer's, or the better of each variable's own best and one
+    and the same for all.
+    """
+    problem = pairs.problem
+    n = problem.graph.n_variables
+    states = np.argmax(pairs.own, axis=1)
+    if init is not None:
+        if not isinstance(init, Decoding) or len(init.states) != n:
+            raise ModelError(f"init of {method} must be an earlier decoding of the same variables")
+        usable = (problem.structure.cardinalities[:n] > 1) & (init.states >= 0)
+        usable &= init.states < problem.structure.cardinalities[:n]
+        states[:n][usable] = init.states[usable]
+    else:
+        same = np.where(pairs.own[:, order[0]] > -np.inf, order[0], states)
+        states = max(states, same, key=pairs.score)
+    if pairs.score(states) > -np.inf:
+        return states
+    preference = pairs.own.copy()
+    preference[np.arange(len(states)), states] += 1.0
+    inside = np.arange(pairs.own.shape[1]) < problem.structure.cardinalities[:, None]
+    found = Feasible.of(problem).assignment(preference[inside])
+    if found is None or pairs.score(found) == -np.inf:
+        raise ModelError(
+            f"no assignment free of hard zeros was found in {BUDGET} steps back: use junction_tree to decode"
+        )
+    return found
+
+
+class _Moves:
+    """The present states, and a network that is filled anew for every move."""
+
+    def __init__(self, pairs: PairProblem, states: IntArray) -> None:
+        self.states = np.array(states, np.int64)
+        self.moved = self.states.copy()
+        self.score = pairs.score(self.states)
+        n, low, high = pairs.n_variables, pairs.low, pairs.high
+        width = lattice_width(n, low, high)
+        beside = high - low == 1
+        if width and np.bincount(2 * low + beside).max(initial=0) <= 1:
+            self.network: FlowGrid | FlowGraph = FlowGrid(n // width, width)
+            rows, columns = np.divmod(np.arange(n), width)
+            self.node = (rows + 1) * (width + 2) + columns + 1
+            arcs = np.where(beside, 0, 2)
+            self.arcs = np.stack([4 * self.node[low] + arcs, 4 * self.node[high] + arcs + 1], axis=1).ravel()
+        else:
+            self.network = FlowGraph(n, low, high)
+            self.node, self.arcs = np.arange(n), self.network.arcs
+        self.all = np.arange(n, dtype=np.int32)
+        self.active, self.stale = self.all.copy(), self.all[:0]
+        self.first, self.pair = _incidence(n, low, high)
+        self.own = pairs.own
+        self.tables = (pairs.pool, low, high, pairs.base, pairs.low_stride, pairs.high_stride)
+
+    def improved(self, alpha: int, beta: int, running: Running) -> bool:
+        """Make the best swap of two states, or, with ``alpha`` below zero, expansion of one; whether it gains."""
+        net, active = self.network, self.all
+        where = (self.node, self.arcs, net.capacity, net.excess)
+        if alpha < 0:
+            expansion(beta, self.states, self.own, *self.tables, *where)
+        else:
+            active = self.active[: choosers(alpha, beta, self.states, self.own, self.active)]
+            if not len(active):
+                return False
+            net.clear(self.stale)
+            swap(alpha, beta, active, self.first, self.pair, self.states, self.own, *self.tables, *where)
+        nodes = net.nodes[active]
+        self.stale = nodes
+        net.run(running, self.score, nodes)
+        closed = net.state[CLOSED]
+        changed = taken(net.work[LABEL], self.node, closed, alpha, beta, active, self.own, self.states, self.moved)
+        if changed:
+            better, size = gain(active, self.first, self.pair, self.states, self.moved, self.own, *self.tables)
+            if better > ROUNDING * size:
+                self.states[active] = self.moved[active]
+                self.score += better
+                return True
+        self.moved[active] = self.states[active]
+        return False
+
+
+def _incidence(n: int, low: IntArray, high: IntArray) -> tuple[IntArray, npt.NDArray[np.int32]]:
+    """The factors of two on each variable, one variable after the other."""
+    m = len(low)
+    first, arcs = np.empty(n + 1, np.int64), np.empty(2 * m, np.int64)
+    lay_arcs(n, low, high, first, np.empty(2 * m, np.int32), np.empty(2 * m, np.int32), arcs)
+    pair = np.empty(2 * m, np.int32)
+    pair[arcs] = np.repeat(np.arange(m, dtype=np.int32), 2)
+    return first, pair
