@@ -149,6 +149,7 @@ def explain(
 
 
 app.command()(sampling.sample)
+app.command()(sampling.lattice)
 
 app.command()(networks.query)
 app.command()(networks.learn)

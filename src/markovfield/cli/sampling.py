@@ -24,7 +24,7 @@ from markovfield.files import atomic_writer
 from markovfield.inference.registry import resolve
 from markovfield.io._text import write_text
 
-__all__ = ["sample"]
+__all__ = ["lattice", "sample"]
 
 
 def sample(
@@ -141,3 +141,130 @@ def _csv(drawn: Any, rows_at_once: int = 4096) -> Iterator[str]:
         part = [column[start : start + rows_at_once].tolist() for column in columns.values()]
         writer.writerows(zip(*part, strict=True))
     yield buffer.getvalue()
+
+
+PICTURES, FILMS = (".png", ".svg", ".pdf"), (".gif",)
+
+
+def lattice(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="ising or potts.")],
+    size: Annotated[
+        str, typer.Option(metavar="N or NxM", help="Sites along each side: 512, 256x128, or 64x64x64.")
+    ] = "256",
+    coupling: Annotated[
+        float | None, typer.Option(help="Coupling of neighbours; the critical one when not given (2-d).")
+    ] = None,
+    field: Annotated[float, typer.Option(help="External field of an Ising model.")] = 0.0,
+    states: Annotated[int, typer.Option("--states", "-q", min=2, max=255, help="States of a Potts model.")] = 10,
+    free: Annotated[bool, typer.Option("--free", help="Free borders instead of periodic ones.")] = False,
+    sweeps: Annotated[int, typer.Option(min=0, help="Sweeps over all sites.")] = 1000,
+    burn_in: Annotated[int | None, typer.Option(min=0, help="Sweeps before measuring; a fifth when not given.")] = None,
+    method: Annotated[str, typer.Option(metavar="NAME", help="gibbs, metropolis, swendsen_wang or wolff.")] = "gibbs",
+    cold: Annotated[bool, typer.Option("--cold", help="Start with all sites equal instead of random.")] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same lattice.")] = None,
+    time_limit: options.TimeLimit = None,
+    n_jobs: options.Jobs = None,
+    frames: Annotated[int, typer.Option(min=2, help="Frames of a .gif.")] = 60,
+    clusters: Annotated[bool, typer.Option("--clusters", help="Colour regions of equal state by their size.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", "--output", metavar="FILE", help="Picture (.png, .svg, .pdf), film (.gif) or data (.npz)."
+        ),
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Simulate an Ising or Potts model on a lattice: measure energy and magnetisation, draw or film it."""
+    if output is not None and output.suffix.lower() not in (*PICTURES, *FILMS, ".npz"):
+        raise CommandError(f"the output's name ends in {', '.join((*PICTURES, *FILMS))} or .npz, got {output.name!r}")
+    shape = _shape(size)
+    chosen = _lattice_model(model, shape, coupling, field, states, not free)
+    out, err = report.consoles()
+    start = "cold" if cold else "random"
+    simulation = mf.LatticeSimulation(chosen, method=method, rng=seed, n_jobs=n_jobs, start=start)
+    with Waiting(err, f"{model} {size}") as waiting:
+        running: dict[str, Any] = {"time_limit": time_limit, "callback": waiting.callback}
+        before = sweeps // 5 if burn_in is None else burn_in
+        film = None
+        if output is not None and output.suffix.lower() in FILMS:
+            film = list(simulation.frames(frames, max(1, sweeps // frames)))
+        else:
+            simulation.run(min(before, sweeps), measure_every=max(1, min(before, sweeps)), **running)
+        record = simulation.run(max(0, sweeps - simulation.sweeps), **running)
+    if output is not None:
+        with writing(output):
+            _draw_lattice(output, simulation, film, shape, clusters)
+    _tell_lattice(out, chosen, simulation, record, free, as_json)
+    if output is not None and not as_json:
+        out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    sides = text.lower().split("x")
+    if not all(s.isdecimal() and int(s) > 0 for s in sides) or len(sides) > 3:
+        raise CommandError(f"--size is a number like 512 or sides like 256x128, up to three, got {text!r}")
+    lengths = tuple(int(s) for s in sides)
+    return lengths * 2 if len(lengths) == 1 else lengths
+
+
+def _lattice_model(
+    name: str, shape: tuple[int, ...], coupling: float | None, field: float, states: int, periodic: bool
+) -> Any:
+    if name not in ("ising", "potts"):
+        raise CommandError(f"the lattice models are ising and potts, got {name!r}")
+    if coupling is None:
+        if len(shape) != 2:
+            raise CommandError("the critical coupling is known in two dimensions only: give --coupling")
+        coupling = mf.critical_coupling() if name == "ising" else mf.critical_coupling(states)
+    if name == "ising":
+        return mf.Ising(shape, coupling, field, periodic=periodic)
+    if field:
+        raise CommandError("--field belongs to the Ising model")
+    return mf.Potts(shape, states, coupling, periodic=periodic)
+
+
+def _draw_lattice(path: Path, simulation: Any, film: Any, shape: tuple[int, ...], clusters: bool) -> None:
+    from markovfield.plot._style import pyplot
+
+    state = simulation.state
+    flat = state if state.ndim == 2 else state.reshape(shape[0], -1) if state.ndim == 1 else state[shape[0] // 2]
+    if path.suffix.lower() == ".npz":
+        record = simulation.record
+        with atomic_writer(path) as stream:
+            np.savez_compressed(
+                stream, state=state, sweep=record.sweep, energy=record.energy, magnetisation=record.magnetisation
+            )
+        return
+    if film is not None:
+        mf.plot.animate([f if f.ndim == 2 else f[shape[0] // 2] for f in film], path)
+        return
+    axes = mf.plot.regions(flat) if clusters else mf.plot.spins(flat)
+    try:
+        axes.figure.savefig(path, bbox_inches="tight", dpi=max(100, min(400, flat.shape[0] // 4)))
+    finally:
+        pyplot().close(axes.figure)
+
+
+def _tell_lattice(out: Any, model: Any, simulation: Any, record: Any, free: bool, as_json: bool) -> None:
+    """Energy and magnetisation with their errors, beside the exact values where they are known."""
+    body: dict[str, Any] = {"model": repr(model), "sweeps": simulation.sweeps, "measurements": len(record)}
+    enough = len(record) >= 8
+    magnitude = np.abs(record.magnetisation)
+    if len(record):
+        body["energy"] = record.mean("energy")
+        body["magnetisation"] = float(magnitude.mean())
+    if enough:
+        body["energy_error"] = record.standard_error("energy")
+        body["magnetisation_error"] = float(mf.standard_error(magnitude))
+    plain = isinstance(model, mf.Ising) and len(model.shape) == 2 and np.ndim(model.coupling) == 0
+    if plain and not free and np.ndim(model.field) == 0 and not model.field:
+        body["exact_energy"] = mf.torus_energy(model.shape, float(model.coupling))
+    if as_json:
+        report.write_json(out, body)
+        return
+    out.print(Text(f"{model!r}, {simulation.sweeps} sweeps, {len(record)} measured", style="bold"))
+    for name, what in (("energy", "energy a site"), ("magnetisation", "|magnetisation|")):
+        if name in body:
+            error = f" +- {body[name + '_error']:.2g}" if enough else ""
+            exact = f"   exact {body['exact_energy']:.6f}" if name == "energy" and "exact_energy" in body else ""
+            out.print(f"  {what:<16} {body[name]:.6f}{error}{exact}")
