@@ -25,6 +25,4 @@ for ax, coupling in zip(axes, (1.40, critical, 1.46), strict=True):
     mf.plot.regions(simulation.state, ax=ax, periodic=True, title=f"coupling {coupling:.3f}")
     largest = 100 * np.max(sizes) / labels.size
     order = record.magnetisation[-1]
-    print(
-        f"coupling {coupling:.3f}: {len(sizes):5d} regions, the largest has {largest:4.1f} % of the sites; order {order:.3f}"
-    )
+    print(f"{coupling:.3f}: {len(sizes):5d} regions, the largest has {largest:4.1f} % of the sites; order {order:.3f}")
