@@ -21,6 +21,7 @@ from markovfield.inference.answers import Marginals as Marginals
 from markovfield.inference.answers import Samples as Samples
 from markovfield.inference.answers import Solution as Solution
 from markovfield.inference.belief_propagation import BeliefPropagation as BeliefPropagation
+from markovfield.inference.branch_and_bound import BranchAndBound as BranchAndBound
 from markovfield.inference.compiled import CompiledJunctionTree as CompiledJunctionTree
 from markovfield.inference.compiled import MarginalsBatch as MarginalsBatch
 from markovfield.inference.compiled_propagation import CompiledPropagation as CompiledPropagation
@@ -31,6 +32,7 @@ from markovfield.inference.diagnostics import autocorrelation_time as autocorrel
 from markovfield.inference.diagnostics import effective_sample_size as effective_sample_size
 from markovfield.inference.diagnostics import split_r_hat as split_r_hat
 from markovfield.inference.diagnostics import standard_error as standard_error
+from markovfield.inference.dual_decomposition import DualDecomposition as DualDecomposition
 from markovfield.inference.enumeration import Enumeration as Enumeration
 from markovfield.inference.explain import Explanation as Explanation
 from markovfield.inference.explain import explain as explain
@@ -46,6 +48,8 @@ from markovfield.inference.information import value_of_information as value_of_i
 from markovfield.inference.junction_tree import JunctionTree as JunctionTree
 from markovfield.inference.lattice_simulation import LatticeRecord as LatticeRecord
 from markovfield.inference.lattice_simulation import LatticeSimulation as LatticeSimulation
+from markovfield.inference.linear_program import IntegerProgram as IntegerProgram
+from markovfield.inference.linear_program import LinearProgram as LinearProgram
 from markovfield.inference.local_search import ICM as ICM
 from markovfield.inference.local_search import SimulatedAnnealing as SimulatedAnnealing
 from markovfield.inference.local_search import TabuSearch as TabuSearch
@@ -65,6 +69,7 @@ from markovfield.inference.parallel_tempering import Ladder as Ladder
 from markovfield.inference.parallel_tempering import ParallelTempering as ParallelTempering
 from markovfield.inference.parallel_tempering import ladder_of as ladder_of
 from markovfield.inference.planar import PlanarIsing as PlanarIsing
+from markovfield.inference.portfolio import Portfolio as Portfolio
 from markovfield.inference.query import Distribution as Distribution
 from markovfield.inference.query import query as query
 from markovfield.inference.running import Progress as Progress
@@ -77,7 +82,9 @@ from markovfield.inference.sensitivity import SensitivityCurve as SensitivityCur
 from markovfield.inference.sensitivity import TableEntry as TableEntry
 from markovfield.inference.sensitivity import sensitivity as sensitivity
 from markovfield.inference.swendsen_wang import SwendsenWang as SwendsenWang
+from markovfield.inference.toulbar2 import Toulbar2 as Toulbar2
 from markovfield.inference.tree_reweighted import TreeReweighted as TreeReweighted
+from markovfield.inference.trws import TRWS as TRWS
 from markovfield.inference.variable_elimination import VariableElimination as VariableElimination
 from markovfield.inference.verbs import decode as decode
 from markovfield.inference.verbs import expected_counts as expected_counts
@@ -88,6 +95,7 @@ from markovfield.inference.verbs import sample as sample
 from markovfield.inference.wolff import Wolff as Wolff
 from markovfield.io import CrfsuiteItems as CrfsuiteItems
 from markovfield.io import UaiResult as UaiResult
+from markovfield.io import cost_from_score as cost_from_score
 from markovfield.io import load as load
 from markovfield.io import read_bif as read_bif
 from markovfield.io import read_conll as read_conll
@@ -100,8 +108,10 @@ from markovfield.io import read_uai as read_uai
 from markovfield.io import read_uai_evidence as read_uai_evidence
 from markovfield.io import read_uai_query as read_uai_query
 from markovfield.io import read_uai_result as read_uai_result
+from markovfield.io import read_wcsp as read_wcsp
 from markovfield.io import read_xmlbif as read_xmlbif
 from markovfield.io import save as save
+from markovfield.io import score_from_cost as score_from_cost
 from markovfield.io import write_bif as write_bif
 from markovfield.io import write_conll as write_conll
 from markovfield.io import write_crfsuite_items as write_crfsuite_items
@@ -110,6 +120,7 @@ from markovfield.io import write_network as write_network
 from markovfield.io import write_uai as write_uai
 from markovfield.io import write_uai_evidence as write_uai_evidence
 from markovfield.io import write_uai_result as write_uai_result
+from markovfield.io import write_wcsp as write_wcsp
 from markovfield.io import write_xmlbif as write_xmlbif
 from markovfield.learning.chow_liu import ChowLiu as ChowLiu
 from markovfield.learning.data import DataTable as DataTable

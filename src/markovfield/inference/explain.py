@@ -18,6 +18,13 @@ from markovfield.names import VariableName
 
 __all__ = ["Explanation", "explain"]
 
+WHY = {
+    "planar": "planar, so exact by Pfaffians instead",
+    "graph_cut": "submodular pairs of two states, so exact by a largest flow instead",
+    "portfolio": "several approximate methods against the clock instead",
+    "marginal_search": "approximate by local search instead",
+}
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -111,10 +118,10 @@ def explain(
     check_verb(verb)
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
-    methods = candidates(method, verb, graph, known)
+    maximised = None if variables is None else graph.names.positions(variables)
+    methods = candidates(method, verb, graph, known, variables=maximised)
     if isinstance(methods[0], Enumeration):
         return _enumeration(graph, known, verb, methods[0], method == "auto")
-    maximised = None if variables is None else graph.names.positions(variables)
     together = [graph.names.positions(t) for t in targets or ()]
     return _clique_tree(graph, known, verb, methods, method == "auto", maximised, together)
 
@@ -171,25 +178,13 @@ def _clique_tree(
     log2_bytes = tree.log2_bytes(s)
     fits = log2_bytes <= np.log2(limit)
     free = s.cardinalities > 1
-    reason, name, guarantee = "asked for", method.name, "exact"
+    chosen, reason = method, "asked for"
     if automatic:
-        quick = engine.work_limit is None or tree.log2_states <= np.log2(engine.work_limit)
-        reason = f"a junction tree needs {format_bytes(log2_bytes)} of {format_bytes(np.log2(limit))} allowed"
-        if not (fits and quick):
-            why = reason if not fits else f"a junction tree would walk over 2^{tree.log2_states:.1f} states, too many"
-            reason = f"{why}, and would be refused"
-            for other in methods[1:]:
-                if isinstance(other, JunctionTree):
-                    limited = other.work_limit is None or tree.log2_states <= np.log2(other.work_limit)
-                    if limited and log2_bytes <= np.log2(memory_limit_bytes(other.memory_limit)):
-                        break
-                    continue
-                name, guarantee = other.name, "exact" if other.exact else "see its answer"
-                reason = f"{why}: {'planar, so exact by Pfaffians' if other.exact else 'approximate'} instead"
-                break
-        fits = fits and quick
-    elif not method.exact:
-        guarantee = "see its answer"
+        chosen, reason = _automatic(methods, graph, evidence, tree.log2_states, log2_bytes)
+        fits = fits and (engine.work_limit is None or tree.log2_states <= np.log2(engine.work_limit))
+    name, guarantee = chosen.name, "exact" if chosen.exact or chosen.name == "graph_cut" else "see its answer"
+    if automatic and name == "belief_propagation" and verb == "decode":
+        guarantee = "exact"
     return Explanation(
         verb=verb,
         method=name,
@@ -206,6 +201,31 @@ def _clique_tree(
         guarantee=guarantee,
         fits=bool(fits),
     )
+
+
+def _automatic(
+    methods: list[Any], graph: FactorGraph, evidence: Evidence, log2_states: float, log2_bytes: float
+) -> tuple[Any, str]:
+    """The first of ``auto``'s methods that would not be refused, and why."""
+    from markovfield.inference.graph_cut import is_submodular
+    from markovfield.inference.junction_tree import JunctionTree
+
+    why = ""
+    for method in methods:
+        if isinstance(method, JunctionTree):
+            limit = memory_limit_bytes(method.memory_limit)
+            needs = f"a junction tree needs {format_bytes(log2_bytes)} of {format_bytes(np.log2(limit))} allowed"
+            if log2_bytes > np.log2(limit):
+                why = why or f"{needs}: "
+            elif method.work_limit is not None and log2_states > np.log2(method.work_limit):
+                why = why or f"a junction tree would walk over 2^{log2_states:.1f} states, too many: "
+            else:
+                return method, needs
+        elif method.name == "belief_propagation" and not why:
+            return method, "a forest, where messages are exact"
+        elif method.name != "graph_cut" or is_submodular(graph, evidence):
+            return method, why + WHY.get(method.name, "approximate instead")
+    return methods[0], f"{why.removesuffix(': ')}, and would be refused"
 
 
 def _shape(structure: Structure, free: Any) -> str:

@@ -21,7 +21,7 @@ from markovfield.inference.pair_problem import PairProblem, check_decodable, pai
 from markovfield.inference.running import Running
 from markovfield.kernels.max_flow import balance
 
-__all__ = ["GraphCut"]
+__all__ = ["GraphCut", "is_submodular"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -126,6 +126,41 @@ def _check_binary(pairs: PairProblem) -> None:
         )
 
 
+def _exchange(form: CutForm) -> npt.NDArray[np.int8] | None:
+    """Variables whose states to exchange so that every pair prefers equal ones; None where no choice does."""
+    n, repels = form.n_variables, form.repels
+    colour = np.zeros(n, np.int8)
+    if repels.any():
+        graph = FlowGraph(n, form.low, form.high)
+        sign = np.empty(len(graph.arcs), np.int8)
+        sign[graph.arcs] = np.repeat(np.where(repels, -1, 1), 2)
+        if not balance(graph.first, graph.head, sign, colour, np.empty(n, np.int64)):
+            return None
+    return colour
+
+
+def is_submodular(graph: FactorGraph, evidence: Evidence) -> bool:
+    """Whether a graph cut solves this model exactly: two states, pairs, submodular after exchanging states.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> graph = mf.Ising((3, 3), coupling=-1.0, field=0.5).compile()
+    >>> is_submodular(graph, Evidence.parse(graph.structure, None))
+    True
+    >>> graph = mf.Ising([(0, 1), (1, 2), (2, 0)], coupling=-1.0).compile()
+    >>> is_submodular(graph, Evidence.parse(graph.structure, None))
+    False
+    """
+    try:
+        check_decodable("graph_cut", graph, None, 1)
+        pairs = pair_problem("graph_cut", graph, evidence, shrink=True)
+        _check_binary(pairs)
+    except ModelError:
+        return False
+    return _exchange(cut_form(pairs)) is not None
+
+
 class _Run:
     """States found so far, and what is proven of them."""
 
@@ -151,14 +186,10 @@ class _Run:
     def by_cut(self, running: Running) -> bool:
         """Solve the model by one cut, where exchanging states makes it submodular; whether it does."""
         form, n = self.form, self.form.n_variables
-        colour = np.zeros(n, np.int8)
-        repels = form.repels
-        if repels.any():
-            graph = FlowGraph(n, form.low, form.high)
-            sign = np.empty(len(graph.arcs), np.int8)
-            sign[graph.arcs] = np.repeat(np.where(repels, -1, 1), 2)
-            if not balance(graph.first, graph.head, sign, colour, np.empty(n, np.int64)):
-                return False
+        colour = _exchange(form)
+        if colour is None:
+            return False
+        if colour.any():
             form = form.flipped(colour > 0)
         network = form.network()
         try:

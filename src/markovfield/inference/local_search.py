@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ModelError, StoppedError
+from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.factor_graph import TABLE, FactorGraph
 from markovfield.factor_kinds import caps
 from markovfield.inference.answers import Decoding, decoding_of_states
@@ -193,6 +193,16 @@ def given_states(graph: FactorGraph, init: Any) -> npt.NDArray[np.int64]:
     return states
 
 
+def _check_possible(graph: FactorGraph, evidence: Evidence, running: Running) -> None:
+    """Raise `ImpossibleEvidenceError` where a small junction tree proves that there is nothing to find."""
+    from markovfield.inference.junction_tree import JunctionTree
+
+    try:
+        JunctionTree(search=0, work_limit=2.0**22).log_partition(graph, evidence, running=running)
+    except (MemoryLimitError, TimeoutError):
+        pass
+
+
 def _searched(
     method: Any,
     graph: FactorGraph,
@@ -212,6 +222,8 @@ def _searched(
         converged = False
         if found.best_broken:
             raise
+    if found.best_broken:
+        _check_possible(graph, evidence, running)
     states, score = found.answer()
     return decoding_of_states(
         graph,

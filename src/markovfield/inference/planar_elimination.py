@@ -29,14 +29,14 @@ class Elimination:
 
     Attributes
     ----------
-    log_pfaffian, sign
-        Of the matrix with entry exp(2 coupling) for each edge.
+    log_pivots, sign
+        The Pfaffian of the scaled matrix, zero where the sign is; its log is the sum of those of all regions.
     log_scale, weight
         Logs of what multiplied rows and columns, and the scaled entry of each edge.
     """
 
     plan: PlanarPlan
-    log_pfaffian: float
+    log_pivots: FloatArray
     sign: int
     log_scale: FloatArray
     weight: FloatArray
@@ -142,7 +142,7 @@ def eliminate_all(
     joined, place = np.zeros(n, np.bool_), np.zeros(n, np.int32)
     rest, eliminated = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
     starts, tops, sequence = np.zeros((nodes, 2), np.int64), np.zeros(5, np.int64), np.zeros(n, np.int32)
-    total = np.array([0.0, 1.0])
+    log_pivots, signs = np.zeros(nodes), np.ones(nodes, np.int8)
     stack, stack_modes = np.empty(64 * n + 1024), np.empty(2 * n + 64, np.int32)
     factor = np.empty(32 * n + 1024 if keep else 0)
     factor_modes = np.empty(4 * n + 64 if keep else 0, np.int32)
@@ -176,7 +176,8 @@ def eliminate_all(
             factor_modes,
             tops,
             sequence,
-            total,
+            log_pivots,
+            signs,
         )
         if node == before:
             left, right = plan.children[node]
@@ -186,11 +187,10 @@ def eliminate_all(
             if keep:
                 factor = _grown(factor, tops[2] + size**2)
                 factor_modes = _grown(factor_modes, tops[3] + size)
-    log_pfaffian = float(total[0]) - float(log_scale.sum()) if tops[4] == n else -np.inf
     return Elimination(
         plan,
-        log_pfaffian,
-        int(total[1]) * int(parity(sequence)) if tops[4] == n else 0,
+        log_pivots,
+        int(np.prod(signs)) * int(parity(sequence)) if tops[4] == n else 0,
         log_scale,
         weight,
         rest,

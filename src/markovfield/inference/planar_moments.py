@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.inference.planar_elimination import Elimination
+from markovfield.inference.planar_plan import PlanarPlan
 from markovfield.inference.running import Running
 from markovfield.kernels.planar_pfaffian import pfaffian
 
@@ -33,10 +34,13 @@ def _darts(edges: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class PlanarSolution:
-    """A solved planar Ising model; vertices as in its plan.
+    """A solved Ising model on the plane or a torus; vertices as in its plan.
 
     Attributes
     ----------
+    terms, shares
+        The factored matrices, one or on a torus four, and how much of Z each of them is: shares add up to one, some
+        may be negative.
     coupling
         ``float64[edges]``: of every edge of the plan.
     solve_for
@@ -51,7 +55,8 @@ class PlanarSolution:
         How far two computations of the same probabilities are apart.
     """
 
-    elimination: Elimination
+    terms: tuple[Elimination, ...]
+    shares: FloatArray
     coupling: FloatArray
     solve_for: Callable[[FloatArray], PlanarSolution]
     log_partition: float
@@ -60,31 +65,38 @@ class PlanarSolution:
     differ: FloatArray
     wrong: float
 
+    @property
+    def plan(self) -> PlanarPlan:
+        """Shared by all terms."""
+        return self.terms[0].plan
+
     def path(self, vertex: int) -> list[int]:
         """Edges of the plan's spanning tree from the root to a vertex."""
-        above, tails = self.elimination.plan.above, self.elimination.plan.tails
+        above, tails = self.plan.above, self.plan.tails
         edges = []
         while above[vertex] >= 0:
             edges.append(int(above[vertex]) // 2)
             vertex = int(tails[above[vertex]])
         return edges[::-1]
 
-    def _columns(self, edges: IntArray) -> FloatArray:
-        """Columns of the inverse for both darts of some edges, scaled for `_moment`: ``float64[darts, 2 edges]``."""
-        weight = self.elimination.weight
+    def _columns(self, edges: IntArray) -> list[FloatArray]:
+        """Of each term: columns of the inverse for both darts of some edges, scaled for `_moment`."""
         darts = _darts(edges)
-        units = np.zeros((len(weight) * 2, len(darts)))
-        units[darts, np.arange(len(darts))] = 1.0
-        size = np.sqrt(2.0 * np.abs(np.repeat(weight, 2)))
-        return size[:, None] * self.elimination.solve(units) * size[darts]
+        out = []
+        for term in self.terms:
+            units = np.zeros((len(term.weight) * 2, len(darts)))
+            units[darts, np.arange(len(darts))] = 1.0
+            size = np.sqrt(2.0 * np.abs(np.repeat(term.weight, 2)))
+            out.append(size[:, None] * term.solve(units) * size[darts])
+        return out
 
-    def _moment(self, block: FloatArray, edges: IntArray) -> tuple[float, float]:
+    def _moment(self, term: Elimination, block: FloatArray, edges: IntArray) -> tuple[float, float]:
         """Expectation of the product of some edges, each 1 if its ends are alike and else -1, and a second opinion.
 
-        Turning the sign of an edge's entry counts assignments with that edge's value; the quotient of the two
-        Pfaffians is one of the size of what was changed. The two triangles of the block were computed separately.
+        Turning the sign of an edge's entry in a term counts assignments with that edge's value; the quotient of the
+        two Pfaffians is one of the size of what was changed. Triangles of the block were computed separately.
         """
-        sign = np.sign(self.elimination.weight[edges])
+        sign = np.sign(term.weight[edges])
         at = np.arange(len(edges))
         found: list[float] = []
         for matrix in (block.copy(), -block.T):
@@ -97,11 +109,11 @@ class PlanarSolution:
             found.append(-value if len(edges) % 2 else value)
         return found[0], found[1]
 
-    def _settled(self, block: FloatArray, edges: IntArray, turn: float) -> float:
+    def _settled(self, blocks: Sequence[FloatArray], edges: IntArray, turn: float) -> float:
         """A moment both of whose opinions agree, by cases if they do not; ``turn`` leads back to the model's spins."""
-        one, two = self._moment(block, edges)
-        if abs(one - two) <= ENOUGH:
-            return float(np.clip(turn * (one + two) / 2, -1.0, 1.0))
+        opinions = np.array([self._moment(*each, edges) for each in zip(self.terms, blocks, strict=True)])
+        if np.abs(self.shares) @ np.abs(opinions[:, 0] - opinions[:, 1]) <= ENOUGH:
+            return float(np.clip(turn * (self.shares @ opinions).mean(), -1.0, 1.0))
         return self._by_cases(edges.tolist(), [CASES])
 
     def _by_cases(self, edges: list[int], left: list[int]) -> float:
@@ -109,7 +121,7 @@ class PlanarSolution:
 
         Only couplings so strong that most edges have but one way make this necessary, which also keeps the cases few.
         """
-        tails, total = self.elimination.plan.tails, 0.0
+        tails, total = self.plan.tails, 0.0
         ends = tails.reshape(-1, 2)[edges]
         turned = self.spins[ends[:, 0]] * self.spins[ends[:, 1]] < 0
         alike = np.where(turned, self.differ[edges], self.alike[edges])
@@ -145,8 +157,8 @@ class PlanarSolution:
         columns = self._columns(edges)
         out = []
         for s, needed in zip(sets, wanted, strict=True):
-            block = columns[np.ix_(_darts(needed), _darts(np.searchsorted(edges, needed)))]
-            out.append(self._settled(block, needed, float(np.prod(self.spins[list(s)]))))
+            cells = np.ix_(_darts(needed), _darts(np.searchsorted(edges, needed)))
+            out.append(self._settled([c[cells] for c in columns], needed, float(np.prod(self.spins[list(s)]))))
         return out
 
     def with_root(self, vertices: IntArray, running: Running) -> FloatArray:
@@ -157,7 +169,7 @@ class PlanarSolution:
         """
         paths = {v: np.array(self.path(v), np.int64) for v in vertices.tolist()}
         edges = np.unique(np.concatenate([np.zeros(0, np.int64), *paths.values()]))
-        blocks = {v: np.zeros((2 * len(p), 2 * len(p))) for v, p in paths.items()}
+        blocks = {v: np.zeros((len(self.terms), 2 * len(p), 2 * len(p))) for v, p in paths.items()}
         users: dict[int, list[tuple[int, int]]] = {}
         for v, p in paths.items():
             for t, e in enumerate(p.tolist()):
@@ -168,9 +180,11 @@ class PlanarSolution:
             columns = self._columns(some)
             for x, e in enumerate(some.tolist()):
                 for v, t in users[e]:
-                    blocks[v][:, 2 * t : 2 * t + 2] = columns[_darts(paths[v]), 2 * x : 2 * x + 2]
-        root = self.spins[self.elimination.plan.order[0]]
-        return np.array([self._settled(blocks[v], p, float(self.spins[v] * root)) for v, p in paths.items()])
+                    rows = _darts(paths[v])
+                    for block, term in zip(blocks[v], columns, strict=True):
+                        block[:, 2 * t : 2 * t + 2] = term[rows, 2 * x : 2 * x + 2]
+        root = self.spins[self.plan.order[0]]
+        return np.array([self._settled(list(blocks[v]), p, float(self.spins[v] * root)) for v, p in paths.items()])
 
     def joint(self, vertices: Sequence[int], root: int | None) -> FloatArray:
         """Joint distribution of some spins, first states -1; ``root`` is a vertex that makes odd moments even."""

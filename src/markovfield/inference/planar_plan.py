@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,17 +20,17 @@ LEAF = 6
 
 @dataclass(frozen=True, eq=False)
 class PlanarPlan:
-    """A connected plane graph with its faces cut into small pieces, and the order in which they are merged.
+    """A connected graph on the plane or a torus, its faces cut into small pieces, and the order to merge them in.
 
-    Edges are the graph's own ``n_own`` first, then edges of coupling zero: those that connect its components, and the
-    chords that cut its faces.
+    Edges are the graph's own first, then edges of coupling zero: those that a torus lacks, those that connect
+    components, and the chords that cut faces.
 
     Attributes
     ----------
     tails
         ``int64[2 edges]``: the vertex each dart leaves.
-    sign
-        ``float64[edges]``: Kasteleyn's signs.
+    signs
+        ``float64[1 or 4, edges]``: Kasteleyn's signs; on a torus there are four ways to choose them.
     above, order
         A spanning tree: the dart from the parent to each vertex (-1 at the root), and the vertices from the root on.
     face_offsets, face_darts, corners
@@ -39,9 +40,8 @@ class PlanarPlan:
     """
 
     n_vertices: int
-    n_own: int
     tails: IntArray
-    sign: FloatArray
+    signs: FloatArray
     above: IntArray
     order: IntArray
     face_offsets: IntArray
@@ -55,7 +55,7 @@ class PlanarPlan:
     @property
     def n_edges(self) -> int:
         """Edges with those of coupling zero."""
-        return len(self.sign)
+        return len(self.tails) // 2
 
 
 def _components(n: int, first: IntArray, second: IntArray) -> IntArray:
@@ -85,15 +85,24 @@ def _connected(n: int, tails: IntArray, around: IntArray) -> tuple[IntArray, Int
     return np.concatenate([tails, ends]), added
 
 
-def lay_out(n: int, first: IntArray, second: IntArray, around: IntArray) -> PlanarPlan:
-    """Plan a plane graph; ``around`` is its rotation (`markovfield.graphs.planar.planar_rotation`)."""
-    n_own = len(first)
+def lay_out(n: int, first: IntArray, second: IntArray, around: IntArray, loops: Sequence[IntArray] = ()) -> PlanarPlan:
+    """Plan a graph; ``around`` is its rotation (`markovfield.graphs.planar.planar_rotation`).
+
+    ``loops`` are the edges of two closed ways around a torus. Every way to cut edges such that each face has an even
+    number of them is a term of the Pfaffian, and on a torus that includes some that do not cut the vertices in two:
+    those cross a loop an odd number of times. Turning the signs of a loop turns the signs of such terms.
+    """
     tails = np.stack([first, second], axis=1).reshape(-1).astype(np.int64)
     tails, around = _connected(n, tails, around)
     darts = np.arange(len(tails))
     face_offsets, face_darts, tails = cut_faces(around[darts ^ 1], tails)
     n_faces, n_edges = len(face_offsets) - 1, len(tails) // 2
     sign, above, order = orient(n, face_offsets, face_darts, tails)
+    signs = sign[None]
+    for loop in loops:
+        turned = signs.copy()
+        turned[:, loop] *= -1.0
+        signs = np.concatenate([signs, turned])
     face = np.empty(len(tails), np.int64)
     sizes = np.diff(face_offsets)
     face[face_darts] = np.repeat(np.arange(n_faces), sizes)
@@ -115,9 +124,8 @@ def lay_out(n: int, first: IntArray, second: IntArray, around: IntArray) -> Plan
     assert n_edges == len(node)
     return PlanarPlan(
         n,
-        n_own,
         tails,
-        sign,
+        signs,
         above,
         order,
         face_offsets,

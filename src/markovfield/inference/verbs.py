@@ -26,6 +26,9 @@ ENUMERATION_BITS = 12.0
 AUTO_WORK_LIMIT = 2.0**34
 # A planar Ising model of more variables than this goes to Pfaffians where a junction tree would walk over more states.
 PLANAR_VARIABLES, PLANAR_WORK_LIMIT = 100, 2.0**18
+# Clique states that a decoding by ``auto`` walks over, about a second, before it turns to other methods; and variables
+# up to which a good order is searched for first.
+DECODE_WORK_LIMIT, SURELY_SMALL = 2.0**28, 200
 # What ``auto`` takes where exact inference would need too much memory or time, by benchmarks/approximate_accuracy.py:
 # of the methods whose answers do not depend on the clock, mini-buckets have the lowest median error, and they bound
 # log Z. They take seconds for a thousand variables, so large graphs are left to messages.
@@ -45,11 +48,20 @@ def graph_of(model: Any) -> FactorGraph:
     return graph
 
 
-def candidates(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> list[Any]:
+def candidates(
+    method: Any,
+    verb: str,
+    graph: FactorGraph,
+    evidence: Evidence,
+    *,
+    one: bool = True,
+    variables: Sequence[int] | None = None,
+) -> list[Any]:
     """The methods to try in turn: the one that was named, or those of ``"auto"``.
 
     It enumerates small models; then comes the junction tree, for planar Ising models of any size the Pfaffian, and,
-    where exact answers are refused as too large, approximate methods.
+    where exact answers are refused as too large, approximate methods. For `decode`, ``one`` says that one assignment is
+    asked for, and ``variables`` which, as there: see `decoders`.
     """
     if method != "auto":
         return [resolve(method, verb)]
@@ -60,12 +72,60 @@ def candidates(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -
     from markovfield.inference.junction_tree import JunctionTree
 
     exact: list[Any] = [JunctionTree(work_limit=AUTO_WORK_LIMIT)]
+    if verb == "decode":
+        return decoders(graph, evidence, one, variables)
     if verb in ("marginals", "log_partition") and graph.n_variables > PLANAR_VARIABLES:
         from markovfield.inference.planar import PlanarIsing, is_planar_ising
 
         if is_planar_ising(graph, evidence):
             exact = [JunctionTree(search=0, work_limit=PLANAR_WORK_LIMIT), PlanarIsing(), *exact]
     return [*exact, *otherwise(verb, graph)]
+
+
+def decoders(graph: FactorGraph, evidence: Evidence, one: bool, variables: Sequence[int] | None) -> list[Any]:
+    """Methods that ``"auto"`` decodes by, in turn.
+
+    Messages on a forest, a junction tree where it is small, a graph cut where variables have two states and pairs are
+    submodular, and otherwise a portfolio against the clock. Only a junction tree knows the *n* best; for marginal MAP
+    there is local search as well.
+    """
+    from markovfield.inference.junction_tree import JunctionTree
+
+    tree = JunctionTree(work_limit=AUTO_WORK_LIMIT)
+    if not one or graph.structure.has_latent:
+        return [tree]
+    if variables is not None:
+        from markovfield.inference.marginal_search import MarginalSearch
+
+        return [tree, MarginalSearch()]
+    if graph.n_variables <= SURELY_SMALL:
+        small = JunctionTree(work_limit=DECODE_WORK_LIMIT)
+    elif is_forest(graph.structure):
+        return [resolve("belief_propagation", "decode"), tree]
+    else:
+        small = JunctionTree(search=0, work_limit=DECODE_WORK_LIMIT)
+    from markovfield.inference.graph_cut import GraphCut
+    from markovfield.inference.portfolio import Portfolio
+
+    return [small, GraphCut(persistency=False), Portfolio()]
+
+
+def is_forest(structure: Structure) -> bool:
+    """Whether factors join variables without cycles: plain tables of one or two variables, no pair twice."""
+    arity = np.diff(structure.scope_offsets)
+    pairs = np.flatnonzero(arity == 2)
+    if not structure.is_plain or (arity > 2).any() or len(pairs) >= structure.n_variables:
+        return False
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n = structure.n_variables
+    first, second = (
+        structure.scopes[structure.scope_offsets[pairs]],
+        structure.scopes[structure.scope_offsets[pairs] + 1],
+    )
+    parts, _ = connected_components(coo_matrix((np.ones(len(pairs)), (first, second)), shape=(n, n)), directed=False)
+    return int(parts) == n - len(pairs)
 
 
 def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> Any:
@@ -252,7 +312,7 @@ def decode(
     positions = None if variables is None else graph.names.positions(variables)
     if loss is not None:
         return _least_expected_loss(graph, known, positions, loss, n_best, method, running)
-    methods = candidates(method, "decode", graph, known)
+    methods = candidates(method, "decode", graph, known, one=n_best == 1, variables=positions)
 
     def run(chosen: Any) -> Any:
         extra = _extra(chosen, init, rng)

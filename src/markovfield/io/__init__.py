@@ -1,4 +1,4 @@
-"""Reading and writing models and data: BIF, XMLBIF, Hugin, UAI, CoNLL and CRFsuite files, and our own archive."""
+"""Reading and writing models and data: BIF, XMLBIF, Hugin, UAI, wcsp, CoNLL and CRFsuite files, and our own archive."""
 
 from markovfield.io.archive import load, save
 from markovfield.io.bif import read_bif, write_bif
@@ -10,11 +10,13 @@ from markovfield.io.networks import read_network, write_network
 from markovfield.io.uai import read_uai, write_uai
 from markovfield.io.uai_evidence import read_uai_evidence, read_uai_query, write_uai_evidence
 from markovfield.io.uai_results import UaiResult, read_uai_result, write_uai_result
+from markovfield.io.wcsp import cost_from_score, read_wcsp, score_from_cost, write_wcsp
 from markovfield.io.xmlbif import read_xmlbif, write_xmlbif
 
 __all__ = [
     "CrfsuiteItems",
     "UaiResult",
+    "cost_from_score",
     "load",
     "read_bif",
     "read_conll",
@@ -27,8 +29,10 @@ __all__ = [
     "read_uai_evidence",
     "read_uai_query",
     "read_uai_result",
+    "read_wcsp",
     "read_xmlbif",
     "save",
+    "score_from_cost",
     "write_bif",
     "write_conll",
     "write_crfsuite_items",
@@ -37,5 +41,6 @@ __all__ = [
     "write_uai",
     "write_uai_evidence",
     "write_uai_result",
+    "write_wcsp",
     "write_xmlbif",
 ]

@@ -126,6 +126,11 @@ def load(path: PathLike) -> Model:
 
 def _assemble(manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Model:
     name = manifest.get("class")
+    if name == "ChainCRF":
+        from markovfield.structured.chain_crf import ChainCRF
+
+        chain: Any = ChainCRF.from_archive(manifest, arrays)
+        return chain  # type: ignore[no-any-return]
     if not isinstance(name, str) or name not in _CLASSES:
         raise FormatError(f"it holds a {name!r}, expected one of {', '.join(_CLASSES)}")
     if arrays.keys() != _DTYPES.keys():

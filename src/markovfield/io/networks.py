@@ -13,6 +13,7 @@ from markovfield.io.archive import load, save
 from markovfield.io.bif import read_bif, write_bif
 from markovfield.io.hugin import read_hugin, write_hugin
 from markovfield.io.uai import read_uai, write_uai
+from markovfield.io.wcsp import read_wcsp, write_wcsp
 from markovfield.io.xmlbif import read_xmlbif, write_xmlbif
 from markovfield.models import BayesianNetwork, MarkovNetwork
 
@@ -27,6 +28,8 @@ _READERS: dict[str, Callable[[PathLike], Model]] = {
     ".xml": read_xmlbif,
     ".net": read_hugin,
     ".uai": read_uai,
+    ".wcsp": read_wcsp,
+    ".cfn": read_wcsp,
 }
 _WRITERS: dict[str, Callable[[Any, PathLike], None]] = {
     ".bif": write_bif,
@@ -35,11 +38,15 @@ _WRITERS: dict[str, Callable[[Any, PathLike], None]] = {
     ".xml": write_xmlbif,
     ".net": write_hugin,
     ".uai": write_uai,
+    ".wcsp": write_wcsp,
+    ".cfn": write_wcsp,
     ".mfz": save,
 }
 _COMPRESSED = (".gz", ".xz")
 
-READABLE = "a .bif, .xmlbif, .bifxml, .xml, .net or .uai file (.gz or .xz as well), or an archive written by save"
+READABLE = (
+    "a .bif, .xmlbif, .bifxml, .xml, .net, .uai, .wcsp or .cfn file (.gz or .xz as well), or an archive written by save"
+)
 
 
 def _ending(path: PathLike) -> str:
@@ -55,14 +62,14 @@ def read_network(path: PathLike) -> Model:
     Parameters
     ----------
     path
-        A file whose name ends in ``.bif``, ``.xmlbif``, ``.bifxml``, ``.xml``, ``.net`` or ``.uai``, then perhaps in
-        ``.gz`` or ``.xz``; or an archive written by `save`, by any name.
+        A file whose name ends in ``.bif``, ``.xmlbif``, ``.bifxml``, ``.xml``, ``.net``, ``.uai``, ``.wcsp`` or
+        ``.cfn``, then perhaps in ``.gz`` or ``.xz``; or an archive written by `save`, by any name.
 
     Returns
     -------
     BayesianNetwork, FactorGraph or MarkovNetwork
-        A `BayesianNetwork` from BIF, XMLBIF and Hugin files, a `FactorGraph` from UAI files, from an archive what was
-        saved.
+        A `BayesianNetwork` from BIF, XMLBIF and Hugin files, a `FactorGraph` from UAI files, a `MarkovNetwork`
+        from wcsp and cfn files, from an archive what was saved.
 
     Raises
     ------
@@ -97,10 +104,10 @@ def write_network(net: Model, path: PathLike) -> None:
     Parameters
     ----------
     net
-        A `BayesianNetwork`; for ``.uai`` and ``.mfz`` (the library's archive) also another model.
+        A `BayesianNetwork`; for ``.uai``, ``.wcsp``, ``.cfn`` and ``.mfz`` (the library's archive) also another model.
     path
-        Where to write: ``.bif``, ``.xmlbif``, ``.bifxml``, ``.xml``, ``.net``, ``.uai`` or ``.mfz``; all but the last
-        compressed when ``.gz`` or ``.xz`` follows.
+        Where to write: ``.bif``, ``.xmlbif``, ``.bifxml``, ``.xml``, ``.net``, ``.uai``, ``.wcsp``, ``.cfn`` or
+        ``.mfz``; all but the last compressed when ``.gz`` or ``.xz`` follows.
 
     Raises
     ------

@@ -200,17 +200,18 @@ def eliminate(
     factor_modes,
     tops,
     sequence,
-    total,
+    log_pivots,
+    signs,
 ):
     """Go on with the nodes of the tree from ``node`` up to ``last``; the next one, where room or ``work`` ran out.
 
     ``children int32[nodes, 2]`` come before their parent; a leaf has -1 and the faces ``leaf_faces[node]`` (first,
     end). The edges joined at a node are ``node_edges[edge_offsets[node] :]``. The exponential of
     ``log_scale float64[darts]`` multiplies rows and columns; ``weight float64[edges]`` is the scaled entry at
-    (2e, 2e + 1). ``total`` gathers the log of the pivots and their sign. Written: ``joined bool[darts]``,
-    ``place int32[darts]``, for each node how many modes went (``eliminated``) and stayed (``rest``), ``sequence`` the
-    modes in the order in which they went, and with ``keep`` the factor: for each node its modes and the two rows of
-    each pivot from the pivot on, beginning at ``starts``.
+    (2e, 2e + 1). Written: ``joined bool[darts]``, ``place int32[darts]``, for each node how many modes went
+    (``eliminated``) and stayed (``rest``), the log of its pivots and their sign, ``sequence`` the modes in the order in
+    which they went, and with ``keep`` the factor: for each node its modes and the two rows of each pivot from the pivot
+    on, beginning at ``starts``.
     At least one node is done where there is room.
     """
     begun = node
@@ -254,8 +255,8 @@ def eliminate(
             _add(front, place[2 * node_edges[e]], place[2 * node_edges[e] + 1], weight[node_edges[e]])
         gone, log_size, sign = _eliminate_front(front, modes, summed, threshold, np.empty(n), np.empty(n))
         work -= 40.0 + (1.0 + gone) * n * n
-        total[0] += log_size
-        total[1] *= sign
+        log_pivots[node] = log_size
+        signs[node] = sign
         for t in range(gone):
             sequence[tops[4] + t] = modes[t]
         tops[4] += gone

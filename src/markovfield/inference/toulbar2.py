@@ -1,0 +1,277 @@
+"""Handing a model to toulbar2, where its Python package is installed: exact decoding with a proof."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ModelError, StoppedError
+from markovfield.factor_graph import FactorGraph
+from markovfield.inference.answers import Decoding, decoding_of_states
+from markovfield.inference.evidence import Evidence
+from markovfield.inference.feasible import Feasible
+from markovfield.inference.problem import Problem, prepare
+from markovfield.inference.running import Running
+from markovfield.inference.soft_consistency import CostScale, cost_scale
+
+__all__ = ["Toulbar2"]
+
+IntArray = npt.NDArray[np.int64]
+
+# toulbar2 takes costs as doubles and multiplies some: sums stay well inside what both hold exactly.
+MOST_BITS = 50
+_POLL, _GRACE = 0.05, 1.0
+_WORKER = Path(__file__).with_name("_toulbar2_worker.py")
+
+
+def installed() -> bool:
+    """Whether pytoulbar2 is there to hand a model to."""
+    return find_spec("pytoulbar2") is not None
+
+
+@dataclass(frozen=True)
+class Toulbar2:
+    """The best assignment with a proof, by toulbar2 (Hurley et al. 2016), in a process of its own.
+
+    Log-potentials are handed over as whole-number costs: as they are where all are multiples of a decimal unit, else
+    rounded down to a unit so fine that all factors together are off by less than ``tolerance`` (and not finer than
+    2^-50 of the sum of the largest); `Decoding.tolerance` states what was reached, and the answer is optimal within it.
+
+    Stopped by ``time_limit``, by the callback or by Ctrl-C, the answer is the best assignment so far with toulbar2's
+    own bound; where it does not answer within a second, the best assignment that it had written, with no bound.
+
+    Needs the extra: ``pip install markovfield[exact]``.
+
+    Parameters
+    ----------
+    tolerance
+        How far the score may be from the best, for log-potentials that have no common decimal unit.
+    vac
+        Depth to which virtual arc consistency is maintained; 1 is in preprocessing only, 0 is never.
+    max_factor_cells
+        The most cells of one factor.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> from markovfield.inference.toulbar2 import Toulbar2
+    >>> net = mf.MarkovNetwork({"A": 2, "B": 2, "C": 2})
+    >>> _ = net.add_factors([["A", "B"], ["B", "C"], ["C", "A"]], log_table=[[-1, 0], [0, -1]])
+    >>> mf.decode(net, method=Toulbar2()).score  # doctest: +SKIP
+    -1.0
+    """
+
+    tolerance: float = 1e-9
+    vac: int = 0
+    max_factor_cells: int = 2**20
+
+    name: ClassVar[str] = "toulbar2"
+    exact: ClassVar[bool] = True
+    verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
+    abilities: ClassVar[frozenset[str]] = frozenset()
+
+    def decode(
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        variables: Sequence[int] | None = None,
+        n_best: int = 1,
+        running: Running,
+    ) -> Decoding:
+        """The best assignment, or the best so far with its gap."""
+        if not installed():
+            raise ModelError(
+                "method 'toulbar2' needs the package pytoulbar2, which is not installed: "
+                "pip install markovfield[exact], or use branch_and_bound"
+            )
+        if n_best != 1:
+            raise ModelError("method 'toulbar2' finds one best assignment; ask junction_tree for n_best")
+        if variables is not None and len(set(variables)) != graph.n_variables:
+            raise ModelError("method 'toulbar2' does not sum variables out; ask junction_tree for marginal MAP")
+        if graph.structure.has_latent:
+            raise ModelError("method 'toulbar2' cannot maximise a noisy-max; ask junction_tree")
+        problem = prepare(graph, evidence)
+        handed = _HandedOver.of(self, problem)
+        with tempfile.TemporaryDirectory() as folder:
+            handed.save(Path(folder) / "problem.npz", self.vac)
+            stop = _wait(folder, running) if handed.scopes else None
+            return handed.answer(Path(folder), variables, stop, running, self.name)
+
+
+def _wait(folder: str, running: Running) -> BaseException | None:
+    """Run the other process to its end, or to the first wish to stop, which is handed back."""
+    with open(Path(folder) / "messages", "wb") as messages:
+        # A session of its own: Ctrl-C is for this process to handle.
+        process = subprocess.Popen(
+            [sys.executable, _WORKER, folder], stdout=subprocess.DEVNULL, stderr=messages, start_new_session=True
+        )
+    try:
+        while process.poll() is None:
+            running.check()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_POLL)
+    except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+        # toulbar2 takes its own timer's signal as the wish to stop, and says what it has. Before it has set that
+        # timer, the signal ends it.
+        process.send_signal(signal.SIGVTALRM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE)
+        return stop
+    finally:
+        process.kill()
+        process.wait()
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _HandedOver:
+    """A prepared problem in whole-number costs, as the other process reads it."""
+
+    problem: Problem
+    scale: CostScale
+    scopes: list[IntArray]
+    tables: list[IntArray]
+    constant: float
+    shift: int
+    rounding: float
+
+    @classmethod
+    def of(cls, method: Toulbar2, problem: Problem) -> _HandedOver:
+        s, pool = problem.structure, problem.potentials.log_tables
+        arity = np.diff(s.scope_offsets)
+        constants = pool[s.table_offsets[arity == 0]]
+        if np.isneginf(constants).any():
+            raise problem.impossible()
+        factors = int((arity > 0).sum() + problem.active.sum())
+        scale = _coarser(cost_scale(np.concatenate([pool, problem.likelihood]), factors), method.tolerance, factors)
+        scopes: list[IntArray] = []
+        tables: list[IntArray] = []
+        for f in np.flatnonzero(arity > 0).tolist():
+            scope = s.scope(f).astype(np.int64)
+            cells = float(np.prod(s.cardinalities[scope].astype(float)))
+            if cells > method.max_factor_cells:
+                raise ModelError(
+                    f"a factor of {len(scope)} variables has {cells:.3g} cells, and toulbar2 is handed at most "
+                    f"{method.max_factor_cells}: raise max_factor_cells"
+                )
+            index = np.full((1,), s.table_offsets[f])
+            for v, stride in zip(scope.tolist(), s.strides(f).tolist(), strict=True):
+                index = (index[:, None] + stride * np.arange(s.cardinalities[v])[None, :]).ravel()
+            scopes.append(scope)
+            tables.append(scale.costs(pool[index]) // scale.parts)
+        for v in np.flatnonzero(problem.active).tolist():
+            scopes.append(np.array([v]))
+            own = problem.likelihood[s.value_offsets[v] : s.value_offsets[v + 1]]
+            tables.append(scale.costs(own) // scale.parts)
+        hard = scale.costs(np.array([-np.inf]))[0] // scale.parts
+        shift = 0
+        for k, table in enumerate(tables):
+            if (table >= hard).all():
+                raise problem.impossible()
+            least = int(table[table < hard].min())
+            shift += least
+            tables[k] = np.where(table >= hard, -1, table - least)
+        rounded = 0.0 if scale.exact else factors * scale.unit
+        return cls(problem, scale, scopes, tables, float(constants.sum()), shift, rounded)
+
+    def save(self, path: Path, vac: int) -> None:
+        top = 1 + sum(int(table.max()) for table in self.tables)
+        np.savez(
+            path,
+            cards=self.problem.structure.cardinalities,
+            arity=np.array([len(scope) for scope in self.scopes], np.int64),
+            scopes=np.concatenate([np.zeros(0, np.int64), *self.scopes]),
+            costs=np.concatenate([np.zeros(0, np.int64), *self.tables]),
+            settings=np.array([top, vac], np.int64),
+        )
+
+    def answer(
+        self, folder: Path, variables: Sequence[int] | None, stop: BaseException | None, running: Running, name: str
+    ) -> Decoding:
+        """What the other process found, as a decoding."""
+        result = _result(folder)
+        if not self.scopes:
+            nothing = [0] * self.problem.structure.n_variables
+            result = {"status": "found", "states": nothing, "bound": 0, "nodes": 0}
+        if stop is None and result is None:
+            said = (folder / "messages").read_text(errors="replace").strip().splitlines()
+            raise RuntimeError(f"toulbar2 ended without an answer: {said[-1] if said else 'it said nothing'}")
+        if result is not None and result["status"] == "none":
+            raise self.problem.impossible()
+        states = None if result is None else result["states"]
+        if states is None:
+            states = _solution(folder, self.problem.structure.n_variables)
+        if states is None:
+            feasible = Feasible.of(self.problem)
+            found = feasible.assignment(np.zeros(int(self.problem.structure.value_offsets[-1])))
+            if found is None:
+                raise stop or TimeoutError(f"no answer within the time limit of {running.time_limit} s")
+            states = feasible.climbed(found)
+        reduced = self.problem.states(np.asarray(states, np.int64))
+        score = float(self.problem.graph.score(reduced))
+        score += sum(float(vector[reduced[v]]) for v, vector in self.problem.evidence.likelihoods)
+        gap = tolerance = 0.0
+        ulps = 4.0 * np.finfo(float).eps * (len(self.tables) + 1)
+        if result is None:
+            gap = np.inf
+        else:
+            bound = self.constant - (result["bound"] + self.shift) * self.scale.unit
+            slack = self.rounding + ulps * (abs(score) + abs(bound) + abs(self.constant))
+            tolerance = 0.0 if self.scale.exact and self.scale.unit == 1.0 else 2.0 * slack
+            gap = max(0.0, bound - score + (slack if tolerance else 0.0))
+        return decoding_of_states(
+            self.problem.graph,
+            [(reduced, score)],
+            variables,
+            gap=float(gap),
+            tolerance=float(tolerance),
+            guarantee="exact" if gap <= tolerance else "lower",
+            method=name,
+            converged=gap <= tolerance,
+            iterations=1 if result is None else int(result["nodes"]),
+            seconds=time.perf_counter() - running.started,
+        )
+
+
+def _coarser(scale: CostScale, tolerance: float, factors: int) -> CostScale:
+    """The same scale with no parts; where costs are rounded anyway, in the coarsest unit that the tolerance allows."""
+    if scale.exact:
+        return CostScale(scale.unit, 1, True)
+    # cost_scale's unit fits sums into 2^54 of them.
+    least = scale.unit * 2.0 ** (54 - MOST_BITS)
+    wanted = tolerance / (4.0 * max(factors, 1))
+    return CostScale(max(least, float(2.0 ** np.floor(np.log2(wanted)))), 1, False)
+
+
+def _result(folder: Path) -> dict[str, Any] | None:
+    path = folder / "result.json"
+    if not path.exists():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def _solution(folder: Path, n: int) -> list[int] | None:
+    """The best assignment that toulbar2 had written when it was ended."""
+    path = folder / "solution"
+    if not path.exists():
+        return None
+    try:
+        states = [int(word) for word in path.read_text().splitlines()[-1].split()]
+    except (ValueError, IndexError):
+        return None
+    return states if len(states) == n else None

@@ -1,0 +1,247 @@
+"""Sequential tree-reweighted passes over a rectangular lattice, diagonal by diagonal.
+
+Variables on a diagonal (row + column = d) do not see each other, so they go through a pass together: the inner loop
+runs over them, in vectors, whatever the messages do along the states. Of a diagonal, arrays hold state after state, and
+of each state the variables by rising row; diagonals follow each other. ``across`` holds the message of the edge to the
+right at its left end, ``down`` that of the edge below at its upper end: whichever way it was sent last. The order of
+visits is any that goes right and down, so the numbers are those of a pass row by row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from markovfield.kernels._flags import kernel
+
+__all__ = ["BLOCK", "SAME", "STEPS", "TABLE", "lattice_pass", "lattice_round"]
+
+# Variables that go through a pass together: their scores stay in the nearest cache.
+BLOCK = 128
+# What the edges along an axis are, each less a constant: minus drop where states differ; minus step for each state
+# between, down to minus drop; or one table for all.
+SAME, STEPS, TABLE = 0, 1, 2
+
+
+@kernel
+def _falling(weights, tops, states, low, high, steps, drops, far, single):  # type: ignore[no-untyped-def]
+    """weights = the maxima over the other end of weights less what the distance costs, lanes ``low`` to ``high``."""
+    step, drop = steps[far + low : far + high], drops[far + low : far + high]
+    if not single:
+        for k in range(1, states):
+            before, here = weights[k - 1, low:high], weights[k, low:high]
+            for j in range(high - low):
+                value = before[j] - step[j]
+                here[j] = value if value > here[j] else here[j]
+        for k in range(states - 2, -1, -1):
+            before, here = weights[k + 1, low:high], weights[k, low:high]
+            for j in range(high - low):
+                value = before[j] - step[j]
+                here[j] = value if value > here[j] else here[j]
+    top = tops[low:high]
+    for k in range(states):
+        here = weights[k, low:high]
+        for j in range(high - low):
+            value, floor = here[j] - top[j], -drop[j]
+            here[j] = value if value > floor else floor
+
+
+@kernel
+def _tabled(weights, out, tops, states, low, high, table, floor, turned):  # type: ignore[no-untyped-def]
+    """out = the maxima over the other end of weights plus a table; ``tops`` become their largest."""
+    top = tops[low:high]
+    for k in range(states):
+        here = out[k, low:high]
+        for j in range(high - low):
+            here[j] = top[j] + floor
+        for i in range(states):
+            cell = table[k, i] if turned else table[i, k]
+            if cell > floor:
+                source = weights[i, low:high]
+                for j in range(high - low):
+                    value = source[j] + cell
+                    here[j] = value if value > here[j] else here[j]
+    for j in range(high - low):
+        top[j] = -np.inf
+    for k in range(states):
+        here = out[k, low:high]
+        for j in range(high - low):
+            top[j] = here[j] if here[j] > top[j] else top[j]
+    for k in range(states):
+        here = out[k, low:high]
+        for j in range(high - low):
+            here[j] -= top[j]
+
+
+@kernel
+def _send(  # type: ignore[no-untyped-def]
+    held, share, low, high, messages, start, length, form, steps, drops, far, table, floor, turned, weights, out, tops
+):  # fmt: skip
+    """Messages of the variables in lanes ``low`` to ``high``, that of lane 0 at ``messages[start]``, states ``length``
+    apart; the sum of what they were shifted by."""
+    states = held.shape[0]
+    if high <= low:
+        return 0.0
+    top, part = tops[low:high], share[low:high]
+    for j in range(high - low):
+        top[j] = -np.inf
+    for k in range(states):
+        old = messages[start + k * length + low : start + k * length + high]
+        own, here = held[k, low:high], weights[k, low:high]
+        for j in range(high - low):
+            value = part[j] * own[j] - old[j]
+            here[j] = value
+            top[j] = value if value > top[j] else top[j]
+    if form == TABLE:
+        _tabled(weights, out, tops, states, low, high, table, floor, turned)
+    else:
+        _falling(weights, tops, states, low, high, steps, drops, far, form == SAME)
+    total = 0.0
+    for j in range(high - low):
+        total += top[j]
+    for k in range(states):
+        new = messages[start + k * length + low : start + k * length + high]
+        here = out[k, low:high] if form == TABLE else weights[k, low:high]
+        for j in range(high - low):
+            new[j] = here[j]
+    return total
+
+
+@kernel
+def _add(held, k, low, high, messages, start):  # type: ignore[no-untyped-def]
+    if high > low:
+        row, source = held[k, low:high], messages[start + low : start + high]
+        for j in range(high - low):
+            row[j] += source[j]
+
+
+@kernel
+def lattice_pass(  # type: ignore[no-untyped-def]
+    height, width, starts, own, across, down, forms, steps, drops, tables, floors, backwards, begin, end, sums
+):  # fmt: skip
+    """Visit the diagonals from ``begin`` to ``end``, counted from the last one where it goes backwards.
+
+    ``starts[d]`` counts the variables before diagonal d. Of axis 0 (across) and 1 (down): ``forms``, ``steps`` and
+    ``drops`` of each edge where its message is, ``tables`` and the least cell of each. ``sums[d]`` receives what the
+    diagonal adds to the bound.
+    """
+    states = tables.shape[1]
+    held, weights = np.empty((states, BLOCK)), np.empty((states, BLOCK))
+    out = np.empty((states, BLOCK))
+    share, tops = np.empty(BLOCK), np.empty(BLOCK)
+    for turn in range(begin, end):
+        d = height + width - 2 - turn if backwards else turn
+        low_row, n = max(0, d - width + 1), starts[d + 1] - starts[d]
+        total = 0.0
+        # The diagonal before: where its lanes lie relative to these.
+        before = max(0, d - width)
+        length = starts[d] - starts[d - 1] if d > 0 else 0
+        for b in range(0, n, BLOCK):
+            m, row = min(BLOCK, n - b), low_row + b
+            here = states * starts[d] + b
+            left = states * starts[d - 1] + row - before if d > 0 else 0
+            has_left, has_up = min(m, d - row), max(0, 1 - row)
+            has_right, has_below = max(0, d - width + 2 - row), min(m, height - 1 - row)
+            for k in range(states):
+                line, source = held[k, :m], own[here + k * n : here + k * n + m]
+                for j in range(m):
+                    line[j] = source[j]
+                _add(held, k, has_right, m, across, here + k * n)
+                _add(held, k, 0, has_below, down, here + k * n)
+                if d > 0:
+                    _add(held, k, 0, has_left, across, left + k * length)
+                    _add(held, k, has_up, m, down, left - 1 + k * length)
+            for j in range(m):
+                r = row + j
+                behind, ahead = (r < d) + (r > 0), (d - r < width - 1) + (r < height - 1)
+                sent = behind if backwards else ahead
+                share[j] = 1.0 / max(behind, ahead)
+                if sent < max(behind, ahead):
+                    top = -np.inf
+                    for k in range(states):
+                        top = max(top, held[k, j])
+                    total += (1.0 - sent * share[j]) * top
+            if backwards:
+                if d > 0:
+                    total += _send(
+                        held, share, 0, has_left, across, left, length, forms[0], steps[0], drops[0],
+                        starts[d - 1] + row - before, tables[0], floors[0], True, weights, out, tops,
+                    )  # fmt: skip
+                    total += _send(
+                        held, share, has_up, m, down, left - 1, length, forms[1], steps[1], drops[1],
+                        starts[d - 1] + row - before - 1, tables[1], floors[1], True, weights, out, tops,
+                    )  # fmt: skip
+            else:
+                total += _send(
+                    held, share, has_right, m, across, here, n, forms[0], steps[0], drops[0], starts[d] + b, tables[0],
+                    floors[0], False, weights, out, tops,
+                )  # fmt: skip
+                total += _send(
+                    held, share, 0, has_below, down, here, n, forms[1], steps[1], drops[1], starts[d] + b, tables[1],
+                    floors[1], False, weights, out, tops,
+                )  # fmt: skip
+        sums[d] = total
+
+
+@kernel
+def _hear(held, messages, start, length):  # type: ignore[no-untyped-def]
+    """Add a message, states ``length`` apart."""
+    for k in range(len(held)):
+        held[k] += messages[start + k * length]
+
+
+@kernel
+def _obey(held, form, step, drop, table, turned, state):  # type: ignore[no-untyped-def]
+    """Add what an edge says, less its constant, of each state when the other end is in ``state``."""
+    for k in range(len(held)):
+        if form == TABLE:
+            held[k] += table[k, state] if turned else table[state, k]
+        elif k != state:
+            held[k] -= drop if form == SAME else min(step * abs(k - state), drop)
+
+
+@kernel
+def lattice_round(  # type: ignore[no-untyped-def]
+    height, width, starts, own, across, down, forms, steps, drops, tables, forwards, chosen
+):  # fmt: skip
+    """Choose states row by row, given those chosen before; of the others, what they last said."""
+    states = tables.shape[1]
+    held = np.empty(states)
+    # By name: making views of them for every variable would cost more than the work.
+    right_steps, right_drops, right_table, right_form = steps[0], drops[0], tables[0], forms[0]
+    below_steps, below_drops, below_table, below_form = steps[1], drops[1], tables[1], forms[1]
+    for turn in range(height * width):
+        i = turn if forwards else height * width - 1 - turn
+        r, c = i // width, i % width
+        d = r + c
+        n, here = starts[d + 1] - starts[d], starts[d] + r - max(0, d - width + 1)
+        first = (states - 1) * starts[d] + here
+        for k in range(states):
+            held[k] = own[first + k * n]
+        left, length, start = 0, 0, 0
+        if d > 0:
+            left, length = starts[d - 1] + r - max(0, d - width), starts[d] - starts[d - 1]
+            start = (states - 1) * starts[d - 1] + left
+        if forwards:
+            if c < width - 1:
+                _hear(held, across, first, n)
+            if r < height - 1:
+                _hear(held, down, first, n)
+            if c > 0:
+                _obey(held, right_form, right_steps[left], right_drops[left], right_table, False, chosen[i - 1])
+            if r > 0:
+                up = left - 1
+                _obey(held, below_form, below_steps[up], below_drops[up], below_table, False, chosen[i - width])
+        else:
+            if c < width - 1:
+                _obey(held, right_form, right_steps[here], right_drops[here], right_table, True, chosen[i + 1])
+            if r < height - 1:
+                _obey(held, below_form, below_steps[here], below_drops[here], below_table, True, chosen[i + width])
+            if c > 0:
+                _hear(held, across, start, length)
+            if r > 0:
+                _hear(held, down, start - 1, length)
+        best = 0
+        for k in range(1, states):
+            if held[k] > held[best]:
+                best = k
+        chosen[i] = best
