@@ -20,6 +20,8 @@ from markovfield.inference.answers import LogPartition as LogPartition
 from markovfield.inference.answers import Marginals as Marginals
 from markovfield.inference.answers import Samples as Samples
 from markovfield.inference.answers import Solution as Solution
+from markovfield.inference.augmented import AugmentedDecoder as AugmentedDecoder
+from markovfield.inference.augmented import diverse_best as diverse_best
 from markovfield.inference.belief_propagation import BeliefPropagation as BeliefPropagation
 from markovfield.inference.branch_and_bound import BranchAndBound as BranchAndBound
 from markovfield.inference.compiled import CompiledJunctionTree as CompiledJunctionTree

@@ -111,6 +111,7 @@ _BY_MODULE = {
     "markovfield.inference.trws": ["TRWS"],
     "markovfield.inference.dual_decomposition": ["DualDecomposition"],
     "markovfield.inference.linear_program": ["IntegerProgram", "LinearProgram"],
+    "markovfield.inference.augmented": ["AugmentedDecoder", "diverse_best"],
     "markovfield.inference.local_search": ["ICM", "SimulatedAnnealing", "TabuSearch"],
     "markovfield.inference.variable_elimination": ["VariableElimination"],
     "markovfield.io": [

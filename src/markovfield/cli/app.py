@@ -14,7 +14,7 @@ from rich.text import Text
 import markovfield as mf
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
-from markovfield.cli import networks, sampling
+from markovfield.cli import crf, decoding, networks, sampling
 from markovfield.cli._errors import FAILED, INTERRUPTED, OK, CommandError, explained
 from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import configured_method, read_evidence, read_query, writing
@@ -148,12 +148,15 @@ def explain(
         report.explanation_table(out, explanation)
 
 
+app.command()(decoding.decode)
 app.command()(sampling.sample)
 app.command()(sampling.lattice)
 
 app.command()(networks.query)
 app.command()(networks.learn)
 app.command()(networks.draw)
+
+app.add_typer(crf.app, name="crf")
 
 
 @app.command()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -197,10 +198,8 @@ def _check_possible(graph: FactorGraph, evidence: Evidence, running: Running) ->
     """Raise `ImpossibleEvidenceError` where a small junction tree proves that there is nothing to find."""
     from markovfield.inference.junction_tree import JunctionTree
 
-    try:
+    with suppress(MemoryLimitError, TimeoutError):
         JunctionTree(search=0, work_limit=2.0**22).log_partition(graph, evidence, running=running)
-    except (MemoryLimitError, TimeoutError):
-        pass
 
 
 def _searched(

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ __all__ = ["Portfolio"]
 
 # Cells of tables beyond which a search with proofs has no hope of ending, and is not begun.
 MOST_SEARCHED = 2**22
+LEAST_SHARE = 0.3
 # Bound and score are sums over the whole graph, rounded in different orders: nearer than this they are the same.
 ROUNDING = 1e-9
 
@@ -107,10 +108,12 @@ class Portfolio:
         """Go through the stages."""
         check_local(self.name, graph, variables, n_best)
         limit = self.seconds if running.time_limit is None else running.time_limit
+        # What came before may have used up the time; some of it is this method's own.
+        deadline = max(running.started + limit, time.perf_counter() + LEAST_SHARE * limit)
         best, stopped = _Best(), False
         with _interrupts() as interrupted:
             for method, share in _stages(graph):
-                left = limit - (time.perf_counter() - running.started)
+                left = deadline - time.perf_counter()
                 if best.proven or interrupted.is_set() or (left <= 0.02 * limit and best.answer is not None):
                     break
                 start = init if best.answer is None else best.answer
@@ -176,10 +179,8 @@ def _run(
     def forward(progress: Progress) -> bool:
         value = max(best.score, progress.value if progress.value is not None else -np.inf)
         bound = min(best.bound, progress.bound if progress.bound is not None else np.inf)
-        try:
+        with suppress(TimeoutError):  # each method has a limit of its own
             running.check(value if value > -np.inf else None, bound if bound < np.inf else None)
-        except TimeoutError:
-            return True
         return False
 
     settings: dict[str, Any] = {}

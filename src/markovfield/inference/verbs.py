@@ -27,8 +27,8 @@ AUTO_WORK_LIMIT = 2.0**34
 # A planar Ising model of more variables than this goes to Pfaffians where a junction tree would walk over more states.
 PLANAR_VARIABLES, PLANAR_WORK_LIMIT = 100, 2.0**18
 # Clique states that a decoding by ``auto`` walks over, about a second, before it turns to other methods; and variables
-# up to which a good order is searched for first.
-DECODE_WORK_LIMIT, SURELY_SMALL = 2.0**28, 200
+# up to which nobody looks whether they form a forest.
+DECODE_WORK_LIMIT, FEW_VARIABLES = 2.0**28, 200
 # What ``auto`` takes where exact inference would need too much memory or time, by benchmarks/approximate_accuracy.py:
 # of the methods whose answers do not depend on the clock, mini-buckets have the lowest median error, and they bound
 # log Z. They take seconds for a thousand variables, so large graphs are left to messages.
@@ -98,16 +98,16 @@ def decoders(graph: FactorGraph, evidence: Evidence, one: bool, variables: Seque
         from markovfield.inference.marginal_search import MarginalSearch
 
         return [tree, MarginalSearch()]
-    if graph.n_variables <= SURELY_SMALL:
-        small = JunctionTree(work_limit=DECODE_WORK_LIMIT)
-    elif is_forest(graph.structure):
+    if graph.n_variables > FEW_VARIABLES and is_forest(graph.structure):
         return [resolve("belief_propagation", "decode"), tree]
-    else:
-        small = JunctionTree(search=0, work_limit=DECODE_WORK_LIMIT)
+    # A long search for a good order is only worth it where a greedy one is nearly good enough.
+    greedy = JunctionTree(search=0, work_limit=DECODE_WORK_LIMIT)
+    states = greedy.tree(greedy.prepare(graph, evidence)).log2_states
+    trees = [JunctionTree(work_limit=DECODE_WORK_LIMIT)] if states <= np.log2(DECODE_WORK_LIMIT) + 6 else [greedy]
     from markovfield.inference.graph_cut import GraphCut
     from markovfield.inference.portfolio import Portfolio
 
-    return [small, GraphCut(persistency=False), Portfolio()]
+    return [*trees, GraphCut(persistency=False), Portfolio()]
 
 
 def is_forest(structure: Structure) -> bool:
