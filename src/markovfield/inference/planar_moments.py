@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.inference.planar_elimination import Elimination
+from markovfield.inference.planar_elimination import Elimination, eliminate_all
 from markovfield.inference.planar_plan import PlanarPlan
 from markovfield.inference.running import Running
 from markovfield.kernels.planar_pfaffian import pfaffian
@@ -23,6 +24,8 @@ BLOCK = 64
 """Columns of the inverse computed at once."""
 ENOUGH, MOST = 1e-10, 1e-9
 """The disagreement of two computations of the same number at which to be content, and the most allowed."""
+SMALL = 1e-4
+"""The share of a term, relative to the largest, below which its inverse has lost too many digits."""
 CASES, NEGLIGIBLE = 256, 1e-13
 """The most cases to tell apart, and the probability of those that need not be."""
 
@@ -111,12 +114,33 @@ class PlanarSolution:
 
     def _settled(self, blocks: Sequence[FloatArray], edges: IntArray, turn: float) -> float:
         """A moment both of whose opinions agree, by cases if they do not; ``turn`` leads back to the model's spins."""
-        opinions = np.array([self._moment(*each, edges) for each in zip(self.terms, blocks, strict=True)])
-        if np.abs(self.shares) @ np.abs(opinions[:, 0] - opinions[:, 1]) <= ENOUGH:
-            return float(np.clip(turn * (self.shares @ opinions).mean(), -1.0, 1.0))
-        return self._by_cases(edges.tolist(), [CASES])
+        sizes = np.abs(self.shares)
+        parts = np.empty((len(sizes), 2))
+        for t, (term, block) in enumerate(zip(self.terms, blocks, strict=True)):
+            # A Pfaffian that is nearly zero has an inverse too large to go on with, and both opinions may be wrong.
+            small = sizes[t] < SMALL * sizes.max()
+            parts[t] = self._afresh(t, edges) if small else self.shares[t] * np.array(self._moment(term, block, edges))
+        off = np.abs(parts[:, 0] - parts[:, 1])
+        if off.sum() <= ENOUGH:
+            return float(np.clip(turn * parts.sum(axis=0).mean(), -1.0, 1.0))
+        return self._by_cases(edges.tolist(), [CASES], 60.0 + 4.0 * np.abs(self.coupling).max())
 
-    def _by_cases(self, edges: list[int], left: list[int]) -> float:
+    def _afresh(self, t: int, edges: IntArray) -> list[float]:
+        """What `_moment` finds for a term, times the term's share, from two eliminations with the edges turned."""
+        plan, sign = self.plan, self.plan.signs[t].copy()
+        sign[edges] *= -1.0
+        most = int(np.argmax(np.abs(self.shares)))
+        turned = self.coupling * self.spins[plan.tails[::2]] * self.spins[plan.tails[1::2]]
+        found = []
+        for threshold, backwards in ((0.1, False), (0.5, True)):
+            term = eliminate_all(
+                plan, turned, sign, keep=False, threshold=threshold, backwards=backwards, running=Running()
+            )
+            log_ratio = math.fsum((*term.log_pivots, *-self.terms[most].log_pivots))
+            found.append(term.sign * float(np.prod(sign)) * math.exp(log_ratio) * abs(float(self.shares[most])))
+        return found
+
+    def _by_cases(self, edges: list[int], left: list[int], hold: float) -> float:
         """The same in the model's spins, without any cancelling: one edge after the other is fixed either way.
 
         Only couplings so strong that most edges have but one way make this necessary, which also keeps the cases few.
@@ -137,8 +161,8 @@ class PlanarSolution:
                         f"as {np.abs(self.coupling).max():.3g}: scale them down, or take junction_tree or mini_bucket"
                     )
                 fixed = self.coupling.copy()
-                fixed[edges[k]] = value * (60.0 + 4.0 * np.abs(self.coupling).max())
-                total += value * probability * self.solve_for(fixed)._by_cases(rest, left)
+                fixed[edges[k]] = value * hold
+                total += value * probability * self.solve_for(fixed)._by_cases(rest, left, hold)
             else:
                 total += value * probability
         return total
