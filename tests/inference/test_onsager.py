@@ -105,3 +105,11 @@ def test_wrong_arguments():
         critical_coupling(1)
     with pytest.raises(ModelError, match="at most 150 in size"):
         ising_energy(1000.0)
+
+
+def test_terms_that_cancel_are_an_error():
+    """An antiferromagnet on odd lengths: what is left of the four terms would be rounding."""
+    with pytest.raises(ModelError, match="four terms of Kaufman's formula cancel"):
+        torus_log_partition((31, 32), -2.0)
+    with pytest.raises(ModelError, match="cancel"):
+        torus_energy((9, 8), -2.0)

@@ -7,6 +7,7 @@ import dataclasses
 import io as text_io
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -238,7 +239,7 @@ def _draw_lattice(path: Path, simulation: Any, film: Any, shape: tuple[int, ...]
     if film is not None:
         mf.plot.animate([f if f.ndim == 2 else f[shape[0] // 2] for f in film], path)
         return
-    axes = mf.plot.regions(flat) if clusters else mf.plot.spins(flat)
+    axes: Any = mf.plot.regions(flat) if clusters else mf.plot.spins(flat)
     try:
         axes.figure.savefig(path, bbox_inches="tight", dpi=max(100, min(400, flat.shape[0] // 4)))
     finally:
@@ -256,9 +257,10 @@ def _tell_lattice(out: Any, model: Any, simulation: Any, record: Any, free: bool
     if enough:
         body["energy_error"] = record.standard_error("energy")
         body["magnetisation_error"] = float(mf.standard_error(magnitude))
-    plain = isinstance(model, mf.Ising) and len(model.shape) == 2 and np.ndim(model.coupling) == 0
+    plain = isinstance(model, mf.Ising) and len(model.shape or ()) == 2 and np.ndim(model.coupling) == 0
     if plain and not free and np.ndim(model.field) == 0 and not model.field:
-        body["exact_energy"] = mf.torus_energy(model.shape, float(model.coupling))
+        with suppress(mf.ModelError):  # an antiferromagnet on an odd length
+            body["exact_energy"] = mf.torus_energy(model.shape, float(model.coupling))
     if as_json:
         report.write_json(out, body)
         return
