@@ -24,7 +24,17 @@ def blocks(page: Path) -> list[str]:
     return BLOCK.findall(page.read_text())
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/quickstart.md", "docs/bayesian_networks.md", "docs/fields.md", "docs/decoding.md"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "README.md",
+        "docs/quickstart.md",
+        "docs/bayesian_networks.md",
+        "docs/fields.md",
+        "docs/decoding.md",
+        "docs/sequences.md",
+    ],
+)
 def test_the_code_runs_and_prints_what_it_says(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

@@ -171,6 +171,7 @@ from markovfield.structured.labels import spans as spans
 from markovfield.structured.segmentation import ImageSegmentation as ImageSegmentation
 from markovfield.structured.sequences import ColumnCorpus as ColumnCorpus
 from markovfield.structured.sequences import SequenceData as SequenceData
+from markovfield.structured.tagger import ChainTagger as ChainTagger
 from markovfield.structured.templates import Template as Template
 from markovfield.structured.token_features import TokenFeatures as TokenFeatures
 from markovfield.structured.vectoriser import AttributeVectoriser as AttributeVectoriser

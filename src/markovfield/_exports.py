@@ -27,6 +27,7 @@ _BY_MODULE = {
     ],
     "markovfield.structured.segmentation": ["ImageSegmentation"],
     "markovfield.structured.chain_crf": ["ChainCRF"],
+    "markovfield.structured.tagger": ["ChainTagger"],
     "markovfield.structured.sequences": ["ColumnCorpus", "SequenceData"],
     "markovfield.structured.vectoriser": ["AttributeVectoriser"],
     "markovfield.structured.labels": [

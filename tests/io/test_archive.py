@@ -345,3 +345,15 @@ def change_manifest(path: Path, target: Path, change: dict[str, Any]) -> None:
             if info.filename == "model.json":
                 data = json.dumps(json.loads(data) | change).encode()
             new.writestr(info.filename, data)
+
+
+def test_models_that_compile_and_estimators_are_saved_too(tmp_path):
+    path = tmp_path / "m"
+    mf.save(mf.Ising((3, 3), 0.4, 0.1), path)
+    again = mf.load(path)
+    assert float(mf.log_partition(again)) == pytest.approx(float(mf.log_partition(mf.Ising((3, 3), 0.4, 0.1))))
+    crf = mf.ChainCRF().fit([[["a"], ["b"]], [["b"], ["a"]]], [["X", "Y"], ["Y", "X"]])
+    mf.save(crf, path)
+    assert mf.load(path).predict([[["a"], ["b"]]]) == crf.predict([[["a"], ["b"]]])
+    with pytest.raises(mf.ModelError, match="or what compiles to one, got dict"):
+        mf.save({}, path)

@@ -62,18 +62,18 @@ def train_on_columns(
     from markovfield.structured.tagger import ChainTagger
     from markovfield.structured.templates import Template
 
-    names = None
+    names, skipped = None, set()
     if columns is not None:
         given = [name.strip() for name in columns.split(",")]
-        names = [f"{LEFT_OUT}{i}" if name == LEFT_OUT else name for i, name in enumerate(given)]
+        # Columns need different names, also those that nobody reads.
+        skipped = {f"{LEFT_OUT} {i}" for i, name in enumerate(given) if name == LEFT_OUT}
+        names = [f"{LEFT_OUT} {i}" if name == LEFT_OUT else name for i, name in enumerate(given)]
     rules = None if template is None else Template.read(template)
     corpus = read_conll(data, names, encoding=encoding)
     check_some(data, corpus.n_sequences)
     numbered = re.fullmatch(r"-?\d+", label) is not None and label not in corpus.names
     held = corpus.names[corpus.position(int(label) if numbered else label)]
-    read = [name for name in corpus.names if name != held]
-    if columns is not None:
-        read = [name for name in read if not re.fullmatch(rf"{LEFT_OUT}\d+", name)]
+    read = [name for name in corpus.names if name != held and name not in skipped]
     tagger = ChainTagger(rules, crf=crf, label=held, columns=read)
     watched = None if dev is None else read_conll(dev, names, encoding=encoding)
     return tagger.fit(corpus, X_dev=watched, time_limit=time_limit)
@@ -100,6 +100,11 @@ def read_file(model: ChainTagger | ChainCRF, path: Path, encoding: str, *, whole
         from markovfield.io.crfsuite_items import read_crfsuite_items
 
         items = read_crfsuite_items(path)
+        if items.X and not any(token for sequence in items.X for token in sequence):
+            raise CommandError(
+                f"{path} has no attributes: the model learnt from CRFsuite's files, whose lines are a label and "
+                "attributes with tabs between them"
+            )
         return items.X, items.y
     from markovfield.io.conll import DOCUMENT_START, read_conll
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,17 @@ _DTYPES = {
     "kind": "|i1",
     "log_tables": "<f8",
 }
+# Estimators that save themselves, and where their classes are.
+_ESTIMATORS = {
+    "ChainCRF": "markovfield.structured.chain_crf",
+    "ChainTagger": "markovfield.structured.tagger",
+    "HMM": "markovfield.structured.hmm",
+    "MEMM": "markovfield.structured.memm",
+}
 _CLASSES: dict[str, type[Model]] = {c.__name__: c for c in (FactorGraph, MarkovNetwork, BayesianNetwork)}
 
 
-def save(model: Model, path: PathLike) -> None:
+def save(model: Any, path: PathLike) -> None:
     """Save a model to a file that `load` reads back as the same class, with the same names and numbers.
 
     The file appears under its name only once it is complete and on the disk: an interrupted save leaves the
@@ -42,8 +50,9 @@ def save(model: Model, path: PathLike) -> None:
     Parameters
     ----------
     model
-        A `FactorGraph`, `MarkovNetwork` or `BayesianNetwork`. State names must be str, int, finite float,
-        bool or None.
+        A `FactorGraph`, `MarkovNetwork` or `BayesianNetwork`; another model that compiles to a factor graph, such as
+        `Ising`, is saved as that graph. State names must be str, int, finite float, bool or None. A fitted estimator
+        with a ``save`` of its own (`ChainCRF`, ...) will do, too.
     path
         Where to save; any name, ``.mfz`` by custom.
 
@@ -68,10 +77,14 @@ def save(model: Model, path: PathLike) -> None:
     >>> mio.load(path)
     MarkovNetwork(2 variables, 1 factor)
     """
+    if type(model).__name__ in _ESTIMATORS and hasattr(model, "save"):
+        model.save(path)
+        return
     name = next((n for n, c in _CLASSES.items() if isinstance(model, c)), None)
-    if name is None:
-        raise ModelError(f"save() takes a {', '.join(_CLASSES)}, got {type(model).__name__}")
-    graph = model.compile()
+    graph = model.compile() if hasattr(model, "compile") else None
+    if not isinstance(graph, FactorGraph):
+        raise ModelError(f"save() takes a {', '.join(_CLASSES)} or what compiles to one, got {type(model).__name__}")
+    name = name or "FactorGraph"
     described = _manifest(graph.structure, name)
     if isinstance(model, BayesianNetwork):
         described["name"] = model.name
@@ -99,8 +112,8 @@ def _manifest(structure: Structure, name: str) -> dict[str, Any]:
     }
 
 
-def load(path: PathLike) -> Model:
-    """Load a model that `save` wrote.
+def load(path: PathLike) -> Any:
+    """Load a model that `save`, or an estimator's own ``save``, wrote.
 
     Loading runs no code from the file, and allocates nothing that the file's own size does not bound.
 
@@ -124,15 +137,12 @@ def load(path: PathLike) -> Model:
     return read_archive(path, _VERSION, _assemble)
 
 
-def _assemble(manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Model:
+def _assemble(manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Any:
     name = manifest.get("class")
-    if name == "ChainCRF":
-        from markovfield.structured.chain_crf import ChainCRF
-
-        chain: Any = ChainCRF.from_archive(manifest, arrays)
-        return chain  # type: ignore[no-any-return]
+    if isinstance(name, str) and name in _ESTIMATORS:
+        return getattr(import_module(_ESTIMATORS[name]), name).from_archive(manifest, arrays)
     if not isinstance(name, str) or name not in _CLASSES:
-        raise FormatError(f"it holds a {name!r}, expected one of {', '.join(_CLASSES)}")
+        raise FormatError(f"it holds a {name!r}, expected one of {', '.join([*_CLASSES, *_ESTIMATORS])}")
     if arrays.keys() != _DTYPES.keys():
         raise FormatError(f"it must hold the vectors {', '.join(_DTYPES)} and no others")
     for key, dtype in _DTYPES.items():
