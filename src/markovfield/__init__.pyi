@@ -159,6 +159,7 @@ from markovfield.models import MarkovNetwork as MarkovNetwork
 from markovfield.models import Potts as Potts
 from markovfield.models import RestrictedBoltzmannMachine as RestrictedBoltzmannMachine
 from markovfield.structured.chain_crf import ChainCRF as ChainCRF
+from markovfield.structured.chain_training import TrainingReport as TrainingReport
 from markovfield.structured.entities import EntityReport as EntityReport
 from markovfield.structured.entities import TokenReport as TokenReport
 from markovfield.structured.entities import entity_report as entity_report
@@ -175,5 +176,6 @@ from markovfield.structured.tagger import ChainTagger as ChainTagger
 from markovfield.structured.templates import Template as Template
 from markovfield.structured.token_features import TokenFeatures as TokenFeatures
 from markovfield.structured.vectoriser import AttributeVectoriser as AttributeVectoriser
+from markovfield.structured.weights_report import WeightsReport as WeightsReport
 
 __version__: str

@@ -27,6 +27,8 @@ _BY_MODULE = {
     ],
     "markovfield.structured.segmentation": ["ImageSegmentation"],
     "markovfield.structured.chain_crf": ["ChainCRF"],
+    "markovfield.structured.chain_training": ["TrainingReport"],
+    "markovfield.structured.weights_report": ["WeightsReport"],
     "markovfield.structured.tagger": ["ChainTagger"],
     "markovfield.structured.sequences": ["ColumnCorpus", "SequenceData"],
     "markovfield.structured.vectoriser": ["AttributeVectoriser"],

@@ -7,65 +7,94 @@ import math
 import numpy as np
 
 from markovfield.kernels._flags import kernel
+from markovfield.kernels.random import draw_from_logs
 
-__all__ = ["log_posteriors"]
+__all__ = ["log_draws", "log_posteriors"]
 
 
 @kernel
-def log_posteriors(scores, transitions, n_labels, posteriors):
-    """Write the posteriors of one chain, ``[n, n_labels]``; its log Z and its entropy, -inf and 0 where it has none.
+def _log_sum(values, n):
+    """Log of the sum of the exponentials of ``n`` values."""
+    top = -np.inf
+    for j in range(n):
+        top = max(top, values[j])
+    if top == -np.inf:
+        return top
+    total = 0.0
+    for j in range(n):
+        total += math.exp(values[j] - top)
+    return top + math.log(total)
 
-    ``scores[n, width]`` and ``transitions[width, width]`` are logs.
+
+@kernel
+def log_posteriors(scores, transitions, n_labels, posteriors, expected):
+    """Posteriors of one chain's labels, ``[n, n_labels]``, and steps; its log Z and entropy, -inf and 0 if impossible.
+
+    ``scores[n, width]`` and ``transitions[steps, width, width]`` are logs; one step stands for all. ``expected``, of
+    the shape of ``transitions``, gains the posteriors of neighbouring labels.
     """
     n = scores.shape[0]
+    same = transitions.shape[0] == 1
     forward, backward = np.empty((n, n_labels)), np.zeros((n, n_labels))
+    terms = np.empty(n_labels)
     for i in range(n):
         for k in range(n_labels):
-            if i == 0:
-                forward[i, k] = scores[i, k]
-                continue
-            top = -np.inf
-            for j in range(n_labels):
-                top = max(top, forward[i - 1, j] + transitions[j, k])
-            total = 0.0
-            if top > -np.inf:
+            forward[i, k] = scores[i, k]
+            if i > 0:
+                step = 0 if same else i - 1
                 for j in range(n_labels):
-                    total += math.exp(forward[i - 1, j] + transitions[j, k] - top)
-                forward[i, k] = top + math.log(total) + scores[i, k]
-            else:
-                forward[i, k] = -np.inf
+                    terms[j] = forward[i - 1, j] + transitions[step, j, k]
+                forward[i, k] += _log_sum(terms, n_labels)
     for i in range(n - 2, -1, -1):
+        step = 0 if same else i
         for k in range(n_labels):
-            top = -np.inf
             for j in range(n_labels):
-                top = max(top, transitions[k, j] + scores[i + 1, j] + backward[i + 1, j])
-            total = 0.0
-            if top > -np.inf:
-                for j in range(n_labels):
-                    total += math.exp(transitions[k, j] + scores[i + 1, j] + backward[i + 1, j] - top)
-                backward[i, k] = top + math.log(total)
-            else:
-                backward[i, k] = -np.inf
-    top = -np.inf
-    for k in range(n_labels):
-        top = max(top, forward[n - 1, k])
-    if top == -np.inf:
+                terms[j] = transitions[step, k, j] + scores[i + 1, j] + backward[i + 1, j]
+            backward[i, k] = _log_sum(terms, n_labels)
+    log_partition = _log_sum(forward[n - 1], n_labels)
+    if log_partition == -np.inf:
         return -np.inf, 0.0
     total = 0.0
-    for k in range(n_labels):
-        total += math.exp(forward[n - 1, k] - top)
-    log_partition = top + math.log(total)
-    expected = 0.0
     for i in range(n):
+        step = 0 if same else i
         for k in range(n_labels):
             p = math.exp(forward[i, k] + backward[i, k] - log_partition)
             posteriors[i, k] = p
             if p > 0.0:
-                expected += p * scores[i, k]
+                total += p * scores[i, k]
             if i + 1 < n and forward[i, k] > -np.inf:
                 for j in range(n_labels):
-                    step = transitions[k, j] + scores[i + 1, j] + backward[i + 1, j]
-                    q = math.exp(forward[i, k] + step - log_partition)
+                    after = transitions[step, k, j] + scores[i + 1, j] + backward[i + 1, j]
+                    q = math.exp(forward[i, k] + after - log_partition)
                     if q > 0.0:
-                        expected += q * transitions[k, j]
-    return log_partition, log_partition - expected
+                        total += q * transitions[step, k, j]
+                        expected[step, k, j] += q
+    return log_partition, log_partition - total
+
+
+@kernel
+def log_draws(scores, transitions, n_labels, stream, paths):
+    """Draw label sequences of one chain, ``paths[size, n]``; False where none is allowed."""
+    n = scores.shape[0]
+    same = transitions.shape[0] == 1
+    forward, terms = np.empty((n, n_labels)), np.empty(n_labels)
+    for i in range(n):
+        for k in range(n_labels):
+            forward[i, k] = scores[i, k]
+            if i > 0:
+                step = 0 if same else i - 1
+                for j in range(n_labels):
+                    terms[j] = forward[i - 1, j] + transitions[step, j, k]
+                forward[i, k] += _log_sum(terms, n_labels)
+    if _log_sum(forward[n - 1], n_labels) == -np.inf:
+        return False
+    for row in range(paths.shape[0]):
+        after = -1
+        for i in range(n - 1, -1, -1):
+            for k in range(n_labels):
+                terms[k] = forward[i, k]
+                if after >= 0:
+                    terms[k] += transitions[0 if same else i, k, after]
+            after = draw_from_logs(stream, terms, 0, n_labels)
+            paths[row, i] = after
+    return True

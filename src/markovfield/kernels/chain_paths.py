@@ -2,55 +2,71 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from markovfield.kernels._flags import kernel
-from markovfield.kernels.chain_scores import label_scores, mask_scores
+from markovfield.kernels.chain_scores import edge_scores, label_scores, mask_scores
 from markovfield.kernels.chain_sums import chain_forward, to_potentials
 from markovfield.kernels.random import draw_unit
 from markovfield.kernels.vector_blocks import BLOCK, max_sums_block
 
-__all__ = ["best_paths", "draw_paths", "n_best_paths"]
+__all__ = ["best_path", "best_paths", "draw_paths", "n_best_paths"]
+
+
+@kernel
+def best_path(scores, n, n_labels, width, transitions, stride, best, origin, path):
+    """The best labels of one chain, written to the start of ``path``, and their score; -inf where none is allowed.
+
+    ``transitions`` are logs; those of step i start at ``(i - 1) * stride``. ``scores`` of tokens become the best scores
+    of what ends there; ``best`` and ``origin`` are scratch.
+    """
+    for i in range(1, n):
+        at = i * width
+        for k in range(width):
+            best[k] = -np.inf
+            origin[at + k] = 0
+        own, start = origin[at : at + width], (i - 1) * stride
+        for k in range(0, width, BLOCK):
+            max_sums_block(best, k, own, scores, at - width, transitions, start + k, width, n_labels)
+        for k in range(width):
+            scores[at + k] += best[k]
+    at = (n - 1) * width
+    top, label = -np.inf, 0
+    for k in range(n_labels):
+        if scores[at + k] > top:
+            top, label = scores[at + k], k
+    for i in range(n - 1, -1, -1):
+        path[i] = label
+        if i:
+            label = origin[i * width + label]
+    return top
 
 
 @kernel
 def best_paths(
-    tokens, offsets, first, last, n_labels, width, row_weights, pair_weights, transitions, masks, scores,
-    origin, paths, values,
+    tokens, edges, offsets, first, last, n_labels, width, row_weights, pair_weights, edge_weights, transitions, masks,
+    scores, origin, moves, paths, values,
 ):  # fmt: skip
     """The best label of every token (Viterbi) and the score of each sequence, -inf where none is allowed.
 
-    ``transitions`` are logs, ``width`` by ``width``; ``masks`` rule out labels, see `mask_scores`. ``scores`` and
-    ``origin`` are scratch for the longest sequence.
+    ``transitions`` are logs, ``width`` by ``width``; ``masks`` rule out labels, see `mask_scores`. ``scores``,
+    ``origin`` and (where there are ``edges``) ``moves`` are scratch for the longest sequence.
     """
-    best = np.empty(width)
+    best = np.empty(width, scores.dtype)
     for s in range(first, last):
         a, b = offsets[s], offsets[s + 1]
-        n = b - a
         values[s] = 0.0
-        if n == 0:
+        if a == b:
             continue
         label_scores(tokens, a, b, n_labels, width, row_weights, pair_weights, scores)
         mask_scores(masks, a, b, n_labels, width, scores)
-        for i in range(1, n):
-            at = i * width
-            for k in range(width):
-                best[k] = -np.inf
-                origin[at + k] = 0
-            for k in range(0, width, BLOCK):
-                max_sums_block(best, k, origin[at : at + width], scores, at - width, transitions, k, width, n_labels)
-            for k in range(width):
-                scores[at + k] += best[k]
-        at = (n - 1) * width
-        top, label = -np.inf, 0
-        for k in range(n_labels):
-            if scores[at + k] > top:
-                top, label = scores[at + k], k
-        values[s] = top
-        for i in range(n - 1, -1, -1):
-            paths[a + i] = label
-            if i:
-                label = origin[i * width + label]
+        if len(edges.offsets):
+            edge_scores(edges, a, b, width, transitions, edge_weights, moves)
+            values[s] = best_path(scores, b - a, n_labels, width, moves, width * width, best, origin, paths[a:b])
+        else:
+            values[s] = best_path(scores, b - a, n_labels, width, transitions, 0, best, origin, paths[a:b])
 
 
 @kernel
@@ -71,10 +87,11 @@ def _into(values, origins, at, count, limit, value, origin):
 
 
 @kernel
-def n_best_paths(scores, n, n_labels, width, transitions, limit, paths, values):
+def n_best_paths(scores, n, n_labels, width, transitions, stride, limit, paths, values):
     """The ``limit`` best label sequences of one chain, in falling order; how many there are.
 
-    ``scores[n * width]`` are those of tokens. ``paths[limit, n]``. Every label of every token keeps its own list of
+    ``scores[n * width]`` are those of tokens. ``paths[limit, n]``. The transitions of step i start at
+    ``(i - 1) * stride``. Every label of every token keeps its own list of
     the best ways to come there, so that time grows with ``n * n_labels^2 * limit``.
     """
     best = np.full(n * n_labels * limit, -np.inf)
@@ -92,12 +109,12 @@ def n_best_paths(scores, n, n_labels, width, transitions, limit, paths, values):
                 continue
             cell = i * n_labels + k
             for j in range(n_labels):
-                step = transitions[j * width + k] + own
+                step = transitions[(i - 1) * stride + j * width + k] + own
+                if step == -np.inf:
+                    continue
                 before = (i - 1) * n_labels + j
                 for r in range(counts[before]):
                     value = best[before * limit + r] + step
-                    if value == -np.inf:
-                        break
                     held = counts[cell]
                     counts[cell] = _into(best, origins, cell * limit, held, limit, value, j * limit + r)
                     if held == limit and value <= best[cell * limit + limit - 1]:
@@ -122,13 +139,15 @@ def n_best_paths(scores, n, n_labels, width, transitions, limit, paths, values):
 
 
 @kernel
-def draw_paths(scores, n, n_labels, width, transitions, stream, forward, paths):
-    """Draw label sequences of one chain: filter forward, sample backward; False where none is allowed.
+def draw_paths(scores, n, n_labels, width, transitions, stride, stream, forward, paths):
+    """Draw label sequences of one chain: filter forward, sample backward; False where numbers leave their range.
 
-    ``transitions`` are potentials, not logs; ``scores`` become potentials. ``paths[size, n]``.
+    ``transitions`` are potentials, not logs; ``scores`` become potentials. ``paths[size, n]``. The transitions of
+    step i start at ``(i - 1) * stride``.
     """
-    to_potentials(scores, n, width)
-    if not chain_forward(scores, n, n_labels, width, transitions, forward) > -np.inf:
+    if math.isnan(to_potentials(scores, n, width)):
+        return False
+    if not chain_forward(scores, n, n_labels, width, transitions, stride, forward) > -np.inf:
         return False
     chances = np.empty(n_labels)
     for row in range(paths.shape[0]):
@@ -138,7 +157,7 @@ def draw_paths(scores, n, n_labels, width, transitions, stream, forward, paths):
             for k in range(n_labels):
                 p = forward[i * width + k]
                 if after >= 0:
-                    p *= transitions[k * width + after]
+                    p *= transitions[i * stride + k * width + after]
                 total += p
                 chances[k] = total
             u = draw_unit(stream) * total

@@ -10,12 +10,25 @@ from __future__ import annotations
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["BLOCK", "add_block", "add_dots_block", "add_rows_block", "max_sums_block"]
+__all__ = [
+    "BLOCK",
+    "add_block",
+    "add_dots_block",
+    "add_masked_block",
+    "add_rows_block",
+    "add_to_rows_block",
+    "dots_block",
+    "max_sums_block",
+    "product_block",
+    "scale_block",
+    "times_dots_block",
+]
 
 BLOCK = 8
 
@@ -50,6 +63,31 @@ def _scalar(context: Any, builder: Any, array_type: Any, array: Any, index: Any)
 
 
 _FAST = ("reassoc", "contract", "nsz")
+LANES = 4
+
+
+def _summed(builder: Any, term: Any, first: Any, last: Any, start: Any) -> Any:
+    """``start`` and the sum of ``term(i)`` from ``first`` to ``last``, in four sums side by side.
+
+    One sum alone would wait for every addition to end before the next can begin.
+    """
+    zero = ir.Constant(start.type, [0.0] * BLOCK)
+    lanes = [cgutils.alloca_once_value(builder, start if k == 0 else zero) for k in range(LANES)]
+    step = ir.Constant(first.type, LANES)
+    whole = builder.sub(last, builder.srem(builder.sub(last, first), step))
+
+    def add(lane: Any, value: Any) -> None:
+        builder.store(builder.fadd(builder.load(lane), value, flags=_FAST), lane)
+
+    with cgutils.for_range_slice(builder, first, whole, step) as (i, _):
+        for k, lane in enumerate(lanes):
+            add(lane, term(builder.add(i, ir.Constant(first.type, k))))
+    with cgutils.for_range_slice(builder, whole, last, ir.Constant(first.type, 1)) as (i, _):
+        add(lanes[0], term(i))
+    sums = [builder.load(lane) for lane in lanes]
+    return builder.fadd(
+        builder.fadd(sums[0], sums[1], flags=_FAST), builder.fadd(sums[2], sums[3], flags=_FAST), flags=_FAST
+    )
 
 
 def _compiled() -> tuple[Any, ...]:
@@ -67,22 +105,55 @@ def _compiled() -> tuple[Any, ...]:
         return types.void(out, types.int64, out.dtype, source, types.int64), codegen
 
     @intrinsic  # type: ignore[untyped-decorator]
+    def add_masked_block(typing_context: Any, out: Any, o: Any, scale: Any, source: Any, p: Any, mask: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            t_out, _, _, t_source, _, t_mask = signature.args
+            mine = _load(context, builder, t_out, args[0], args[1])
+            other = builder.fmul(
+                _load(context, builder, t_source, args[3], args[4]), _spread(builder, args[2]), flags=_FAST
+            )
+            kept = builder.uitofp(_load(context, builder, t_mask, args[5], args[1]), mine.type)
+            other = builder.fmul(other, kept, flags=_FAST)
+            _store(context, builder, t_out, args[0], args[1], builder.fadd(mine, other, flags=_FAST))
+            return context.get_dummy_value()
+
+        return types.void(out, types.int64, out.dtype, source, types.int64, mask), codegen
+
+    @intrinsic  # type: ignore[untyped-decorator]
     def add_rows_block(
         typing_context: Any, out: Any, o: Any, weights: Any, k: Any, width: Any, rows: Any, first: Any, last: Any
     ) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             t_out, t_weights, t_rows = signature.args[0], signature.args[2], signature.args[5]
-            total = cgutils.alloca_once_value(builder, _load(context, builder, t_out, args[0], args[1]))
-            with cgutils.for_range_slice(builder, args[6], args[7], ir.Constant(args[6].type, 1)) as (r, _):
+
+            def term(r: Any) -> Any:
                 row = builder.sext(_scalar(context, builder, t_rows, args[5], r), args[4].type)
                 at = builder.add(builder.mul(row, args[4]), args[3])
-                block = _load(context, builder, t_weights, args[2], at)
-                builder.store(builder.fadd(builder.load(total), block, flags=_FAST), total)
-            _store(context, builder, t_out, args[0], args[1], builder.load(total))
+                return _load(context, builder, t_weights, args[2], at)
+
+            first = _load(context, builder, t_out, args[0], args[1])
+            _store(context, builder, t_out, args[0], args[1], _summed(builder, term, args[6], args[7], first))
             return context.get_dummy_value()
 
         i8 = types.int64
         return types.void(out, i8, weights, i8, i8, rows, i8, i8), codegen
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def add_to_rows_block(
+        typing_context: Any, out: Any, k: Any, width: Any, rows: Any, first: Any, last: Any, source: Any, p: Any
+    ) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            t_out, t_rows, t_source = signature.args[0], signature.args[3], signature.args[6]
+            block = _load(context, builder, t_source, args[6], args[7])
+            with cgutils.for_range_slice(builder, args[4], args[5], ir.Constant(args[4].type, 1)) as (r, _):
+                row = builder.sext(_scalar(context, builder, t_rows, args[3], r), args[2].type)
+                at = builder.add(builder.mul(row, args[2]), args[1])
+                mine = _load(context, builder, t_out, args[0], at)
+                _store(context, builder, t_out, args[0], at, builder.fadd(mine, block, flags=_FAST))
+            return context.get_dummy_value()
+
+        i8 = types.int64
+        return types.void(out, i8, i8, rows, i8, i8, source, i8), codegen
 
     @intrinsic  # type: ignore[untyped-decorator]
     def add_dots_block(
@@ -99,20 +170,97 @@ def _compiled() -> tuple[Any, ...]:
     ) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             t_out, t_vector, t_matrix = signature.args[0], signature.args[2], signature.args[5]
-            total = cgutils.alloca_once_value(builder, _load(context, builder, t_out, args[0], args[1]))
-            zero, one = ir.Constant(args[8].type, 0), ir.Constant(args[8].type, 1)
-            with cgutils.for_range_slice(builder, zero, args[8], one) as (i, _):
+
+            def term(i: Any) -> Any:
                 scale = _scalar(context, builder, t_vector, args[2], builder.add(args[3], builder.mul(i, args[4])))
-                at = builder.add(args[6], builder.mul(i, args[7]))
-                term = builder.fmul(
-                    _load(context, builder, t_matrix, args[5], at), _spread(builder, scale), flags=_FAST
-                )
-                builder.store(builder.fadd(builder.load(total), term, flags=_FAST), total)
-            _store(context, builder, t_out, args[0], args[1], builder.load(total))
+                block = _load(context, builder, t_matrix, args[5], builder.add(args[6], builder.mul(i, args[7])))
+                return builder.fmul(block, _spread(builder, scale), flags=_FAST)
+
+            first = _load(context, builder, t_out, args[0], args[1])
+            total = _summed(builder, term, ir.Constant(args[8].type, 0), args[8], first)
+            _store(context, builder, t_out, args[0], args[1], total)
             return context.get_dummy_value()
 
         i8 = types.int64
         return types.void(out, i8, vector, i8, i8, matrix, i8, i8, i8), codegen
+
+    def dots(context: Any, builder: Any, signature: Any, args: Any, at: int) -> Any:
+        """The sum over i < n of vector[v + i] * matrix[m + i * m_step:][:8], from arguments ``at`` on."""
+        t_vector, _, t_matrix = signature.args[at : at + 3]
+        vector, v, matrix, m, m_step, n = args[at : at + 6]
+
+        def term(i: Any) -> Any:
+            scale = _scalar(context, builder, t_vector, vector, builder.add(v, i))
+            block = _load(context, builder, t_matrix, matrix, builder.add(m, builder.mul(i, m_step)))
+            return builder.fmul(block, _spread(builder, scale), flags=_FAST)
+
+        zero = ir.Constant(ir.VectorType(context.get_value_type(t_matrix.dtype), BLOCK), [0.0] * BLOCK)
+        return _summed(builder, term, ir.Constant(n.type, 0), n, zero)
+
+    def total_of(builder: Any, block: Any) -> Any:
+        """The sum of a block, halved again and again."""
+        size = BLOCK
+        while size > 1:
+            size //= 2
+            half = ir.VectorType(ir.IntType(32), size)
+            low = builder.shuffle_vector(block, block, ir.Constant(half, list(range(size))))
+            high = builder.shuffle_vector(block, block, ir.Constant(half, list(range(size, 2 * size))))
+            block = builder.fadd(low, high, flags=_FAST)
+        return builder.extract_element(block, ir.Constant(ir.IntType(32), 0))
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def times_dots_block(
+        typing_context: Any, out: Any, o: Any, factor: Any, f: Any, vector: Any, v: Any, matrix: Any, m: Any,
+        m_step: Any, n: Any,
+    ) -> Any:  # fmt: skip
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            factor = _load(context, builder, signature.args[2], args[2], args[3])
+            block = builder.fmul(dots(context, builder, signature, args, 4), factor, flags=_FAST)
+            _store(context, builder, signature.args[0], args[0], args[1], block)
+            return total_of(builder, block)
+
+        i8 = types.int64
+        return out.dtype(out, i8, factor, i8, vector, i8, matrix, i8, i8, i8), codegen
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def dots_block(
+        typing_context: Any, out: Any, o: Any, factor: Any, f: Any, vector: Any, v: Any, matrix: Any, m: Any,
+        m_step: Any, n: Any,
+    ) -> Any:  # fmt: skip
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            factor = _load(context, builder, signature.args[2], args[2], args[3])
+            block = dots(context, builder, signature, args, 4)
+            _store(context, builder, signature.args[0], args[0], args[1], block)
+            return total_of(builder, builder.fmul(block, factor, flags=_FAST))
+
+        i8 = types.int64
+        return out.dtype(out, i8, factor, i8, vector, i8, matrix, i8, i8, i8), codegen
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def product_block(typing_context: Any, out: Any, o: Any, scale: Any, one: Any, p: Any, other: Any, q: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            t_out, _, _, t_one, _, t_other, _ = signature.args
+            block = builder.fmul(
+                _load(context, builder, t_one, args[3], args[4]), _load(context, builder, t_other, args[5], args[6]),
+                flags=_FAST,
+            )  # fmt: skip
+            _store(
+                context, builder, t_out, args[0], args[1], builder.fmul(block, _spread(builder, args[2]), flags=_FAST)
+            )
+            return context.get_dummy_value()
+
+        i8 = types.int64
+        return types.void(out, i8, out.dtype, one, i8, other, i8), codegen
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def scale_block(typing_context: Any, out: Any, o: Any, scale: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            block = _load(context, builder, signature.args[0], args[0], args[1])
+            block = builder.fmul(block, _spread(builder, args[2]), flags=_FAST)
+            _store(context, builder, signature.args[0], args[0], args[1], block)
+            return context.get_dummy_value()
+
+        return types.void(out, types.int64, out.dtype), codegen
 
     @intrinsic  # type: ignore[untyped-decorator]
     def max_sums_block(
@@ -148,7 +296,10 @@ def _compiled() -> tuple[Any, ...]:
         i8 = types.int64
         return types.void(out, i8, origin, vector, i8, matrix, i8, i8, i8), codegen
 
-    return add_block, add_rows_block, add_dots_block, max_sums_block
+    return (
+        add_block, add_masked_block, add_rows_block, add_to_rows_block, add_dots_block, times_dots_block, dots_block,
+        product_block, scale_block, max_sums_block,
+    )  # fmt: skip
 
 
 def _interpreted() -> tuple[Any, ...]:
@@ -157,10 +308,18 @@ def _interpreted() -> tuple[Any, ...]:
     def add_block(out: Any, o: int, scale: float, source: Any, p: int) -> None:
         out[o : o + BLOCK] += scale * source[p : p + BLOCK]
 
+    def add_masked_block(out: Any, o: int, scale: float, source: Any, p: int, mask: Any) -> None:
+        out[o : o + BLOCK] += scale * source[p : p + BLOCK] * mask[o : o + BLOCK]
+
     def add_rows_block(out: Any, o: int, weights: Any, k: int, width: int, rows: Any, first: int, last: int) -> None:
         for r in range(first, last):
             at = int(rows[r]) * width + k
             out[o : o + BLOCK] += weights[at : at + BLOCK]
+
+    def add_to_rows_block(out: Any, k: int, width: int, rows: Any, first: int, last: int, source: Any, p: int) -> None:
+        for r in range(first, last):
+            at = int(rows[r]) * width + k
+            out[at : at + BLOCK] += source[p : p + BLOCK]
 
     def add_dots_block(
         out: Any, o: int, vector: Any, v: int, v_step: int, matrix: Any, m: int, m_step: int, n: int
@@ -168,6 +327,29 @@ def _interpreted() -> tuple[Any, ...]:
         for i in range(n):
             at = m + i * m_step
             out[o : o + BLOCK] += vector[v + i * v_step] * matrix[at : at + BLOCK]
+
+    def sums(vector: Any, v: int, matrix: Any, m: int, m_step: int, n: int) -> Any:
+        return vector[v : v + n] @ matrix[m : m + (n - 1) * m_step + BLOCK][
+            m_step * np.arange(n)[:, None] + np.arange(BLOCK)
+        ]  # fmt: skip
+
+    def times_dots_block(
+        out: Any, o: int, factor: Any, f: int, vector: Any, v: int, matrix: Any, m: int, m_step: int, n: int
+    ) -> float:
+        out[o : o + BLOCK] = factor[f : f + BLOCK] * sums(vector, v, matrix, m, m_step, n)
+        return float(out[o : o + BLOCK].sum())
+
+    def dots_block(
+        out: Any, o: int, factor: Any, f: int, vector: Any, v: int, matrix: Any, m: int, m_step: int, n: int
+    ) -> float:
+        out[o : o + BLOCK] = sums(vector, v, matrix, m, m_step, n)
+        return float(out[o : o + BLOCK] @ factor[f : f + BLOCK])
+
+    def product_block(out: Any, o: int, scale: float, one: Any, p: int, other: Any, q: int) -> None:
+        out[o : o + BLOCK] = scale * one[p : p + BLOCK] * other[q : q + BLOCK]
+
+    def scale_block(out: Any, o: int, scale: float) -> None:
+        out[o : o + BLOCK] *= scale
 
     def max_sums_block(
         out: Any, o: int, origin: Any, vector: Any, v: int, matrix: Any, m: int, m_step: int, n: int
@@ -178,15 +360,30 @@ def _interpreted() -> tuple[Any, ...]:
                 if other > out[o + k]:
                     out[o + k], origin[o + k] = other, i
 
-    return add_block, add_rows_block, add_dots_block, max_sums_block
+    return (
+        add_block, add_masked_block, add_rows_block, add_to_rows_block, add_dots_block, times_dots_block, dots_block,
+        product_block, scale_block, max_sums_block,
+    )  # fmt: skip
 
 
 # add_block(out, o, scale, source, p): out[o:o+8] += scale * source[p:p+8].
+# add_masked_block(out, o, scale, source, p, mask): the same where mask[o:o+8] (bytes) is one and not zero.
 # add_rows_block(out, o, weights, k, width, rows, first, last): out[o:o+8] += the sum over r in first..last of
 #     weights[rows[r] * width + k:][:8].
+# add_to_rows_block(out, k, width, rows, first, last, source, p): out[rows[r] * width + k:][:8] += source[p:p+8] for
+#     every r in first..last.
 # add_dots_block(out, o, vector, v, v_step, matrix, m, m_step, n): out[o:o+8] += the sum over i < n of
 #     vector[v + i * v_step] * matrix[m + i * m_step:][:8].
+# times_dots_block(out, o, factor, f, vector, v, matrix, m, m_step, n): out[o:o+8] becomes factor[f:f+8] times the sum
+#     over i < n of vector[v + i] * matrix[m + i * m_step:][:8]; the sum of these eight.
+# dots_block(the same): out[o:o+8] becomes the sum over i alone; the sum of its products with factor[f:f+8].
+# product_block(out, o, scale, one, p, other, q): out[o:o+8] becomes scale * one[p:p+8] * other[q:q+8].
+# scale_block(out, o, scale): out[o:o+8] *= scale.
 # max_sums_block(out, o, origin, vector, v, matrix, m, m_step, n): out[o:o+8] becomes the largest of itself and, over
 #     i < n, vector[v + i] + matrix[m + i * m_step:][:8]; origin[o:o+8] becomes the first i that is the largest.
 _DISABLED: bool = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
-add_block, add_rows_block, add_dots_block, max_sums_block = _interpreted() if _DISABLED else _compiled()
+_BLOCKS = _interpreted() if _DISABLED else _compiled()
+(
+    add_block, add_masked_block, add_rows_block, add_to_rows_block, add_dots_block, times_dots_block, dots_block,
+    product_block, scale_block, max_sums_block,
+) = _BLOCKS  # fmt: skip

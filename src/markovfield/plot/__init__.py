@@ -1,6 +1,7 @@
 """Pictures of answers, graphs, junction trees and lattices (matplotlib, loaded on first use)."""
 
 from markovfield.plot.bars import marginals
+from markovfield.plot.chain_weights import chain_weights
 from markovfield.plot.cliques import junction_tree
 from markovfield.plot.convergence import bounds, residuals
 from markovfield.plot.diagrams import graph
@@ -11,6 +12,7 @@ from markovfield.plot.panels import posteriors
 __all__ = [
     "animate",
     "bounds",
+    "chain_weights",
     "graph",
     "image_grid",
     "junction_tree",

@@ -10,25 +10,26 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from markovfield.exceptions import ImpossibleEvidenceError, ModelError
+from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.running import Running
 from markovfield.structured.chain_archive import VERSION, described, restored
-from markovfield.structured.chain_features import observed_features
-from markovfield.structured.chain_model import ChainModel, Encoded
-from markovfield.structured.chain_training import SOLVERS, TrainingReport, train
+from markovfield.structured.chain_features import ChainFeatures
+from markovfield.structured.chain_model import chain_model
+from markovfield.structured.chain_queries import ChainQueries
+from markovfield.structured.chain_settings import checked_settings, sequence_weights
+from markovfield.structured.chain_training import TrainingReport, Watch, train
 from markovfield.structured.labels import LabelEncoder, allowed_transitions
+from markovfield.structured.observed_features import FeatureSet, seen_features
 from markovfield.structured.sequences import SequenceData
 from markovfield.structured.vectoriser import AttributeVectoriser
-from markovfield.structured.weights_report import WeightsReport, weights_report
 
 __all__ = ["ChainCRF"]
 
-# Names that python-crfsuite and sklearn-crfsuite give to the same solvers.
-_SOLVER_ALIASES = {"l2sgd": "sgd", "ap": "perceptron"}
+FloatArray = npt.NDArray[np.float64]
 
 
-class ChainCRF(BaseEstimator):
+class ChainCRF(ChainQueries, BaseEstimator):
     """A linear-chain conditional random field: labels for the tokens of sequences.
 
     The probability of labels y given a sequence x is proportional to the exponential of the weights of its features:
@@ -40,12 +41,19 @@ class ChainCRF(BaseEstimator):
     l2, l1
         Penalties on the weights' squares and absolute values.
     solver
-        ``"lbfgs"`` (with an ``l1``: ``"owlqn"``), ``"sgd"``, ``"adagrad"``, ``"perceptron"`` (averaged), ``"pa"``
-        (passive-aggressive) or ``"arow"``.
+        ``"lbfgs"`` (with an ``l1``: ``"owlqn"``), ``"sgd"``, ``"adagrad"``, ``"perceptron"`` (averaged), ``"pa"`` and
+        ``"pa2"`` (passive-aggressive) or ``"arow"``. The last four minimise mistakes and have no penalties.
+    order
+        2 for weights of triples of neighbouring labels too; batch solvers only.
+    hidden_states
+        States of each label, with weights of their own, that training never sees (a latent chain); batch solvers only.
     max_iterations
         Iterations of a batch solver, or passes over the data; None is the solver's own number.
     tolerance, period
         Stop when the objective fell by less than this, relative to itself, over so many iterations.
+    step
+        How far an online solver goes: the first rate of ``"sgd"`` (None: found by trial) and the rate of
+        ``"adagrad"``, the longest step of ``"pa"``, the inverse of AROW's r; None is the solver's own.
     min_count
         A pair of an attribute and a label seen in fewer tokens gets no weight.
     all_states, all_transitions
@@ -60,11 +68,17 @@ class ChainCRF(BaseEstimator):
         None, or after how many iterations without a better score on the development set to stop; the best weights are
         kept.
     warm_start
-        Start from the weights of the last fit; attributes and labels seen then keep their places.
+        Start from the weights of the last fit; attributes, labels and features seen then stay.
+    checkpoint, checkpoint_every
+        A file to save the model to, every so many iterations. To resume, load it and fit with ``warm_start=True``: it
+        goes on from its weights, not with the curvature that L-BFGS had gathered.
+    dtype
+        ``"float32"`` keeps the weights in half the memory and file, and finds best paths in that precision; training
+        and probabilities are computed in ``"float64"`` always.
     n_jobs
         Threads; None is all cores. Answers do not depend on it.
     rng
-        Seed or generator, for solvers that shuffle.
+        Seed or generator, for solvers that shuffle and for hidden states.
     verbose
         Print a line for each iteration.
     c1, c2, algorithm, min_freq, all_possible_states, all_possible_transitions
@@ -75,10 +89,10 @@ class ChainCRF(BaseEstimator):
     ----------
     classes_ : list
         The labels, sorted.
-    model_ : ChainModel
+    model_ : Chain
         Features and weights.
-    vectoriser_ : AttributeVectoriser
-        Numbers of attributes.
+    vectoriser_, edge_vectoriser_ : AttributeVectoriser
+        Numbers of attributes, of tokens and of edges (None without any).
     report_ : TrainingReport
         How training went.
 
@@ -91,8 +105,7 @@ class ChainCRF(BaseEstimator):
     [['PRP', 'VBD']]
     """
 
-    classes_: list[Any]
-    model_: ChainModel
+    report_: TrainingReport
 
     def __init__(
         self,
@@ -100,9 +113,12 @@ class ChainCRF(BaseEstimator):
         l1: float = 0.0,
         *,
         solver: str = "lbfgs",
+        order: int = 1,
+        hidden_states: int = 1,
         max_iterations: int | None = None,
         tolerance: float = 1e-5,
         period: int = 10,
+        step: float | None = None,
         min_count: int = 1,
         all_states: bool = False,
         all_transitions: bool = False,
@@ -111,6 +127,9 @@ class ChainCRF(BaseEstimator):
         class_weight: Mapping[Any, float] | str | None = None,
         early_stopping: int | None = None,
         warm_start: bool = False,
+        checkpoint: PathLike | None = None,
+        checkpoint_every: int = 10,
+        dtype: str = "float64",
         n_jobs: int | None = None,
         rng: int | np.random.Generator | None = None,
         verbose: bool = False,
@@ -124,9 +143,12 @@ class ChainCRF(BaseEstimator):
         self.l2 = l2
         self.l1 = l1
         self.solver = solver
+        self.order = order
+        self.hidden_states = hidden_states
         self.max_iterations = max_iterations
         self.tolerance = tolerance
         self.period = period
+        self.step = step
         self.min_count = min_count
         self.all_states = all_states
         self.all_transitions = all_transitions
@@ -135,6 +157,9 @@ class ChainCRF(BaseEstimator):
         self.class_weight = class_weight
         self.early_stopping = early_stopping
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.dtype = dtype
         self.n_jobs = n_jobs
         self.rng = rng
         self.verbose = verbose
@@ -145,8 +170,6 @@ class ChainCRF(BaseEstimator):
         self.all_possible_states = all_possible_states
         self.all_possible_transitions = all_possible_transitions
 
-    # ---- training ----------------------------------------------------------------------------------------------------
-
     def fit(
         self,
         X: Iterable[Any],
@@ -154,7 +177,11 @@ class ChainCRF(BaseEstimator):
         X_dev: Iterable[Any] | None = None,
         y_dev: Iterable[Sequence[Any]] | None = None,
         *,
+        edges: Iterable[Any] | None = None,
+        edges_dev: Iterable[Any] | None = None,
         sample_weight: npt.ArrayLike | None = None,
+        vectoriser: AttributeVectoriser | None = None,
+        edge_vectoriser: AttributeVectoriser | None = None,
         time_limit: float | None = None,
         callback: Any = None,
     ) -> ChainCRF:
@@ -163,314 +190,232 @@ class ChainCRF(BaseEstimator):
         Parameters
         ----------
         X
-            Sequences of tokens: dicts, lists of texts, arrays or sparse matrices (see `AttributeVectoriser`).
+            Sequences of tokens: dicts, lists of texts, arrays or sparse matrices (see `AttributeVectoriser`), or
+            `SequenceData`.
         y
-            A list of labels for each sequence.
+            A list of labels for each sequence; None where a label is not known (batch solvers only).
         X_dev, y_dev
             Sequences to watch the accuracy on.
+        edges, edges_dev
+            Shaped like X: attributes of the step to each token from the one before it, which get weights for pairs of
+            labels. Those of a sequence's first token do not count.
         sample_weight
             What each sequence weighs.
+        vectoriser, edge_vectoriser
+            Those that made X and edges, where they come as `SequenceData`: they know the names of attributes.
         """
-        settings = self._settings()
-        X_dev, y_dev = (list(X_dev) if X_dev is not None else None, list(y_dev) if y_dev is not None else None)
-        if (X_dev is None) != (y_dev is None):
-            raise ModelError("a development set needs both X_dev and y_dev")
+        settings = checked_settings(self)
+        if settings["order"] == 2 and edges is not None:
+            raise ModelError("ChainCRF: order=2 takes no edges; use order=1 with edges, or order=2 without")
         if settings["early_stopping"] is not None and X_dev is None:
             raise ModelError("early_stopping needs a development set: pass X_dev and y_dev to fit")
-        before = self.model_ if self.warm_start and hasattr(self, "model_") else None
-        data = self._learn_attributes(X, before is not None)
-        labels = list(y)
-        encoder = LabelEncoder().fit(labels)
-        if before is not None and encoder.classes_ != self.classes_:
-            encoder = LabelEncoder().fit([self.classes_, encoder.classes_])
-        if not encoder.classes_:
-            raise ModelError("there are no labels to learn from: X and y are empty")
-        numbers = encoder.transform(labels, lengths=data.lengths)
-        weights = self._weights(numbers, data, encoder.classes_, sample_weight)
-        features, counts = observed_features(
+        self._check_development(X_dev, y_dev, edges, edges_dev)
+        before = self._before() if self.warm_start and hasattr(self, "model_") else None
+        data = self._learn(X, "vectoriser_", vectoriser, before is not None)
+        on_edges = (
+            None if edges is None else self._learn(edges, "edge_vectoriser_", edge_vectoriser, before is not None)
+        )
+        if edges is None:
+            self.edge_vectoriser_ = None
+        encoder, numbers = self._labels(y, data, before is not None)
+        n, hidden = len(encoder.classes_), settings["hidden_states"]
+        open_ended = self._open_ended(numbers, data, settings)
+        weights = sequence_weights(self.class_weight, sample_weight, numbers, data, encoder.classes_)
+        per_sequence = np.ones(data.n_sequences) if weights is None else weights
+        counted = np.repeat(np.where(open_ended, 0.0, per_sequence), data.lengths)
+        seen = seen_features(
             data,
             numbers,
-            len(encoder.classes_),
-            token_weights=None if weights is None else np.repeat(weights, data.lengths),
+            n,
+            edges=on_edges,
+            order=settings["order"],
+            token_weights=None if weights is None and not open_ended.any() else counted,
             min_count=settings["min_count"],
             all_states=settings["all_states"],
             all_transitions=settings["all_transitions"],
-        )
-        start = np.zeros(features.n_features)
-        if before is not None:
-            start = _carried(before, self.classes_, features, encoder.classes_)
-        running = Running(self.n_jobs, time_limit, callback)
-        encoded = Encoded(features.encode(data), data.sequence_offsets)
+        ).with_states(hidden)
+        features, counts, start = self._start(seen, before, encoder.classes_, settings)
+        encoded = features.encode(data, on_edges)
+        clamped = None
+        if open_ended.any():
+            known = (numbers[:, None] == np.arange(n)) | (numbers[:, None] < 0)
+            masks = np.repeat(known, hidden, axis=1).astype(np.uint8).ravel()
+            clamped = (masks, np.where(open_ended, per_sequence, 0.0))
+        self._encoder, self.classes_ = encoder, list(encoder.classes_)
         watched = None
         if X_dev is not None and y_dev is not None:
             dev = self.vectoriser_.transform(X_dev)
+            known_labels = _known_labels(y_dev, self.classes_)
             watched = (
-                Encoded(features.encode(dev), dev.sequence_offsets),
-                encoder.transform(_known_labels(y_dev, encoder.classes_), lengths=dev.lengths, missing=True),
+                features.encode(dev, self._edges(edges_dev), self._masks(dev.lengths, None)),
+                encoder.transform(known_labels, lengths=dev.lengths, missing=True),
             )
-        found, self.report_ = train(
-            features, encoded, numbers, counts, start, weights=weights, watched=watched, running=running, **settings
+        del data, on_edges, seen  # for large corpora they are most of what is held here
+        watch = Watch(
+            features,
+            watched,
+            patience=settings["early_stopping"],
+            verbose=self.verbose,
+            hidden=hidden,
+            keep=None if self.checkpoint is None else lambda w: self._write(self.checkpoint, features, w, None),
+            every=settings["checkpoint_every"],
         )
-        self._encoder = encoder
-        self.classes_ = list(encoder.classes_)
-        self.model_ = ChainModel(features, found, self._forbidden())
+        found, self.report_ = train(
+            features,
+            encoded,
+            numbers,
+            counts,
+            start,
+            weights=weights,
+            clamped=clamped,
+            watch=watch,
+            running=Running(self.n_jobs, time_limit, callback),
+            settings=settings,
+        )
+        self.model_ = chain_model(features, found.astype(settings["dtype"]), self._forbidden())
         self.n_iter_ = self.report_.iterations
         return self
 
-    def _settings(self) -> dict[str, Any]:
-        """Our settings with sklearn-crfsuite's in their place, checked."""
-        solver = self.solver if self.algorithm is None else self.algorithm
-        solver = _SOLVER_ALIASES.get(solver, solver)
-        l1 = self.l1 if self.c1 is None else self.c1
-        l2 = self.l2 if self.c2 is None else 2 * self.c2
-        if solver not in SOLVERS:
-            raise ModelError(f"ChainCRF: solver must be one of {', '.join(SOLVERS)}, got {solver!r}")
-        for name, value in (("l1", l1), ("l2", l2), ("tolerance", self.tolerance)):
-            if not (isinstance(value, (int, float, np.number)) and 0 <= value < np.inf):
-                raise ModelError(f"ChainCRF: {name} must be a number from 0 on, got {value!r}")
-        if l1 > 0 and solver == "lbfgs":
-            solver = "owlqn"
-        if l1 > 0 and solver != "owlqn":
-            raise ModelError(f"ChainCRF: solver {solver!r} has no l1 penalty: use 'owlqn', or l1=0")
-        counts = [("min_count", self.min_count if self.min_freq is None else self.min_freq), ("period", self.period)]
-        counts += [(n, v) for n in ("max_iterations", "early_stopping") if (v := getattr(self, n)) is not None]
-        for name, number in counts:
-            if not (isinstance(number, (int, np.integer)) and number >= (0 if name == "min_count" else 1)):
-                raise ModelError(f"ChainCRF: {name} must be a whole number from 1 on, got {number!r}")
-        return {
-            "solver": solver,
-            "l1": float(l1),
-            "l2": float(l2),
-            "max_iterations": self.max_iterations,
-            "tolerance": self.tolerance,
-            "period": self.period,
-            "min_count": self.min_count if self.min_freq is None else self.min_freq,
-            "all_states": self.all_states if self.all_possible_states is None else self.all_possible_states,
-            "all_transitions": (
-                self.all_transitions if self.all_possible_transitions is None else self.all_possible_transitions
-            ),
-            "early_stopping": self.early_stopping,
-            "rng": np.random.default_rng(self.rng),
-            "verbose": self.verbose,
-        }
+    def partial_fit(self, X: Iterable[Any], y: Iterable[Sequence[Any]], **keywords: Any) -> ChainCRF:
+        """Learn from further sequences, from the weights so far: one pass of an online solver, or a whole fit.
 
-    def _learn_attributes(self, X: Iterable[Any], further: bool) -> SequenceData:
-        if isinstance(X, SequenceData):
+        Attributes, labels and features seen before stay; what the sequences seen before said is known only through the
+        weights. Keywords are those of `fit`.
+        """
+        settings = checked_settings(self)
+        keep = (self.warm_start, self.max_iterations)
+        self.warm_start = True
+        if settings["online"] and self.max_iterations is None:
+            self.max_iterations = 1
+        try:
+            return self.fit(X, y, **keywords)
+        finally:
+            self.warm_start, self.max_iterations = keep
+
+    def sparsify(self) -> ChainCRF:
+        """Drop features of weight zero, and attributes without any other: the same answers from a smaller model."""
+        check_is_fitted(self, "model_")
+        kept = FeatureSet.of(self.model_.features, self.model_.weights).nonzero()
+        about, _ = self.vectoriser_.described()
+        names = self.vectoriser_.attributes_
+        if names is not None and about["columns"] is None:
+            kept, used = kept.without_attributes()
             self.vectoriser_ = AttributeVectoriser()
-            self.vectoriser_.fit([np.zeros((0, X.n_attributes))])
-            return X
-        if further:
-            sequences = list(X)
-            self.vectoriser_.partial_fit(sequences)
-            return self.vectoriser_.transform(sequences)
-        self.vectoriser_ = AttributeVectoriser(hashing=self.hashing)
-        return self.vectoriser_.fit_transform(X)
+            self.vectoriser_.learn([names[a] for a in used.tolist()], np.ones(len(used), np.int64))
+        features, weights = kept.laid_out()
+        self.model_ = chain_model(features, weights, self._forbidden())
+        return self
 
-    def _weights(
-        self, labels: npt.NDArray[np.int32], data: SequenceData, classes: list[Any], sample_weight: npt.ArrayLike | None
-    ) -> npt.NDArray[np.float64] | None:
-        """What each sequence weighs, or None where all weigh one."""
-        weights = None
-        if sample_weight is not None:
-            weights = np.asarray(sample_weight, np.float64)
-            if weights.shape != (data.n_sequences,) or not (np.isfinite(weights) & (weights >= 0)).all():
-                raise ModelError(
-                    f"sample_weight needs a finite number from 0 on for each of {data.n_sequences} sequences, "
-                    f"got shape {weights.shape}"
-                )
-        if self.class_weight is None:
-            return weights
-        if self.class_weight == "balanced":
-            seen = np.bincount(labels, minlength=len(classes))
-            by_label = len(labels) / (len(classes) * np.maximum(seen, 1))
-        elif isinstance(self.class_weight, Mapping):
-            unknown = [name for name in self.class_weight if name not in classes]
-            if unknown:
-                raise ModelError(f"class_weight names the label {unknown[0]!r}, which is not in y")
-            by_label = np.array([float(self.class_weight.get(name, 1.0)) for name in classes])
-        else:
-            raise ModelError(f"class_weight must be a dict, 'balanced' or None, got {self.class_weight!r}")
+    @staticmethod
+    def _check_development(X_dev: Any, y_dev: Any, edges: Any, edges_dev: Any) -> None:
+        if (X_dev is None) != (y_dev is None):
+            raise ModelError("a development set needs both X_dev and y_dev")
+        if X_dev is not None and (edges is None) != (edges_dev is None):
+            raise ModelError("edges need edges_dev for the development set, and the other way round")
+
+    def _before(self) -> tuple[FeatureSet, list[Any]]:
+        return FeatureSet.of(self.model_.features, self.model_.weights), self.classes_
+
+    def _learn(self, X: Iterable[Any], name: str, given: AttributeVectoriser | None, further: bool) -> SequenceData:
+        """Sequences as numbers, by a vectoriser that is kept under a name."""
+        if given is not None:
+            setattr(self, name, given)
+            return given.transform(X)
+        known: AttributeVectoriser | None = getattr(self, name, None)
+        if isinstance(X, SequenceData):
+            if not further or known is None:
+                known = AttributeVectoriser().fit([np.zeros((0, X.n_attributes))])
+                setattr(self, name, known)
+            return known.transform(X)
+        if further and known is not None:
+            sequences = list(X)
+            known.partial_fit(sequences)
+            return known.transform(sequences)
+        fresh = AttributeVectoriser(hashing=self.hashing)
+        setattr(self, name, fresh)
+        return fresh.fit_transform(X)
+
+    def _labels(
+        self, y: Iterable[Sequence[Any]], data: SequenceData, further: bool
+    ) -> tuple[LabelEncoder, npt.NDArray[np.int32]]:
+        labels = list(y)
+        encoder = LabelEncoder().fit(labels)
+        if further and encoder.classes_ != self.classes_:
+            encoder = LabelEncoder().fit([self.classes_, encoder.classes_])
+        if not encoder.classes_:
+            raise ModelError("there are no labels to learn from: X and y are empty, or no label is known")
+        return encoder, encoder.transform(labels, lengths=data.lengths, missing=True)
+
+    @staticmethod
+    def _open_ended(
+        numbers: npt.NDArray[np.int32], data: SequenceData, settings: dict[str, Any]
+    ) -> npt.NDArray[np.bool_]:
+        """Sequences whose labels do not say everything: some are missing, or there are hidden states."""
         owner = np.repeat(np.arange(data.n_sequences), data.lengths)
-        totals = np.bincount(owner, by_label[labels], data.n_sequences) / np.maximum(data.lengths, 1)
-        return totals if weights is None else weights * totals
+        result = np.zeros(data.n_sequences, np.bool_)
+        result[owner[numbers < 0]] = True
+        if settings["hidden_states"] > 1:
+            result[:] = True
+        if settings["online"] and result.any():
+            raise ModelError(
+                f"solver {settings['solver']!r} needs every label, and sequence {int(np.argmax(result))} has some that "
+                "are None: use solver='lbfgs'"
+            )
+        return result
+
+    def _start(
+        self,
+        seen: FeatureSet,
+        before: tuple[FeatureSet, list[Any]] | None,
+        classes: list[Any],
+        settings: dict[str, Any],
+    ) -> tuple[ChainFeatures, FloatArray, FloatArray]:
+        """The layout, the counts, and the weights to start from."""
+        hidden = settings["hidden_states"]
+        if before is None:
+            features, counts = seen.laid_out()
+            start = np.zeros(features.n_features)
+            if hidden > 1:
+                # States of a label that start alike would stay alike.
+                start = settings["rng"].normal(scale=0.1, size=len(start))
+            return features, counts, start
+        old, names = before
+        if old.order != seen.order or old.n_labels != len(names) * hidden:
+            raise ModelError("warm_start needs the order and the hidden states of the last fit")
+        states = np.array([classes.index(label) * hidden + m for label in names for m in range(hidden)], np.int64)
+        old = old.relabelled(states, seen.n_labels)
+        together = seen.joined(old)
+        features, counts = together.laid_out()
+        return features, counts, together.with_values(old).laid_out()[1].astype(np.float64)
 
     def _forbidden(self) -> npt.NDArray[np.bool_] | None:
         if self.constraints is None:
             return None
-        return ~allowed_transitions(self.classes_, self.constraints)[0]
-
-    # ---- asking ------------------------------------------------------------------------------------------------------
-
-    def _encoded(self, X: Iterable[Any], fixed: Iterable[Sequence[Any]] | None = None) -> Encoded:
-        """Sequences for the kernels, with the labels that constraints and ``fixed`` leave."""
-        check_is_fitted(self, "model_")
-        data = self.vectoriser_.transform(X)
-        tokens, n = self.model_.features.encode(data), len(self.classes_)
-        if self.constraints is None and fixed is None:
-            return Encoded(tokens, data.sequence_offsets)
-        masks = np.ones((data.n_tokens, n), np.uint8)
-        if self.constraints is not None:
-            _, first, last = allowed_transitions(self.classes_, self.constraints)
-            some = data.lengths > 0
-            masks[data.sequence_offsets[:-1][some]] &= first
-            masks[data.sequence_offsets[1:][some] - 1] &= last
-        if fixed is not None:
-            known = self._encoder.transform(fixed, lengths=data.lengths, missing=True)
-            at = np.flatnonzero(known >= 0)
-            only = np.zeros((len(at), n), np.uint8)
-            only[np.arange(len(at)), known[at]] = 1
-            masks[at] &= only
-        return Encoded(tokens, data.sequence_offsets, masks.ravel())
-
-    def predict(self, X: Iterable[Any], *, fixed: Iterable[Sequence[Any]] | None = None) -> list[list[Any]]:
-        """The best labels of each sequence (Viterbi).
-
-        ``fixed`` gives labels that are known, None where they are not: the others are decoded given them.
-        """
-        encoded = self._encoded(X, fixed)
-        paths, scores = self.model_.decode(encoded, Running(self.n_jobs))
-        self._check_possible(scores)
-        return self._encoder.inverse_transform(paths, encoded.offsets)
-
-    def predict_single(self, x: Any) -> list[Any]:
-        """The best labels of one sequence."""
-        return self.predict([x])[0]
-
-    def predict_n_best(self, X: Iterable[Any], n: int = 5) -> list[list[tuple[list[Any], float]]]:
-        """For each sequence its ``n`` best label sequences, each with its probability."""
-        if not isinstance(n, (int, np.integer)) or n < 1:
-            raise ModelError(f"n must be a whole number from 1 on, got {n!r}")
-        encoded = self._encoded(X)
-        totals = self.model_.log_partition(encoded, Running(self.n_jobs))
-        names = np.array([*self.classes_, None], object)
-        return [
-            [
-                (names[path].tolist(), float(np.exp(score - totals[s])))
-                for path, score in self.model_.n_best(encoded, s, int(n))
-            ]
-            for s in range(encoded.n_sequences)
-        ]
-
-    def predict_marginals(
-        self, X: Iterable[Any], *, fixed: Iterable[Sequence[Any]] | None = None
-    ) -> list[list[dict[Any, float]]]:
-        """Posterior probabilities of each token's labels, as dicts; `predict_proba` gives them as arrays."""
-        return [
-            [dict(zip(self.classes_, row, strict=True)) for row in table.tolist()]
-            for table in self.predict_proba(X, fixed=fixed)
-        ]
-
-    def predict_marginals_single(self, x: Any) -> list[dict[Any, float]]:
-        """The same for one sequence."""
-        return self.predict_marginals([x])[0]
-
-    def predict_proba(
-        self, X: Iterable[Any], *, fixed: Iterable[Sequence[Any]] | None = None
-    ) -> list[npt.NDArray[np.float64]]:
-        """For each sequence ``float64[length, n_labels]``, labels in the order of ``classes_``."""
-        encoded = self._encoded(X, fixed)
-        answer = self.model_.posteriors(encoded, Running(self.n_jobs))
-        return np.split(answer.labels, encoded.offsets[1:-1])
-
-    def predict_mpm(self, X: Iterable[Any]) -> list[list[Any]]:
-        """The likeliest label of each token on its own (maximiser of posterior marginals)."""
-        names = np.array([*self.classes_, None], object)
-        return [names[table.argmax(axis=1)].tolist() for table in self.predict_proba(X)]
-
-    def sample(
-        self, X: Iterable[Any], size: int, rng: int | np.random.Generator | None = None
-    ) -> list[list[list[Any]]]:
-        """For each sequence ``size`` label sequences drawn from the posterior."""
-        names = np.array([*self.classes_, None], object)
-        drawn = self.model_.sample(self._encoded(X), size, np.random.default_rng(rng))
-        return [names[paths].tolist() for paths in drawn]
-
-    def entropy(self, X: Iterable[Any]) -> npt.NDArray[np.float64]:
-        """Entropy of each sequence's labels, in nats: where it is high, a human should look."""
-        return self.model_.posteriors(self._encoded(X), Running(self.n_jobs)).entropy
-
-    def log_likelihood(self, X: Iterable[Any], y: Iterable[Sequence[Any]]) -> npt.NDArray[np.float64]:
-        """The log-probability of each sequence's labels, ``float64[n_sequences]``."""
-        labels = list(y)
-        encoded = self._encoded(X)
-        numbers = self._encoder.transform(labels, lengths=np.diff(encoded.offsets))
-        scores = self.model_.scores(encoded)
-        own = scores[np.arange(len(numbers)), numbers]
-        owner = np.repeat(np.arange(encoded.n_sequences), np.diff(encoded.offsets))
-        total = np.bincount(owner, own, encoded.n_sequences)
-        second = np.flatnonzero(owner[1:] == owner[:-1]) + 1
-        moves = self.model_.laid.transitions[numbers[second - 1], numbers[second]]
-        total += np.bincount(owner[second], moves, encoded.n_sequences)
-        return np.asarray(total - self.model_.log_partition(encoded, Running(self.n_jobs)))
-
-    def score(self, X: Iterable[Any], y: Iterable[Sequence[Any]], sample_weight: npt.ArrayLike | None = None) -> float:
-        """The share of tokens whose predicted label is right."""
-        true, found = list(y), self.predict(X)
-        if list(map(len, true)) != list(map(len, found)):
-            raise ModelError("score: X and y have sequences of different lengths")
-        weights = np.ones(len(true)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-        right = np.array([sum(a == b for a, b in zip(p, q, strict=True)) for p, q in zip(true, found, strict=True)])
-        total = float(weights @ np.array([len(p) for p in true]))
-        if not total:
-            raise ModelError("score: there are no tokens to score")
-        return float(weights @ right) / total
-
-    def to_factor_graph(self, x: Any) -> Any:
-        """One sequence as a factor graph, for any other method of the library: variables are positions."""
-        return self.model_.to_factor_graph(self._encoded([x]), 0, self.classes_)
-
-    def _check_possible(self, scores: npt.NDArray[np.float64]) -> None:
-        bad = np.flatnonzero(np.isneginf(scores))
-        if len(bad):
-            raise ImpossibleEvidenceError(f"sequence {bad[0]} has no labels that its constraints allow")
-
-    # ---- weights -----------------------------------------------------------------------------------------------------
-
-    @property
-    def state_features_(self) -> dict[tuple[str, Any], float]:
-        """Weight of each pair of an attribute and a label that is not zero."""
-        check_is_fitted(self, "model_")
-        attributes, labels = self.model_.features.attributes_and_labels()
-        weights = self.model_.weights[: len(attributes)]
-        names = self.vectoriser_.attributes_ or [str(i) for i in range(self.vectoriser_.n_attributes_)]
-        used = np.flatnonzero(weights)
-        listed = zip(attributes[used].tolist(), labels[used].tolist(), weights[used].tolist(), strict=True)
-        return {(names[a], self.classes_[k]): w for a, k, w in listed}
-
-    @property
-    def transition_features_(self) -> dict[tuple[Any, Any], float]:
-        """Weight of each pair of neighbouring labels that is not zero."""
-        check_is_fitted(self, "model_")
-        before, after = self.model_.features.transitions_of()
-        weights = self.model_.weights[self.model_.features.n_state_features :]
-        listed = zip(before.tolist(), after.tolist(), weights.tolist(), strict=True)
-        return {(self.classes_[i], self.classes_[j]): w for i, j, w in listed if w}
-
-    def explain_weights(self, top: int = 20) -> WeightsReport:
-        """The transitions and the strongest state features, as a table that prints well; `plot.chain_weights` draws
-        it."""
-        check_is_fitted(self, "model_")
-        return weights_report(self.classes_, self.transition_features_, self.state_features_, top)
-
-    # ---- files -------------------------------------------------------------------------------------------------------
+        forbidden = ~allowed_transitions(self.classes_, self.constraints)[0]
+        return forbidden.repeat(self.hidden_states, axis=0).repeat(self.hidden_states, axis=1)
 
     def save(self, path: PathLike) -> None:
         """Save the fitted model; `markovfield.load` reads it. An interrupted save leaves the file that was there."""
         check_is_fitted(self, "model_")
-        about, arrays = described(self)
+        self._write(path, self.model_.features, self.model_.weights, self.report_)
+
+    def _write(self, path: Any, features: ChainFeatures, weights: FloatArray, report: TrainingReport | None) -> None:
+        about, arrays = described(self, features, weights, report)
         write_archive(path, VERSION, about, arrays)
 
     @classmethod
     def from_archive(cls, about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> ChainCRF:
         """The model that an archive describes."""
-        settings, classes, vectoriser, features, weights = restored(about, arrays)
-        known = cls().get_params()
-        crf = cls(**{name: value for name, value in settings.items() if name in known})
-        crf.classes_ = classes
-        crf._encoder = LabelEncoder().fit([classes])
-        crf.vectoriser_ = vectoriser
-        crf.model_ = ChainModel(features, weights, crf._forbidden())
-        crf.report_ = TrainingReport(**about["report"])
+        crf = cls()
+        found = restored(about, arrays, set(crf.get_params()))
+        crf.set_params(**found.settings)
+        crf.classes_ = found.labels
+        crf._encoder = LabelEncoder().fit([found.labels])
+        if crf._encoder.classes_ != found.labels:
+            raise ModelError("its labels are not in order")
+        crf.vectoriser_, crf.edge_vectoriser_ = found.vectoriser, found.edge_vectoriser
+        crf.model_ = chain_model(found.features, found.weights, crf._forbidden())
+        crf.report_ = found.report
         crf.n_iter_ = crf.report_.iterations
         return crf
 
@@ -479,27 +424,3 @@ def _known_labels(y: Iterable[Sequence[Any]], classes: list[Any]) -> list[list[A
     """Labels with those that training has not seen as None."""
     known = set(classes)
     return [[label if label in known else None for label in labels] for labels in y]
-
-
-def _carried(before: ChainModel, old: list[Any], features: Any, new: list[Any]) -> npt.NDArray[np.float64]:
-    """Weights of an earlier model, for the features that it shares with new ones."""
-    place = np.array([new.index(label) for label in old], np.int64)
-    n = len(new)
-    start = np.zeros(features.n_features)
-    attributes, labels = before.features.attributes_and_labels()
-    a, k = features.attributes_and_labels()
-    keys = np.concatenate([a * n + k])
-    order = np.argsort(keys)
-    theirs = attributes * n + place[labels]
-    at = np.searchsorted(keys[order], theirs)
-    at = np.minimum(at, max(len(keys) - 1, 0))
-    if len(keys):
-        same = keys[order][at] == theirs
-        start[order[at[same]]] = before.weights[: len(attributes)][same]
-    i, j = before.features.transitions_of()
-    p, q = features.transitions_of()
-    cells = {(x, y): t for t, (x, y) in enumerate(zip(p.tolist(), q.tolist(), strict=True))}
-    for x, y, w in zip(place[i].tolist(), place[j].tolist(), before.weights[len(attributes) :].tolist(), strict=True):
-        if (x, y) in cells:
-            start[features.n_state_features + cells[x, y]] = w
-    return start

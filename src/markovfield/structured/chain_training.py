@@ -10,17 +10,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from markovfield.inference.running import Running
 from markovfield.learning.quasi_newton import minimise
-from markovfield.structured.chain_features import ChainFeatures
-from markovfield.structured.chain_model import ChainModel, Encoded
-from markovfield.structured.chain_objective import ChainObjective
+from markovfield.structured.chain_features import ChainFeatures, Encoded
+from markovfield.structured.chain_model import chain_model
+from markovfield.structured.chain_objective import ChainObjective, Clamped
+from markovfield.structured.chain_online import ONLINE_SOLVERS, PASSES, Online
 
-__all__ = ["SOLVERS", "TrainingReport", "train"]
+__all__ = ["MARGIN_SOLVERS", "SOLVERS", "TrainingReport", "Watch", "train"]
 
 FloatArray = npt.NDArray[np.float64]
-Watched = tuple[Encoded, npt.NDArray[np.int32]] | None
+Watched = tuple[Encoded, npt.NDArray[np.int32]]
+SOLVERS = ("lbfgs", "owlqn", *ONLINE_SOLVERS)
+# Solvers that minimise mistakes, and have no penalties.
+MARGIN_SOLVERS = ("perceptron", "pa", "pa2", "arow")
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class TrainingReport:
     Attributes
     ----------
     objective
-        What was minimised, at the end.
+        What was minimised, at the end. Online solvers add up losses as they go, so theirs is that of a moving target.
     history
         The same after each iteration.
     accuracies
@@ -65,10 +70,25 @@ class TrainingReport:
 
 
 class Watch:
-    """Looks at the development set after each iteration, keeps the best weights, and says when to stop."""
+    """Looks at the development set after each iteration, keeps the best weights, and says when to stop.
 
-    def __init__(self, features: ChainFeatures, watched: Watched, patience: int | None, verbose: bool) -> None:
+    ``keep`` is called with the weights of every so many iterations: a checkpoint. ``hidden`` states stand for each
+    label.
+    """
+
+    def __init__(
+        self,
+        features: ChainFeatures,
+        watched: Watched | None,
+        *,
+        patience: int | None,
+        verbose: bool,
+        hidden: int,
+        keep: Callable[[FloatArray], None] | None,
+        every: int,
+    ) -> None:
         self.features, self.watched, self.patience, self.verbose = features, watched, patience, verbose
+        self.hidden, self.keep, self.every = hidden, keep, every
         self.accuracies: list[float] = []
         self.best: FloatArray | None = None
         self.started = time.perf_counter()
@@ -77,43 +97,20 @@ class Watch:
         said = ""
         if self.watched is not None:
             data, labels = self.watched
-            paths, _ = ChainModel(self.features, weights).decode(data)
-            self.accuracies.append(float((paths == labels).mean()) if len(labels) else 0.0)
+            paths, _ = chain_model(self.features, weights).decode(data)
+            self.accuracies.append(float((paths // self.hidden == labels).mean()) if len(labels) else 0.0)
             said = f"  accuracy {self.accuracies[-1]:.5f}"
             if self.patience is not None and self.accuracies[-1] >= max(self.accuracies):
                 self.best = weights.copy()
         if self.verbose:
             seconds = time.perf_counter() - self.started
             sys.stdout.write(f"iteration {iteration:4d}  objective {value:.6f}{said}  {seconds:.1f} s\n")
+        if self.keep is not None and iteration % self.every == 0:
+            self.keep(weights)
         if self.patience is None:
             return False
         since = len(self.accuracies) - 1 - int(np.argmax(self.accuracies))
         return since >= self.patience
-
-
-def _batch(
-    objective: ChainObjective, start: FloatArray, watch: Watch, settings: dict[str, Any]
-) -> tuple[FloatArray, dict[str, Any]]:
-    """L-BFGS, or OWL-QN where there is an l1 penalty."""
-    found = minimise(
-        objective,
-        start,
-        l1=settings["l1"],
-        max_iterations=settings["max_iterations"] or 1000,
-        tolerance=settings["tolerance"],
-        period=settings["period"],
-        callback=watch,
-    )
-    return found.weights, {
-        "objective": found.value,
-        "iterations": found.iterations,
-        "converged": found.converged,
-        "message": found.message,
-        "history": found.history,
-    }
-
-
-SOLVERS: dict[str, Callable[..., tuple[FloatArray, dict[str, Any]]]] = {"lbfgs": _batch, "owlqn": _batch}
 
 
 def train(
@@ -124,24 +121,54 @@ def train(
     start: FloatArray,
     *,
     weights: FloatArray | None,
-    watched: Watched,
+    clamped: Clamped | None,
+    watch: Watch,
     running: Running,
-    **settings: Any,
+    settings: dict[str, Any],
 ) -> tuple[FloatArray, TrainingReport]:
     """Weights that fit labelled sequences, and how they were found."""
     started = time.perf_counter()
-    watch = Watch(features, watched, settings["early_stopping"], settings["verbose"])
-    objective = ChainObjective(
-        features, data.tokens, data.offsets, counts, l2=settings["l2"], weights=weights, running=running
-    )
-    found, said = SOLVERS[settings["solver"]](objective, start, watch, settings)
+    solver = settings["solver"]
+    if solver in ONLINE_SOLVERS:
+        online = Online(
+            features=features,
+            data=data,
+            labels=labels,
+            weights=np.zeros(0) if weights is None else np.ascontiguousarray(weights, np.float64),
+            l2=0.0 if solver in MARGIN_SOLVERS else settings["l2"],
+            step=settings["step"],
+            rng=settings["rng"],
+            running=running,
+            max_iterations=settings["max_iterations"] or PASSES[solver],
+            tolerance=settings["tolerance"],
+            period=settings["period"],
+            callback=watch,
+        )
+        found, said = ONLINE_SOLVERS[solver](online, start)
+    else:
+        objective = ChainObjective(
+            features, data, counts, l2=settings["l2"], weights=weights, clamped=clamped, running=running
+        )
+        # Between evaluations, threads of a matrix library would wait for more work and keep ours from theirs.
+        with threadpool_limits(1, user_api="blas"):
+            answer = minimise(
+                objective,
+                start,
+                l1=settings["l1"],
+                max_iterations=settings["max_iterations"] or 1000,
+                tolerance=settings["tolerance"],
+                period=settings["period"],
+                callback=watch,
+            )
+        names = ("iterations", "converged", "message", "history")
+        found, said = answer.weights, {"objective": answer.value, **{name: getattr(answer, name) for name in names}}
     if watch.best is not None:
         found = watch.best
     report = TrainingReport(
-        solver=settings["solver"],
+        solver=solver,
         seconds=time.perf_counter() - started,
         n_sequences=data.n_sequences,
-        n_tokens=int(data.offsets[-1]),
+        n_tokens=data.n_tokens,
         n_features=features.n_features,
         n_active=int(np.count_nonzero(found)),
         accuracies=tuple(watch.accuracies),
