@@ -203,7 +203,9 @@ def test_small_models_and_impossible_ones() -> None:
 
 
 def test_what_it_refuses() -> None:
-    with pytest.raises(mf.ModelError, match="algorithm of DualDecomposition must be 'ad3' or 'subgradient', got 'adam'"):
+    with pytest.raises(
+        mf.ModelError, match="algorithm of DualDecomposition must be 'ad3' or 'subgradient', got 'adam'"
+    ):
         DualDecomposition(algorithm="adam")
     with pytest.raises(mf.ModelError, match="must be 'factors' or 'trees', got 'cliques'"):
         DualDecomposition(subproblems="cliques")

@@ -98,7 +98,7 @@ def test_higher_arities_share_their_pairs_with_cycles() -> None:
     assert tight.optimal and tight.score == 2.0
 
 
-@pytest.mark.parametrize("name, best", [("grid10x10.f2.wrap", 70.606964), ("GEOM30a_3", -44.0), ("grid4x4", 44.324972)])
+@pytest.mark.parametrize(("name", "best"), [("grid10x10.f2.wrap", 70.606964), ("grid4x4", 44.324972)])
 def test_reference_instances(name: str, best: float) -> None:
     # The best scores, in powers of ten, are those of the index of the reference data.
     model = mf.read_uai(data_path("uai_small", f"{name}.uai"))

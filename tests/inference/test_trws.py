@@ -237,7 +237,7 @@ def test_small_models() -> None:
     empty = mf.decode(mf.MarkovNetwork({"A": 1, "B": 2}), method=TRWS())
     assert (empty.score, empty.optimal) == (0.0, True)
     net = frustrated()
-    known = mf.decode(net, {v: 1 for v in range(36)}, method=TRWS())
+    known = mf.decode(net, dict.fromkeys(range(36), 1), method=TRWS())
     assert known.optimal and set(known.assignment.values()) == {1}
 
 

@@ -48,7 +48,7 @@ class _Copies:
             self.multipliers[:] = state
         self.copies = np.zeros(len(value))
         self.mean = np.zeros(len(own))
-        self.bound = np.inf
+        self.bound, self.iterations = np.inf, 0
         self.bounds: list[float] = []
 
     def center(self) -> None:
@@ -145,12 +145,12 @@ class DualDecomposition:
         parts: Subproblems = Factors(problem) if self.subproblems == "factors" else Forests(problem)
         found = _Copies(parts, best, running, init)
         stopped: BaseException | None = None
-        settled, iterations, residual = False, 0, np.inf
+        settled, residual = False, np.inf
         try:
             if init is not None:
                 best.offer_given(init, running)
             solve = self._ad3 if self.algorithm == "ad3" else self._subgradient
-            settled, iterations, residual = solve(found)
+            settled, residual = solve(found)
         except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
             stopped = stop
         quiet = Running()
@@ -160,7 +160,7 @@ class DualDecomposition:
         if best.score == -np.inf and stopped is not None:
             raise stopped
         if stopped is None and not settled:
-            warn_not_converged(self.name, iterations, residual, self.tolerance)
+            warn_not_converged(self.name, found.iterations, residual, self.tolerance)
         multipliers = found.multipliers
         multipliers.flags.writeable = False
         return relaxed_decoding(
@@ -168,8 +168,9 @@ class DualDecomposition:
             best,
             found.bound,
             running,
+            variables=variables,
             converged=settled,
-            iterations=iterations if stopped is None else EVERY * len(found.bounds),
+            iterations=found.iterations,
             residuals=tuple((-np.diff(found.bounds)).tolist()),
             _state=multipliers,
         )
@@ -181,7 +182,7 @@ class DualDecomposition:
         spread = [float(np.ptp(t[np.isfinite(t)])) for t in tables if np.isfinite(t).any()]
         return 0.1 * max(spread, default=0.0) or 0.1
 
-    def _ad3(self, found: _Copies) -> tuple[bool, int, float]:
+    def _ad3(self, found: _Copies) -> tuple[bool, float]:
         parts = found.parts
         assert isinstance(parts, Factors)
         penalty = self._first_penalty(found)
@@ -189,6 +190,7 @@ class DualDecomposition:
         found.measure()
         mean = found.average()
         for iteration in range(1, self.max_iterations + 1):
+            found.iterations = iteration
             found.running.check(found.best.score, found.bound)
             parts.quadratic(found.share + found.multipliers, mean[value], penalty, ROUNDS, found.copies, found.running)
             before, mean = mean, found.average()
@@ -204,18 +206,19 @@ class DualDecomposition:
                 parts.offer(mean, found.best, found.running)
                 found.measure()
                 if found.best.meets(found.bound) or settled:
-                    return True, iteration, max(primal, dual)
+                    return True, max(primal, dual)
                 if primal > 5 * dual:
                     penalty *= 2.0
                 elif dual > 5 * primal:
                     penalty /= 2.0
-        return False, iteration, max(primal, dual)
+        return False, max(primal, dual)
 
-    def _subgradient(self, found: _Copies) -> tuple[bool, int, float]:
+    def _subgradient(self, found: _Copies) -> tuple[bool, float]:
         value = found.parts.value
         eagerness, patience, step = 1.0, 0, np.inf
         trace = np.zeros(len(found.many))
         for iteration in range(1, self.max_iterations + 1):
+            found.iterations = iteration
             found.running.check(found.best.score, found.bound)
             before = found.bound
             now = found.measure()
@@ -227,7 +230,7 @@ class DualDecomposition:
                 found.parts.offer(found.mean, found.best, found.running)
                 found.parts.offer(trace, found.best, found.running)
             if norm == 0 or found.best.meets(found.bound):
-                return True, iteration, 0.0
+                return True, 0.0
             # Polyak's step aims at the best score known; less eagerly each time the bound stands still.
             patience = 0 if found.bound < before - 1e-9 * max(1.0, abs(before)) else patience + 1
             if patience == EVERY:
@@ -237,6 +240,6 @@ class DualDecomposition:
             found.multipliers -= step * apart
             found.center()
             if step * np.sqrt(norm / max(1, len(value))) < self.tolerance:
-                return True, iteration, step
+                return True, step
         found.measure()
-        return False, iteration, step
+        return False, step

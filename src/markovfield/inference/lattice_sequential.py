@@ -50,7 +50,7 @@ class Diagonals:
 
 
 def find_diagonals(s: Structure, plan: SequentialPlan) -> Diagonals | None:
-    """Whether the variables are a rectangle of at least two by two, all with as many states; kept with the structure."""
+    """Whether the variables are a rectangle, two by two or more, all with as many states; kept with the structure."""
     if "diagonals" not in s.cache:
         s.cache["diagonals"] = _find(s, plan)
     found: Diagonals | None = s.cache["diagonals"]
@@ -131,9 +131,9 @@ class LatticeMessages:
             if begin:
                 running.check(best.score, self.bound)
             lattice_pass(
-                at.height, at.width, at.starts, self.own, self.messages[0], self.messages[1], self.forms, self.steps,
-                self.drops, self.tables, self.floors, np.bool_(self.backwards), begin,
-                min(begin + reach, len(self.sums)), self.sums,
+                at.height, at.width, at.starts, self.own, self.messages, self.forms, self.steps, self.drops,
+                self.tables, self.floors, np.bool_(self.backwards), begin, min(begin + reach, len(self.sums)),
+                self.sums,
             )  # fmt: skip
         self.value = float(self.sums.sum()) + self.constant
         self.bound = min(self.bound, self.value)

@@ -112,6 +112,7 @@ class LinearProgram:
             best,
             min(solved.bounds, default=np.inf),
             running,
+            variables=variables,
             # The multipliers are exact to the solver's tolerance, and so is the bound they prove.
             tolerance=SOLVER_TOLERANCE * max(1.0, abs(best.score)),
             converged=settled,
@@ -156,6 +157,10 @@ class _Rounds:
         from scipy.optimize import linprog
 
         polytope = self.polytope
+        if not polytope.n_columns:
+            self.bounds.append(polytope.constant)
+            self.best.offer(np.zeros(0, np.int64), self.running)
+            return
         limits: dict[str, Any] = {}
         below = None
         if self.rows:
@@ -270,4 +275,6 @@ class IntegerProgram:
         if best.score == -np.inf and status != SOLVED:
             raise TimeoutError(f"HiGHS found no assignment within the time limit of {running.time_limit} s")
         room = max(SOLVER_TOLERANCE, self.relative_gap) * max(1.0, abs(best.score))
-        return relaxed_decoding(self.name, best, bound, running, tolerance=room, converged=status == SOLVED)
+        return relaxed_decoding(
+            self.name, best, bound, running, variables=variables, tolerance=room, converged=status == SOLVED
+        )

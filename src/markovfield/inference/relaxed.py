@@ -99,6 +99,7 @@ def relaxed_decoding(
     bound: float,
     running: Running,
     *,
+    variables: Sequence[int] | None = None,
     tolerance: float | None = None,
     **details: Any,
 ) -> Decoding:
@@ -110,7 +111,7 @@ def relaxed_decoding(
     return decoding_of_states(
         best.problem.graph,
         [(states, score)],
-        None,
+        variables,
         gap=gap,
         tolerance=tolerance,
         guarantee="exact" if gap <= tolerance else "approximate",

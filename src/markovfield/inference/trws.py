@@ -96,7 +96,6 @@ class SequentialMessages:
         self.free[:] = False
         return self.states
 
-
     def heard(self) -> FloatArray:
         """Scores of all states by what their variables have heard."""
         layout = self.plan.layout
@@ -115,8 +114,8 @@ class TRWS:
     variables so that the sum of all their maxima, which bounds every score, falls towards the optimum of the local
     relaxation (`LinearProgram` without cycles), though it may stop above it. On forests one pass is exact. Factors of
     three or more variables take part as they are, structured ones in their lowered form. Assignments come from choosing
-    states one after the other given those already chosen, after passes 1, 2, 4, 8, 16 and then every 16 (large models:
-    1, 2, 4, ..., 128, 256, 384, ...), and from changing single variables for the better.
+    states one after the other given those already chosen, after passes 1, 2, 4, 8 and then every 16 (on large models 1,
+    8, 32 and then every 128), and from changing single variables for the better.
 
     An iteration (a pass forwards and one backwards) costs, for each factor, its cells times its variables; tables of
     two variables that are constant off a band (Potts, truncated linear or quadratic) cost the band, from 64 states on
@@ -188,18 +187,36 @@ class TRWS:
                 best.search(found.heard(), quiet)
         if best.score == -np.inf and stopped is not None:
             raise stopped
-        return self._answer(found, best, bounds, settled, stopped is not None, running)
+        falls = -np.diff(bounds)
+        if not settled and stopped is None:
+            last = float(falls[-1]) if len(falls) else np.inf
+            warn_not_converged(self.name, len(bounds), last, self.tolerance * max(1.0, abs(found.bound)))
+        messages = found.messages
+        messages.flags.writeable = False
+        return relaxed_decoding(
+            self.name,
+            best,
+            found.bound,
+            running,
+            variables=variables,
+            converged=settled,
+            iterations=len(bounds),
+            residuals=tuple(falls.tolist()),
+            _state=messages,
+        )
 
-    def _iterate(self, found: SequentialMessages | LatticeMessages, best: Incumbent, bounds: list[float], running: Running) -> bool:
+    def _iterate(
+        self, found: SequentialMessages | LatticeMessages, best: Incumbent, bounds: list[float], running: Running
+    ) -> bool:
         """Whether the bound met the score or settled within the iterations allowed."""
-        idle, often = 0, 16 if len(found.own) < SMALL else 128
+        idle, small = 0, len(found.own) < SMALL
         for iteration in range(self.max_iterations):
             for half in range(2):
                 running.check(best.score, found.bound)
                 before = found.bound
                 found.run(running, best)
                 passes = 2 * iteration + half + 1
-                if passes & (passes - 1) == 0 or passes % often == 0:
+                if passes in (1, 2, 4, 8) or passes % 16 == 0 if small else passes in (1, 8, 32) or passes % 128 == 0:
                     best.offer(found.rounded(), running)
                     if best.meets(found.bound):
                         bounds.append(found.bound)
@@ -213,29 +230,3 @@ class TRWS:
                 break
         best.offer(found.rounded(), running)
         return idle >= PATIENCE
-
-    def _answer(
-        self,
-        found: SequentialMessages | LatticeMessages,
-        best: Incumbent,
-        bounds: list[float],
-        settled: bool,
-        stopped: bool,
-        running: Running,
-    ) -> Decoding:
-        falls = -np.diff(bounds)
-        if not settled and not stopped:
-            last = float(falls[-1]) if len(falls) else np.inf
-            warn_not_converged(self.name, len(bounds), last, self.tolerance * max(1.0, abs(found.bound)))
-        messages = found.messages
-        messages.flags.writeable = False
-        return relaxed_decoding(
-            self.name,
-            best,
-            found.bound,
-            running,
-            converged=settled,
-            iterations=len(bounds),
-            residuals=tuple(falls.tolist()),
-            _state=messages,
-        )

@@ -125,28 +125,27 @@ def quadratic_copies(  # type: ignore[no-untyped-def]
         own, aim, copy = scores[low:high], aims[low:high], copies[low:high]
         base, mixed = set_offsets[f], weights[weight_offsets[f] : weight_offsets[f + 1]]
         n = counts[f]
-        if n == 0:
-            for k in range(high - low):
-                priced[k] = own[k] + penalty * aim[k]
-            best_configuration(at, log_tables, f, priced, kept, base, work, states)
-            n, mixed[0] = 1, 1.0
+        for k in range(high - low):
+            copy[k] = 0.0
         for i in range(n):
             _enter(at, log_tables, f, i, arity, kept, base, own, aim, penalty, gram, right)
         for _ in range(rounds):
-            price = _solve(n, gram, right, mixture, system, ones)
-            step, blocking = 1.0, -1
-            for i in range(n):
-                if mixture[i] < -1e-12 and mixed[i] - mixture[i] > 0.0:
-                    share = mixed[i] / (mixed[i] - mixture[i])
-                    if share < step:
-                        step, blocking = share, i
-            for i in range(n):
-                mixed[i] = max(0.0, mixed[i] + step * (mixture[i] - mixed[i]))
-            if blocking >= 0:
-                _drop(blocking, n, arity, kept, base, mixed, gram, right)
-                n -= 1
-                continue
-            _mix(at, first, arity, n, kept, base, mixed, copy)
+            price = -np.inf
+            if n > 0:
+                price = _solve(n, gram, right, mixture, system, ones)
+                step, blocking = 1.0, -1
+                for i in range(n):
+                    if mixture[i] < -1e-12 and mixed[i] - mixture[i] > 0.0:
+                        share = mixed[i] / (mixed[i] - mixture[i])
+                        if share < step:
+                            step, blocking = share, i
+                for i in range(n):
+                    mixed[i] = max(0.0, mixed[i] + step * (mixture[i] - mixed[i]))
+                if blocking >= 0:
+                    _drop(blocking, n, arity, kept, base, mixed, gram, right)
+                    n -= 1
+                    continue
+                _mix(at, first, arity, n, kept, base, mixed, copy)
             for k in range(high - low):
                 priced[k] = own[k] + penalty * (aim[k] - copy[k])
             if n == room:
@@ -159,9 +158,9 @@ def quadratic_copies(  # type: ignore[no-untyped-def]
                     break
             value = best_configuration(at, log_tables, f, priced, kept, base + n * arity, work, states)
             # The ridge makes kept configurations look this much better than they are priced.
-            if value <= price + 2.0 * penalty * RIDGE * arity + 1e-9 * (1.0 + abs(price)):
+            if n > 0 and value <= price + 2.0 * penalty * RIDGE * arity + 1e-9 * (1.0 + abs(price)):
                 break
-            mixed[n] = 0.0
+            mixed[n] = 1.0 if n == 0 else 0.0
             _enter(at, log_tables, f, n, arity, kept, base, own, aim, penalty, gram, right)
             n += 1
         _mix(at, first, arity, n, kept, base, mixed, copy)

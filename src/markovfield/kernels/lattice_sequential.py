@@ -116,13 +116,13 @@ def _add(held, k, low, high, messages, start):  # type: ignore[no-untyped-def]
 
 @kernel
 def lattice_pass(  # type: ignore[no-untyped-def]
-    height, width, starts, own, across, down, forms, steps, drops, tables, floors, backwards, begin, end, sums
+    height, width, starts, own, messages, forms, steps, drops, tables, floors, backwards, begin, end, sums
 ):  # fmt: skip
     """Visit the diagonals from ``begin`` to ``end``, counted from the last one where it goes backwards.
 
-    ``starts[d]`` counts the variables before diagonal d. Of axis 0 (across) and 1 (down): ``forms``, ``steps`` and
-    ``drops`` of each edge where its message is, ``tables`` and the least cell of each. ``sums[d]`` receives what the
-    diagonal adds to the bound.
+    ``starts[d]`` counts the variables before diagonal d. Of axis 0 (across) and 1 (down): ``messages``, ``forms``,
+    ``steps`` and ``drops`` of each edge where its message is, ``tables`` and the least cell of each. ``sums[d]``
+    receives what the diagonal adds to the bound.
     """
     states = tables.shape[1]
     held, weights = np.empty((states, BLOCK)), np.empty((states, BLOCK))
@@ -134,11 +134,13 @@ def lattice_pass(  # type: ignore[no-untyped-def]
         total = 0.0
         # The diagonal before: where its lanes lie relative to these.
         before = max(0, d - width)
-        length = starts[d] - starts[d - 1] if d > 0 else 0
+        before_start = starts[max(0, d - 1)]
+        length = starts[d] - before_start
+        across, down = messages[0], messages[1]
         for b in range(0, n, BLOCK):
             m, row = min(BLOCK, n - b), low_row + b
             here = states * starts[d] + b
-            left = states * starts[d - 1] + row - before if d > 0 else 0
+            left = states * before_start + row - before
             has_left, has_up = min(m, d - row), max(0, 1 - row)
             has_right, has_below = max(0, d - width + 2 - row), min(m, height - 1 - row)
             for k in range(states):
@@ -160,24 +162,18 @@ def lattice_pass(  # type: ignore[no-untyped-def]
                     for k in range(states):
                         top = max(top, held[k, j])
                     total += (1.0 - sent * share[j]) * top
-            if backwards:
-                if d > 0:
-                    total += _send(
-                        held, share, 0, has_left, across, left, length, forms[0], steps[0], drops[0],
-                        starts[d - 1] + row - before, tables[0], floors[0], True, weights, out, tops,
-                    )  # fmt: skip
-                    total += _send(
-                        held, share, has_up, m, down, left - 1, length, forms[1], steps[1], drops[1],
-                        starts[d - 1] + row - before - 1, tables[1], floors[1], True, weights, out, tops,
-                    )  # fmt: skip
-            else:
+            # One call for all four ways to send: each further one would be compiled again.
+            for axis in range(2):
+                low, high = (has_right, m) if axis == 0 else (0, has_below)
+                start, apart, far = here, n, starts[d] + b
+                if backwards:
+                    low, high = (0, has_left) if axis == 0 else (has_up, m)
+                    start, apart, far = left - axis, length, before_start + row - before - axis
+                    if d == 0:
+                        high = low
                 total += _send(
-                    held, share, has_right, m, across, here, n, forms[0], steps[0], drops[0], starts[d] + b, tables[0],
-                    floors[0], False, weights, out, tops,
-                )  # fmt: skip
-                total += _send(
-                    held, share, 0, has_below, down, here, n, forms[1], steps[1], drops[1], starts[d] + b, tables[1],
-                    floors[1], False, weights, out, tops,
+                    held, share, low, high, messages[axis], start, apart, forms[axis], steps[axis], drops[axis], far,
+                    tables[axis], floors[axis], backwards, weights, out, tops,
                 )  # fmt: skip
         sums[d] = total
 
@@ -203,45 +199,49 @@ def _obey(held, form, step, drop, table, turned, state):  # type: ignore[no-unty
 def lattice_round(  # type: ignore[no-untyped-def]
     height, width, starts, own, across, down, forms, steps, drops, tables, forwards, chosen
 ):  # fmt: skip
-    """Choose states row by row, given those chosen before; of the others, what they last said."""
+    """Choose states in the order of a pass, given those chosen before; of the others, what they last said."""
     states = tables.shape[1]
     held = np.empty(states)
     # By name: making views of them for every variable would cost more than the work.
     right_steps, right_drops, right_table, right_form = steps[0], drops[0], tables[0], forms[0]
     below_steps, below_drops, below_table, below_form = steps[1], drops[1], tables[1], forms[1]
-    for turn in range(height * width):
-        i = turn if forwards else height * width - 1 - turn
-        r, c = i // width, i % width
-        d = r + c
-        n, here = starts[d + 1] - starts[d], starts[d] + r - max(0, d - width + 1)
-        first = (states - 1) * starts[d] + here
-        for k in range(states):
-            held[k] = own[first + k * n]
-        left, length, start = 0, 0, 0
-        if d > 0:
-            left, length = starts[d - 1] + r - max(0, d - width), starts[d] - starts[d - 1]
-            start = (states - 1) * starts[d - 1] + left
-        if forwards:
-            if c < width - 1:
-                _hear(held, across, first, n)
-            if r < height - 1:
-                _hear(held, down, first, n)
-            if c > 0:
-                _obey(held, right_form, right_steps[left], right_drops[left], right_table, False, chosen[i - 1])
-            if r > 0:
-                up = left - 1
-                _obey(held, below_form, below_steps[up], below_drops[up], below_table, False, chosen[i - width])
-        else:
-            if c < width - 1:
-                _obey(held, right_form, right_steps[here], right_drops[here], right_table, True, chosen[i + 1])
-            if r < height - 1:
-                _obey(held, below_form, below_steps[here], below_drops[here], below_table, True, chosen[i + width])
-            if c > 0:
-                _hear(held, across, start, length)
-            if r > 0:
-                _hear(held, down, start - 1, length)
-        best = 0
-        for k in range(1, states):
-            if held[k] > held[best]:
-                best = k
-        chosen[i] = best
+    for turn in range(height + width - 1):
+        # Diagonal by diagonal, as the numbers lie.
+        d = turn if forwards else height + width - 2 - turn
+        n = starts[d + 1] - starts[d]
+        length = starts[d] - starts[d - 1] if d > 0 else 0
+        for lane in range(n):
+            r = max(0, d - width + 1) + lane
+            c = d - r
+            i, here = r * width + c, starts[d] + lane
+            first = states * starts[d] + lane
+            for k in range(states):
+                held[k] = own[first + k * n]
+            left, start = 0, 0
+            if d > 0:
+                left = starts[d - 1] + r - max(0, d - width)
+                start = (states - 1) * starts[d - 1] + left
+            if forwards:
+                if c < width - 1:
+                    _hear(held, across, first, n)
+                if r < height - 1:
+                    _hear(held, down, first, n)
+                if c > 0:
+                    _obey(held, right_form, right_steps[left], right_drops[left], right_table, False, chosen[i - 1])
+                if r > 0:
+                    up = left - 1
+                    _obey(held, below_form, below_steps[up], below_drops[up], below_table, False, chosen[i - width])
+            else:
+                if c < width - 1:
+                    _obey(held, right_form, right_steps[here], right_drops[here], right_table, True, chosen[i + 1])
+                if r < height - 1:
+                    _obey(held, below_form, below_steps[here], below_drops[here], below_table, True, chosen[i + width])
+                if c > 0:
+                    _hear(held, across, start, length)
+                if r > 0:
+                    _hear(held, down, start - 1, length)
+            best = 0
+            for k in range(1, states):
+                if held[k] > held[best]:
+                    best = k
+            chosen[i] = best
