@@ -23,6 +23,9 @@ __all__ = ["Portfolio"]
 
 # Cells of tables beyond which a search with proofs has no hope of ending, and is not begun.
 MOST_SEARCHED = 2**22
+# Mini-buckets close gaps that the local polytope leaves, where there are not too many of them.
+MOST_BUCKETS = 2_000
+# What is this method's own of the time, whatever came before it.
 LEAST_SHARE = 0.3
 # Bound and score are sums over the whole graph, rounded in different orders: nearer than this they are the same.
 ROUNDING = 1e-9
@@ -64,10 +67,10 @@ class _Best:
 class Portfolio:
     """Several methods in turn until one proves the answer or the time is over; ``auto`` ends here.
 
-    First graph cuts, where every variable has two states; then TRW-S for a bound and a first assignment, expansion
-    moves where states are many and pairs all there is, local search from the best so far, and branch and bound. What
-    that does not prove in its share of the time is handed to toulbar2, where it is installed. The answer has the best
-    assignment and the best bound of all of them.
+    First a climb, then graph cuts where every variable has two states and expansion moves where there are more; TRW-S
+    for a bound, mini-buckets where the model is not too large, local search from the best so far, and branch and bound.
+    What that does not prove in its share of the time is handed to toulbar2, where it is installed. The answer has the
+    best assignment and the best bound of all of them.
 
     Parameters
     ----------
@@ -146,6 +149,7 @@ def _stages(graph: FactorGraph) -> Iterator[tuple[Any, float]]:
     """Methods in turn, each with its share of the time that is left."""
     from markovfield.inference.branch_and_bound import BranchAndBound
     from markovfield.inference.graph_cut import GraphCut
+    from markovfield.inference.mini_bucket import MiniBucket
     from markovfield.inference.move_making import AlphaExpansion
     from markovfield.inference.toulbar2 import Toulbar2, installed
     from markovfield.inference.trws import TRWS
@@ -156,6 +160,8 @@ def _stages(graph: FactorGraph) -> Iterator[tuple[Any, float]]:
     else:
         yield AlphaExpansion(), 0.2
     yield TRWS(), 0.3
+    if graph.n_variables <= MOST_BUCKETS:
+        yield MiniBucket(), 0.2
     yield TabuSearch(), 0.1
     if graph.structure.n_cells <= MOST_SEARCHED:
         yield BranchAndBound(), 0.5 if installed() else 1.0

@@ -47,32 +47,38 @@ class Factors(NamedTuple):
 
 
 @kernel
-def _part(at, f, p, state):
+def _part(kind, stride, is_first, state):
     """What one axis adds to the sum of its factor."""
-    kind, stride = at.kind[f], at.table_strides[p]
     if kind == TABLE:
         return stride * state
     if kind == DISTANCE:
-        return np.int64(state) if p == at.scope_offsets[f] else -np.int64(state)
+        return np.int64(state) if is_first else -np.int64(state)
     literal = literal_of(stride) if kind == CARDINALITY else stride
     return np.int64(state != literal) if literal >= 0 else np.int64(state == -literal - 1)
 
 
 @kernel
-def _read(at, f, total):
-    """The log-potential of a factor from its sum."""
-    kind = at.kind[f]
+def _cell(kind, cap, total):
+    """The cell of a factor, counted from its first, that its sum says."""
     if kind == TABLE:
-        return at.log_tables[at.table_offsets[f] + total]
+        return total
     if kind == PARITY:
-        return at.log_tables[at.table_offsets[f] + (total & 1)]
-    return at.log_tables[at.table_offsets[f] + min(abs(total), at.caps[f])]
+        return total & 1
+    return min(abs(total), cap)
 
 
 @kernel
 def fill_gains(at, likelihood, states, totals, soft, hard, tally):
     """Compute the sums of all factors, ``soft``, ``hard`` and the tally from nothing."""
-    tally[0], tally[1] = 0.0, 0.0
+    # Arrays by themselves: handing the bundle to a function would count references for every one of them.
+    cardinalities, value_offsets, scope_offsets, scopes = (
+        at.cardinalities,
+        at.value_offsets,
+        at.scope_offsets,
+        at.scopes,
+    )
+    table_offsets, strides, kinds, caps, pool = at.table_offsets, at.table_strides, at.kind, at.caps, at.log_tables
+    broken, score = 0, 0.0
     for i in range(len(soft)):
         soft[i] = 0.0
         hard[i] = 0
@@ -83,54 +89,66 @@ def fill_gains(at, likelihood, states, totals, soft, hard, tally):
                 soft[i] = likelihood[i]
     if len(likelihood):
         for v in range(len(states)):
-            own = at.value_offsets[v] + states[v]
-            tally[0] += hard[own]
-            tally[1] += soft[own]
-    for f in range(len(at.table_offsets)):
-        first, last = at.scope_offsets[f], at.scope_offsets[f + 1]
+            own = value_offsets[v] + states[v]
+            broken += hard[own]
+            score += soft[own]
+    for f in range(len(table_offsets)):
+        first, last = scope_offsets[f], scope_offsets[f + 1]
+        kind, cap, base = kinds[f], caps[f], table_offsets[f]
         total = np.int64(0)
         for p in range(first, last):
-            total += _part(at, f, p, states[at.scopes[p]])
+            total += _part(kind, strides[p], p == first, states[scopes[p]])
         totals[f] = total
-        value = _read(at, f, total)
+        value = pool[base + _cell(kind, cap, total)]
         if value == -np.inf:
-            tally[0] += 1
+            broken += 1
         else:
-            tally[1] += value
+            score += value
         for p in range(first, last):
-            v = at.scopes[p]
-            rest = total - _part(at, f, p, states[v])
-            for k in range(at.cardinalities[v]):
-                value = _read(at, f, rest + _part(at, f, p, k))
+            v, stride = scopes[p], strides[p]
+            rest = total - _part(kind, stride, p == first, states[v])
+            to = value_offsets[v]
+            for k in range(cardinalities[v]):
+                value = pool[base + _cell(kind, cap, rest + _part(kind, stride, p == first, k))]
                 if value == -np.inf:
-                    hard[at.value_offsets[v] + k] += 1
+                    hard[to + k] += 1
                 else:
-                    soft[at.value_offsets[v] + k] += value
+                    soft[to + k] += value
+    tally[0], tally[1] = broken, score
 
 
 @kernel
 def _change(at, v, state, states, totals, soft, hard):
     """Put a variable into another state; sums, and what the others would gain, are mended."""
+    cardinalities, value_offsets, scope_offsets, scopes = (
+        at.cardinalities,
+        at.value_offsets,
+        at.scope_offsets,
+        at.scopes,
+    )
+    table_offsets, strides, kinds, caps, pool = at.table_offsets, at.table_strides, at.kind, at.caps, at.log_tables
+    before = states[v]
     for i in range(at.variable_offsets[v], at.variable_offsets[v + 1]):
         f = at.variable_factors[i]
-        first, last = at.scope_offsets[f], at.scope_offsets[f + 1]
+        first, last = scope_offsets[f], scope_offsets[f + 1]
+        kind, cap, base = kinds[f], caps[f], table_offsets[f]
         moved = np.int64(0)
         for p in range(first, last):
-            if at.scopes[p] == v:
-                moved = _part(at, f, p, state) - _part(at, f, p, states[v])
+            if scopes[p] == v:
+                moved = _part(kind, strides[p], p == first, state) - _part(kind, strides[p], p == first, before)
         if moved == 0:
             continue
         total = totals[f]
         totals[f] = total + moved
         for p in range(first, last):
-            u = at.scopes[p]
+            u, stride = scopes[p], strides[p]
             if u == v:
                 continue
-            rest = total - _part(at, f, p, states[u])
-            to = at.value_offsets[u]
-            for k in range(at.cardinalities[u]):
-                part = rest + _part(at, f, p, k)
-                old, new = _read(at, f, part), _read(at, f, part + moved)
+            rest = total - _part(kind, stride, p == first, states[u])
+            to = value_offsets[u]
+            for k in range(cardinalities[u]):
+                part = rest + _part(kind, stride, p == first, k)
+                old, new = pool[base + _cell(kind, cap, part)], pool[base + _cell(kind, cap, part + moved)]
                 if old == -np.inf:
                     hard[to + k] -= 1
                 else:
