@@ -164,11 +164,17 @@ from markovfield.structured.entities import EntityReport as EntityReport
 from markovfield.structured.entities import TokenReport as TokenReport
 from markovfield.structured.entities import entity_report as entity_report
 from markovfield.structured.entities import token_report as token_report
+from markovfield.structured.hmm import HMM as HMM
+from markovfield.structured.hmm_emissions import CategoricalEmissions as CategoricalEmissions
+from markovfield.structured.hmm_filtering import HMMFilter as HMMFilter
+from markovfield.structured.hmm_gaussian import GaussianEmissions as GaussianEmissions
+from markovfield.structured.hmm_training import HMMReport as HMMReport
 from markovfield.structured.labels import allowed_transitions as allowed_transitions
 from markovfield.structured.labels import iob1_to_iob2 as iob1_to_iob2
 from markovfield.structured.labels import iob_to_iobes as iob_to_iobes
 from markovfield.structured.labels import iobes_to_iob as iobes_to_iob
 from markovfield.structured.labels import spans as spans
+from markovfield.structured.memm import MEMM as MEMM
 from markovfield.structured.segmentation import ImageSegmentation as ImageSegmentation
 from markovfield.structured.sequences import ColumnCorpus as ColumnCorpus
 from markovfield.structured.sequences import SequenceData as SequenceData

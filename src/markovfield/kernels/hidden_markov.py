@@ -20,6 +20,7 @@ import numpy as np
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.chain_paths import best_path
 from markovfield.kernels.exponential import exp_scalar
+from markovfield.kernels.hidden_blocks import TILE, add_outer_tile, dots_block
 from markovfield.kernels.vector_blocks import BLOCK, add_block, add_dots_block
 
 __all__ = ["gaussian_moments", "gaussian_scores", "hidden_paths", "hidden_posteriors", "hidden_sums", "scale_rows"]
@@ -42,10 +43,8 @@ def _forward(rows, known, a, b, n_states, width, table, start, transitions, forw
             for k in range(width):
                 forward[k] = start[k] * table[base + k]
         else:
-            for k in range(width):
-                forward[at + k] = 0.0
             for k in range(0, width, BLOCK):
-                add_dots_block(forward, at + k, forward, at - width, 1, transitions, k, width, n_states)
+                dots_block(forward, at + k, forward, at - width, transitions, k, width, n_states)
             for k in range(width):
                 forward[at + k] *= table[base + k] * inverse
         if len(known) and known[a + i] >= 0:
@@ -94,10 +93,8 @@ def _backward(rows, known, a, b, n_states, width, table, transposed, forward, mo
         # What comes in to token i lies at ``(i - high + CHUNK) * width``, so that token ``high`` is always the last.
         for i in range(high - 1, low - 1, -1):
             at, to = i * width, (i + 1 - high + CHUNK) * width
-            for k in range(width):
-                backward[k] = 0.0
             for k in range(0, width, BLOCK):
-                add_dots_block(backward, k, incoming, to, 1, transposed, k, width, n_states)
+                dots_block(backward, k, incoming, to, transposed, k, width, n_states)
             mass = 0.0
             largest = 0.0
             for k in range(width):
@@ -119,9 +116,11 @@ def _backward(rows, known, a, b, n_states, width, table, transposed, forward, mo
                         incoming[to - width + k] = 0.0
         steps = high - low
         first = (CHUNK + 1 - steps) * width
-        for k in range(n_states):
+        for k in range(0, n_states, TILE):
             for j in range(0, width, BLOCK):
-                add_dots_block(moves, k * width + j, forward, low * width + k, width, incoming, first + j, width, steps)
+                add_outer_tile(
+                    moves, k * width + j, width, forward, low * width + k, width, incoming, first + j, width, steps
+                )
         for i in range(steps * width):
             forward[low * width + i] = posteriors[i]
         for k in range(width):
@@ -137,9 +136,9 @@ def hidden_sums(
 ):  # fmt: skip
     """Log-likelihoods of sequences ``first`` to ``last`` (nan where they left the safe range) and expected counts.
 
-    Without ``both_ways`` only forward messages are sent and nothing is counted. ``row_counts`` may be empty; so may the
-    row of a table be shared. ``move_counts`` lack the factor of the transition probabilities. ``forward`` is scratch for
-    the longest sequence.
+    Without ``both_ways`` only forward messages are sent and nothing is counted. ``row_counts``, laid out as the table,
+    may be empty. ``move_counts`` lack the factor of the transition probabilities. ``forward`` is scratch for the
+    longest sequence.
     """
     moves = np.zeros(width * width)
     for s in range(first, last):
@@ -194,7 +193,7 @@ def hidden_paths(
     rows, known, offsets, first, last, n_states, width, log_table, log_start, log_transitions, scores, origin, paths,
     values,
 ):  # fmt: skip
-    """The likeliest states of every token together (Viterbi), and their log joint probability with what was observed."""
+    """The likeliest states of every token together (Viterbi), and their log joint probability with what is observed."""
     best = np.empty(width)
     for s in range(first, last):
         a, b = offsets[s], offsets[s + 1]
