@@ -6,8 +6,10 @@ import csv
 import dataclasses
 import io as text_io
 import json
+import time
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,17 +76,17 @@ def sample(
             time_limit=time_limit,
             callback=waiting.callback,
         )
+    if drawn.n_chains and len(drawn):
+        err.print(_mixing(drawn), soft_wrap=True)
     if output is None:
         for piece in _csv(drawn):
             out.file.write(piece)
         return
     with writing(output):
-        if output.suffix == ".npz":
+        if output.suffix.lower() == ".npz":
             _write_npz(output, drawn)
         else:
             write_text(output, _csv(drawn))
-    if drawn.n_chains and len(drawn):
-        err.print(_mixing(drawn), soft_wrap=True)
     err.print(Text(f"wrote {len(drawn)} samples to {output}", style="dim"), soft_wrap=True)
 
 
@@ -104,11 +106,10 @@ def _with_chains(method: Any, settings: dict[str, int | None]) -> Any:
 
 def _mixing(drawn: mf.Samples) -> Text:
     """One line on how far the chains can be trusted; yellow where they should not be."""
-    worst = drawn.r_hat
-    line = (
-        f"{drawn.n_chains} chains of {drawn.iterations} sweeps, smallest effective sample size "
-        f"{drawn.effective_sample_size:.0f}, largest R-hat {worst:.3f}"
-    )
+    worst, size = drawn.r_hat, drawn.effective_sample_size
+    said = f"smallest effective sample size {size:.0f}" if np.isfinite(size) else "too short to tell how they mix"
+    said += f", largest R-hat {worst:.3f}" if np.isfinite(worst) else ""
+    line = f"{drawn.n_chains} chains of {drawn.iterations} sweeps, {said}"
     # 1.01 is what Vehtari et al. (2021) ask for.
     return Text(line, style="yellow" if not drawn.converged or worst > 1.01 else "dim")
 
@@ -145,6 +146,7 @@ def _csv(drawn: Any, rows_at_once: int = 4096) -> Iterator[str]:
 
 
 PICTURES, FILMS = (".png", ".svg", ".pdf"), (".gif",)
+MOST_SITES = 1e10
 
 
 def lattice(
@@ -176,28 +178,52 @@ def lattice(
     as_json: options.AsJson = False,
 ) -> None:
     """Simulate an Ising or Potts model on a lattice: measure energy and magnetisation, draw or film it."""
-    if output is not None and output.suffix.lower() not in (*PICTURES, *FILMS, ".npz"):
+    if output is not None and output.suffix not in (*PICTURES, *FILMS, ".npz"):
         raise CommandError(f"the output's name ends in {', '.join((*PICTURES, *FILMS))} or .npz, got {output.name!r}")
+    if output is not None and output.suffix in FILMS and clusters:
+        raise CommandError("--clusters colours a picture, not a film: name a .png, .svg or .pdf")
+    if burn_in is not None and burn_in >= sweeps > 0:
+        raise CommandError(f"--burn-in {burn_in} leaves nothing of {sweeps} sweeps to measure")
     shape = _shape(size)
+    if np.prod(shape, dtype=np.float64) > MOST_SITES:
+        raise CommandError(f"a lattice of {size} has more than {MOST_SITES:.0e} sites: take a smaller one")
     chosen = _lattice_model(model, shape, coupling, field, states, not free)
     out, err = report.consoles()
     start = "cold" if cold else "random"
     simulation = mf.LatticeSimulation(chosen, method=method, rng=seed, n_jobs=n_jobs, start=start)
     with Waiting(err, f"{model} {size}") as waiting:
-        running: dict[str, Any] = {"time_limit": time_limit, "callback": waiting.callback}
+        ends = np.inf if time_limit is None else time.perf_counter() + time_limit
+
+        def move(n: int) -> Any:
+            left = max(1e-3, ends - time.perf_counter())
+            return simulation.run(n, time_limit=None if time_limit is None else left, callback=waiting.callback)
+
         before = sweeps // 5 if burn_in is None else burn_in
         film = None
-        if output is not None and output.suffix.lower() in FILMS:
-            film = list(simulation.frames(frames, max(1, sweeps // frames)))
+        if output is not None and output.suffix in FILMS:
+            film, record = _film(simulation, move, sweeps, frames, ends)
         else:
-            simulation.run(min(before, sweeps), measure_every=max(1, min(before, sweeps)), **running)
-        record = simulation.run(max(0, sweeps - simulation.sweeps), **running)
+            move(before)
+            record = move(sweeps - before)
     if output is not None:
         with writing(output):
-            _draw_lattice(output, simulation, film, shape, clusters)
+            _draw_lattice(output, simulation, film, shape, clusters, not free)
     _tell_lattice(out, chosen, simulation, record, free, as_json)
     if output is not None and not as_json:
         out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+
+
+def _film(simulation: Any, move: Any, sweeps: int, frames: int, ends: float) -> tuple[list[Any], Any]:
+    """States at even distances, at most one for each sweep, and what was measured on the way."""
+    frames = min(frames, sweeps + 1)
+    at = np.linspace(0, sweeps, frames).astype(int)
+    film = [simulation.state.copy()]
+    for a, b in pairwise(at):
+        move(int(b - a))
+        film.append(simulation.state.copy())
+        if time.perf_counter() > ends:
+            break
+    return film, simulation.record
 
 
 def _shape(text: str) -> tuple[int, ...]:
@@ -224,12 +250,14 @@ def _lattice_model(
     return mf.Potts(shape, states, coupling, periodic=periodic)
 
 
-def _draw_lattice(path: Path, simulation: Any, film: Any, shape: tuple[int, ...], clusters: bool) -> None:
+def _draw_lattice(
+    path: Path, simulation: Any, film: Any, shape: tuple[int, ...], clusters: bool, periodic: bool
+) -> None:
     from markovfield.plot._style import pyplot
 
     state = simulation.state
     flat = state if state.ndim == 2 else state.reshape(shape[0], -1) if state.ndim == 1 else state[shape[0] // 2]
-    if path.suffix.lower() == ".npz":
+    if path.suffix == ".npz":
         record = simulation.record
         with atomic_writer(path) as stream:
             np.savez_compressed(
@@ -239,7 +267,7 @@ def _draw_lattice(path: Path, simulation: Any, film: Any, shape: tuple[int, ...]
     if film is not None:
         mf.plot.animate([f if f.ndim == 2 else f[shape[0] // 2] for f in film], path)
         return
-    axes: Any = mf.plot.regions(flat) if clusters else mf.plot.spins(flat)
+    axes: Any = mf.plot.regions(flat, periodic=periodic) if clusters else mf.plot.spins(flat)
     try:
         axes.figure.savefig(path, bbox_inches="tight", dpi=max(100, min(400, flat.shape[0] // 4)))
     finally:

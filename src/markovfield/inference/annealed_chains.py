@@ -31,7 +31,8 @@ CELL_COST, STEP = 5, 5e7
 PENALTY = 1.0
 # What it takes from factors of the forest at the start.
 HEAD_START = 2.0
-# Below this share of the chains, or this many, the effective sample size says that the weights cannot be trusted.
+# Below this share of the chains, or this many (of few chains, half of them), the effective sample size says that the
+# weights cannot be trusted.
 LEAST_SHARE, LEAST_SIZE = 0.1, 10.0
 
 
@@ -205,7 +206,7 @@ class AnnealedChains:
     @property
     def _trusted(self) -> bool:
         n = len(self.log_weights)
-        return self.effective_size >= min(n, max(LEAST_SIZE, LEAST_SHARE * n))
+        return self.effective_size >= min(0.5 * n, max(LEAST_SIZE, LEAST_SHARE * n))
 
     @property
     def converged(self) -> bool:

@@ -402,13 +402,14 @@ class Samples:
     def effective_sample_size(self) -> float:
         """How many independent samples of equal weight would be as good.
 
-        1 / sum of squared weights for independent draws; for Markov chains, that of the state estimated worst.
+        1 / sum of squared weights for independent draws; for Markov chains, that of the state estimated worst, and nan
+        where chains are too short to tell.
         """
         if not len(self):
             return 0.0
         if self.n_chains:
             sizes = self.monte_carlo.effective_sample_sizes
-            return float(np.min(sizes[np.isfinite(sizes)], initial=len(self)))
+            return float(np.nanmin(sizes)) if np.isfinite(sizes).any() else np.nan
         return 1.0 / float(np.square(self.weights).sum())
 
     @property

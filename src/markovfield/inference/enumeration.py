@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import MemoryLimitError
+from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
 from markovfield.factor_kinds import DISTANCE, caps, holds, literals, offset_of_count
 from markovfield.inference.answers import (
@@ -205,6 +205,10 @@ class _Joint:
         top = float(np.maximum.reduce(flat))
         if top == -np.inf:
             raise evidence.impossible(s)
+        if not top < np.inf:
+            raise ModelError(
+                "the log-potentials are so large that their sums are no numbers: divide them by a constant"
+            )
         weights = np.exp(flat - top)
         total = float(np.add.reduce(weights))
         self.log_partition = top + math.log(total)

@@ -17,6 +17,7 @@ from markovfield.inference.markov_chains import (
     estimate,
     initial_states,
     run_chains,
+    resumed_state,
 )
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
@@ -95,11 +96,15 @@ class Gibbs:
             return ColouredSites.of(problem, running, self.n_chains)
         return SingleSite.of(problem, at_random=self.scan == "random")
 
-    def _start(self, problem: Problem, rng: np.random.Generator) -> Any:
-        start = initial_states(problem, self.n_chains, rng)
+    def _start(self, problem: Problem, rng: np.random.Generator, init: Any) -> Any:
+        """Starts, or None where chains go on from ``init``; in both cases single changes must reach the rest."""
+        if init is not None:
+            start = resumed_state(problem, init, self.n_chains, self.name).states
+        else:
+            start = initial_states(problem, self.n_chains, rng)
         if self.scan != "trees":
-            check_moves(problem, start, self.name)
-        return start
+            check_moves(problem, start[:, : problem.structure.n_variables], self.name)
+        return None if init is not None else start
 
     def sample(
         self,
@@ -124,7 +129,7 @@ class Gibbs:
             running=running,
             init=init,
             method=self.name,
-            start=None if init is not None else self._start(problem, rng),
+            start=self._start(problem, rng, init),
         )
 
     def marginals(
@@ -148,6 +153,6 @@ class Gibbs:
             rng=rng,
             running=running,
             method=self.name,
-            start=None if init is not None else self._start(problem, rng),
+            start=self._start(problem, rng, init),
             init=init,
         )

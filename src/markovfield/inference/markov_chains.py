@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ModelError, StoppedError
+from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.inference.answers import Marginals, Samples
 from markovfield.inference.chain_starts import initial_states
 from markovfield.inference.diagnostics import LEAST_STEPS, MonteCarlo, summarise
 from markovfield.inference.feasible import Feasible
+from markovfield.inference.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
 from markovfield.kernels.random import streams
@@ -44,6 +46,8 @@ BATCH_NUMBERS = 2**25
 MOST_BATCHES, FEWEST_BATCHES = 128, 8
 # Above this split R-hat an estimate is said not to have converged.
 R_HAT_LIMIT = 1.1
+# Rows of each chain from which `run_chains` looks at R-hat by itself, and entries up to which it does.
+LEAST_ROWS, MOST_LOOKED_AT = 100, 2**26
 
 
 class Transition(Protocol):
@@ -75,8 +79,8 @@ class ChainState:
         ``int32[chains, n or more]`` and ``uint64[chains, 4]``.
     sweeps
         Sweeps of each chain so far.
-    cardinalities, evidence
-        Of the problem, to recognise another one by.
+    cardinalities, evidence, potentials
+        Of the problem, to recognise another one by; the last is a digest of its numbers.
     extra
         What else the method needs to go on.
     """
@@ -86,7 +90,21 @@ class ChainState:
     sweeps: int
     cardinalities: npt.NDArray[np.int32]
     evidence: npt.NDArray[np.int32]
+    potentials: bytes
     extra: Any = None
+
+    @classmethod
+    def of(cls, problem: Problem, chains: Chains, extra: Any) -> ChainState:
+        """Where these chains of a problem are now."""
+        cards, known = problem.structure.cardinalities, problem.evidence.states
+        return cls(chains.states, chains.streams, chains.sweeps, cards, known, _digest(problem), extra)
+
+
+def _digest(problem: Problem) -> bytes:
+    """What tells the numbers of two problems of the same shape apart."""
+    digest = hashlib.sha256(problem.potentials.log_tables.tobytes())
+    digest.update(problem.likelihood.tobytes())
+    return digest.digest()
 
 
 @dataclass(eq=False)
@@ -194,7 +212,9 @@ def _begin(
     """Chains at their start, or where an earlier answer left them, and how long they must forget it."""
     if init is not None:
         old = resumed_state(problem, init, n_chains, method)
-        return Chains(transition, old.states.copy(), old.streams.copy(), running, old.sweeps), 0
+        chains = Chains(transition, old.states.copy(), old.streams.copy(), running, old.sweeps)
+        # Chains of other numbers are where these should not be: they are good starts, no more.
+        return chains, 0 if old.potentials == _digest(problem) else burn_in
     if start is None:
         start = initial_states(problem, n_chains, rng)
     return Chains(transition, start.copy(), streams(rng, n_chains), running), burn_in
@@ -220,14 +240,15 @@ def run_chains(
     Chain c has the c-th part of ``np.array_split(range(size), n_chains)``. Each has a stream of random numbers of its
     own, so threads make no difference. Stopped by the clock, the callback or the keyboard, the answer has the rows that
     all chains have come to, and ``converged=False``; where there are none, the error is raised. It can be resumed: with
-    ``init`` an earlier answer, the chains go on where they stopped, without a burn-in, as if they never had.
+    ``init`` an earlier answer, the chains go on where they stopped, without a burn-in, as if they never had; where the
+    model's numbers have changed since then, after the burn-in that was asked for.
 
     ``start`` are first states, ``int32[n_chains, n or more]``; random ones where None. ``extra`` is kept in the
     answer's state for whoever resumes it.
     """
-    s = problem.structure
+    _check_room(problem, size)
     chains, burn_in = _begin(problem, transition, n_chains, burn_in, rng, running, init, method, start)
-    lengths = [len(part) for part in np.array_split(np.arange(size), n_chains)]
+    lengths = [size // n_chains + (c < size % n_chains) for c in range(n_chains)]
     burn_in = resolved_burn_in(burn_in, max(lengths) * thinning) if size else 0
     chains.discard(burn_in)
     rows, stopped = _draw(problem, chains, lengths, thinning)
@@ -235,8 +256,7 @@ def run_chains(
         raise stopped
     out = np.concatenate(rows) if len(rows) != 1 else rows[0]
     out.flags.writeable = False
-    state = ChainState(chains.states, chains.streams, chains.sweeps, s.cardinalities, problem.evidence.states, extra)
-    return Samples(
+    answer = Samples(
         graph=problem.graph,
         states=out,
         guarantee="approximate",
@@ -245,8 +265,24 @@ def run_chains(
         n_chains=n_chains,
         iterations=chains.sweeps,
         converged=stopped is None,
-        _state=state if size else None,
+        _state=ChainState.of(problem, chains, extra) if size else None,
     )
+    # Looking at the chains costs about as much as a few sweeps; where rows are very many it is left to who asks.
+    if stopped is None and LEAST_ROWS * n_chains <= size and out.size <= MOST_LOOKED_AT and answer.r_hat > R_HAT_LIMIT:
+        _warn_apart(method, answer.r_hat)
+        answer = replace(answer, converged=False)
+    return answer
+
+
+def _check_room(problem: Problem, size: int) -> None:
+    """Refuse more rows than memory holds, before anything is drawn."""
+    n = problem.graph.n_variables
+    needed, limit = 4.0 * size * n, memory_limit_bytes(None)
+    if needed > limit:
+        raise MemoryLimitError(
+            f"{size} samples of {n} variables need {format_bytes(np.log2(needed))}, while the limit is "
+            f"{format_bytes(np.log2(limit))}: draw fewer, or ask mf.marginals, which averages without keeping them"
+        )
 
 
 def _draw(
@@ -343,6 +379,8 @@ def estimate(
     for array in expanded:
         array.flags.writeable = False
     worst = float(np.max(r_hats[~np.isnan(r_hats)], initial=1.0))
+    # With too few batches nothing can be said, which is not the same as nothing being wrong.
+    known = bool(np.isfinite(errors).all())
     if stopped is None and worst > R_HAT_LIMIT:
         _warn_apart(method, worst)
     return Marginals(
@@ -351,13 +389,11 @@ def estimate(
         log_partition=np.nan,
         guarantee="approximate",
         method=method,
-        converged=stopped is None and worst <= R_HAT_LIMIT,
+        converged=stopped is None and worst <= R_HAT_LIMIT and known,
         iterations=chains.sweeps,
         seconds=time.perf_counter() - running.started,
         monte_carlo=MonteCarlo(expanded[1], expanded[2], expanded[3], int(count), n_chains),
-        _state=ChainState(
-            chains.states, chains.streams, chains.sweeps, s.cardinalities, problem.evidence.states, extra
-        ),
+        _state=ChainState.of(problem, chains, extra),
     )
 
 

@@ -138,7 +138,8 @@ def otherwise(verb: str, graph: FactorGraph) -> list[Any]:
     if verb == "sample":
         from markovfield.inference.gibbs import Gibbs
 
-        return [Gibbs(), Gibbs(scan="trees")]
+        # Clusters where the model is one of Ising's or Potts's; single changes often cannot leave its modes.
+        return [resolve("swendsen_wang", "sample"), Gibbs(), Gibbs(scan="trees")]
     small = graph.n_variables <= MOST_BUCKETS
     return [resolve(name, verb) for name in OTHERWISE if small or name != "mini_bucket"]
 
@@ -311,7 +312,7 @@ def decode(
         raise ModelError(f"n_best must be a whole number of at least 1, got {n_best!r}")
     positions = None if variables is None else graph.names.positions(variables)
     if loss is not None:
-        return _least_expected_loss(graph, known, positions, loss, n_best, method, running)
+        return _least_expected_loss(graph, known, positions, loss, n_best, method, running, rng)
     methods = candidates(method, "decode", graph, known, one=n_best == 1, variables=positions)
 
     def run(chosen: Any) -> Any:
@@ -330,6 +331,7 @@ def _least_expected_loss(
     n_best: int,
     method: Any,
     running: Running,
+    rng: Any,
 ) -> Decoding:
     """Each variable takes the state of least expected cost under its marginal: additive losses decompose."""
     s = graph.structure
@@ -345,7 +347,11 @@ def _least_expected_loss(
             costs[v] = np.asarray(matrix, np.float64)
             if costs[v].shape != (card, card):
                 raise ModelError(f"the loss of variable {name!r} needs shape ({card}, {card}), got {costs[v].shape}")
-    answer = choose(method, "marginals", graph, evidence).marginals(graph, evidence, targets=(), running=running)
+
+    def run(chosen: Any) -> Any:
+        return chosen.marginals(graph, evidence, targets=(), running=running, **_extra(chosen, None, rng))
+
+    answer = first_that_answers(candidates(method, "marginals", graph, evidence), run)
     shown = list(range(graph.n_variables)) if positions is None else positions
     states = np.full(graph.n_variables, -1, np.int32)
     for v in shown:
@@ -353,7 +359,11 @@ def _least_expected_loss(
         states[v] = int(np.argmin(p @ costs[v])) if v in costs else int(np.argmax(p))
     fixed = Evidence(np.where(states >= 0, states, evidence.states).astype(np.int32), evidence.likelihoods)
     try:
-        score = float(log_partition(graph, fixed, method))
+        # All variables known: the score itself. Otherwise the log of a sum, by the same method where it can.
+        if (fixed.states >= 0).all():
+            score = float(graph.score(fixed.states)) + sum(float(x[fixed.states[v]]) for v, x in fixed.likelihoods)
+        else:
+            score = float(log_partition(graph, fixed, method))
     except ImpossibleEvidenceError:
         score = -np.inf
     states.flags.writeable = False

@@ -122,7 +122,9 @@ class Ising(SiteModel):
     # ---- spins ----------------------------------------------------------------------------------------------
 
     def _rows(self, states: Any, what: str) -> tuple[FloatArray, tuple[int, ...], tuple[int, ...]]:
-        """Spins as ``float64[rows, n]``, with the shapes before the sites and of the sites."""
+        """Spins as ``float64[rows, n]``, with the shapes before the sites and of the sites; of answers their spins."""
+        if hasattr(states, "states"):
+            states = self.to_spins(states)
         rows, before, last = self._sites.rows(states, what)
         low, high = SPINS[self.spins]
         strange = (rows != low) & (rows != high)

@@ -167,6 +167,11 @@ class ImageSegmentation:
         for _ in range(self.max_iterations):
             self.observation_ = self._densities(seen, weights, seen)
             answer = _expect(self._posterior(prior, pixels, known), method, answer)
+            if np.isnan(answer.log_partition):
+                raise ModelError(
+                    f"EM follows log Z, and inference method {answer.method!r} does not estimate it: use "
+                    "belief_propagation, mean_field or annealed_importance, or give labels to fit"
+                )
             objective.append(float(answer.log_partition) + self.observation_.log_prior)
             weights = answer.values.reshape(-1, self.n_classes)[known]
             if len(objective) > 1 and objective[-1] - objective[-2] < self.tolerance * len(seen):
