@@ -243,3 +243,14 @@ def test_random_dense_models(seed: int):
     answer = mf.decode(net, method=SEARCH)
     assert answer.optimal
     assert answer.score == pytest.approx(mf.decode(net, method="junction_tree").score, abs=1e-9)
+
+
+def test_stopped_with_nothing_possible_known_is_no_answer():
+    """Zeros of likelihoods rule out what was filled in: the stop passes, and nothing calls itself optimal."""
+    net = mf.MarkovNetwork({"a": 2, "b": 2})
+    net.add_parity({"a": 0, "b": 0}, weight=0.5)
+    try:
+        answer = mf.decode(net, {"a": [0, 0.9]}, method="branch_and_bound", callback=lambda p: True)
+    except mf.StoppedError:
+        return
+    assert np.isfinite(answer.score)

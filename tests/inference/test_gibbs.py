@@ -139,6 +139,22 @@ def test_trees_pass_where_single_sites_cannot():
     check_joint(mf.sample(spec.build(), 5000, method=Gibbs("trees", thinning=4), rng=0), spec.oracle())
 
 
+def test_trees_move_pairs_that_several_factors_join():
+    """Equal states by one factor, weights by others in either order: neither variable can move by itself."""
+    net = mf.MarkovNetwork({"A": 2, "B": 2, "C": 2})
+    net.add_factor(["A", "B"], [[1.0, 0.0], [0.0, 1.0]])
+    net.add_factor(["A", "B"], [[1.0, 2.0], [2.0, 3.0]])
+    net.add_factor(["B", "A"], [[1.0, 5.0], [7.0, 1.0]])
+    net.add_factor(["B", "C"], [[1.0, 2.0], [3.0, 1.0]])
+    expected = np.array([1 * 1, 1 * 2, 3 * 3, 3 * 1]) / 15  # of (A = B, C)
+    found = mf.sample(net, 8000, method=Gibbs("trees"), rng=0)
+    assert (found["A"] == found["B"]).all()
+    check_counts(np.bincount(2 * found["A"] + found["C"], minlength=4), expected)
+    given = mf.marginals(net, {"C": 1}, method=Gibbs("trees", sweeps=4000), rng=0)
+    # Five standard errors of 16,000 independent draws: 6e-7.
+    assert given["A"][0] == pytest.approx(0.4, abs=5 * np.sqrt(0.24 / 16_000))
+
+
 def test_a_sweep_of_trees_over_a_forest_is_an_independent_sample():
     for seed in range(3):
         spec = random_spec(seed + 10, "forest", hard=False)

@@ -254,3 +254,25 @@ def test_what_it_refuses():
     noisy.add_noisy_or("B", ["A"], [0.5])
     with pytest.raises(mf.ModelError, match="contributions of a noisy-max"):
         mf.decode(noisy, method=GraphCut())
+
+
+def test_variables_of_one_state_take_no_part():
+    """A pair with a variable of one state is a potential of the other one alone; reading a second state would be wrong."""
+    net = mf.MarkovNetwork({"v0": 2, "v1": 1, "v2": 2, "v3": 2})
+    net.add_factor(["v0"], log_table=[-1.0, 1.0])
+    net.add_potts([["v1", "v2"]], 5.0, -5.0)
+    net.add_factor(["v0", "v3"], log_table=[[2.0, -3.0], [4.0, 2.0]])
+    net.add_potts([["v1", "v0"]], -4.0, 0.0)
+    net.add_factor(["v2"], log_table=[-2.0, 5.0])
+    net.add_potts([["v3", "v2"]], -5.0, 2.0)
+    best = mf.decode(net, method="enumeration").score
+    for method in ("graph_cut", "portfolio", "alpha_expansion", "alpha_beta_swap", "trws", "branch_and_bound"):
+        answer = mf.decode(net, method=method, rng=0)
+        assert answer.states[1] == 0 and answer.score == pytest.approx(net.compile().score(answer.states))
+        assert answer.upper_bound >= best - 1e-9
+        if answer.optimal:
+            assert answer.score == pytest.approx(best)
+    net = mf.MarkovNetwork({"a": 2, "b": 1})
+    net.add_factor(["a", "b"], [[1.0], [3.0]])
+    answer = mf.decode(net, method="graph_cut")
+    assert answer.assignment == {"a": 1, "b": 0} and answer.optimal

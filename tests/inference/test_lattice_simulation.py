@@ -143,6 +143,44 @@ def test_typewriter_takes_odd_tori(model, method):
     check_distribution(model, LatticeSimulation(model, method=method, scan="typewriter", rng=6))
 
 
+def check_energy(model, **settings):
+    _, probabilities, scores = exact(model)
+    simulation = LatticeSimulation(model, rng=2, **settings)
+    simulation.run(100)
+    record = simulation.run(40_000)
+    expected = -probabilities @ scores / simulation.state.size
+    assert abs(record.mean("energy") - expected) < 5 * record.standard_error("energy") < 0.05
+
+
+@pytest.mark.parametrize("coupling", [-0.7, 0.4])
+@pytest.mark.parametrize("length", [3, 5, 6])
+def test_metropolis_moves_that_cost_nothing_on_rings(length, coupling):
+    check_energy(Ising(length, coupling, periodic=True), method="metropolis", scan="typewriter")
+    if length % 2 == 0:
+        check_energy(Ising(length, coupling, periodic=True), method="metropolis")
+
+
+@pytest.mark.parametrize("scan", ["checkerboard", "typewriter"])
+@pytest.mark.parametrize(
+    "model", [Ising((2, 2), -0.7), Ising((3, 3), -0.7), Potts((2, 2), 2, -1.4), Potts((2, 2), 3, -0.7)], ids=repr
+)
+def test_metropolis_moves_that_cost_nothing_on_squares(model, scan):
+    check_energy(model, method="metropolis", scan=scan)
+
+
+@pytest.mark.parametrize("scan", ["checkerboard", "typewriter"])
+@pytest.mark.parametrize("model", [Ising((3, 3), 0.0), Ising((2, 3), 0.0), Potts((2, 3), 3, 0.0)], ids=repr)
+def test_metropolis_spins_without_couplings_are_independent(model, scan):
+    # A free spin forgets by 7/8 in a sweep: 1e-3 is left after 56. Free states of three forget sooner.
+    check_distribution(model, LatticeSimulation(model, method="metropolis", scan=scan, rng=4), apart=56)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("model", [Ising((1,), 0.5, 0.2), Potts((1,), 3, 0.5, [0.0, 0.7, -0.4])], ids=repr)
+def test_fields_of_a_single_site(model, method):
+    check_distribution(model, LatticeSimulation(model, method=method, rng=0), apart=24)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     "model",

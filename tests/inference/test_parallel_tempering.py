@@ -11,7 +11,7 @@ import markovfield as mf
 from markovfield.inference import single_site
 from markovfield.inference.gibbs import Gibbs
 from markovfield.inference.parallel_tempering import ParallelTempering, ladder_of
-from tests.inference.chains import check_joint, exact_values, grid
+from tests.inference.chains import check_counts, check_joint, exact_values, grid
 from tests.inference.test_gibbs import RING, soft
 
 GIVEN = ParallelTempering([0.3, 1.0, 0.0], thinning=10, swaps_every=2)
@@ -121,3 +121,18 @@ def test_other_answers_have_no_ladder():
     net = grid(2, 2, [[1.0, 0.0], [0.0, 1.0]])
     with pytest.raises(mf.ModelError, match="no ladder"):
         ladder_of(mf.sample(net, 5, method=Gibbs(), rng=0))
+
+
+def test_metropolis_moves_that_cost_nothing_are_not_made_in_step():
+    """Spins that feel no pull at any temperature, or at some configurations only."""
+    # One false alarm in a million for each of the two.
+    coins = mf.MarkovNetwork({"A": 2, "B": 2})
+    coins.add_factor(["A", "B"], np.ones((2, 2)))
+    method = ParallelTempering([1.0, 0.5], base="metropolis", thinning=40)
+    found = mf.sample(coins, 4000, method=method, rng=0)
+    check_counts(np.bincount(2 * found["A"] + found["B"], minlength=4), np.full(4, 0.25))
+    square = grid(2, 2, [[0.0, 1.4], [1.4, 0.0]])
+    states = np.array(list(np.ndindex(2, 2, 2, 2)))
+    weights = np.exp(square.compile().score(states))
+    found = mf.sample(square, 4000, method=method, rng=0)
+    check_counts(np.bincount(found.states @ [8, 4, 2, 1], minlength=16), weights / weights.sum())

@@ -309,7 +309,7 @@ class Decoding:
     @property
     def optimal(self) -> bool:
         """Whether the score is proven to be within `tolerance` of the best."""
-        return self.gap <= self.tolerance
+        return self.gap <= self.tolerance < np.inf
 
     def __getitem__(self, variable: VariableName) -> Any:
         return self.assignment[variable]

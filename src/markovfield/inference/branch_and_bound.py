@@ -403,6 +403,9 @@ class _Run:
                 self.states[part.network.variables] = part.search.best
         states = self.problem.states(self.states)
         score = self._score(states)
+        if score == -np.inf:
+            # What was filled in is ruled out by evidence: no assignment is known.
+            raise stop if stop is not None else self.problem.impossible()
         bound = self.constant + scale.score(self.single + sum(part.bound for part in self.parts))
         # Rounding: costs were rounded down by less than a unit each, scores are sums of doubles.
         ulps = 4.0 * np.finfo(float).eps * len(self.problem.structure.table_offsets)

@@ -16,8 +16,8 @@ from markovfield.inference.markov_chains import (
     check_settings,
     estimate,
     initial_states,
-    run_chains,
     resumed_state,
+    run_chains,
 )
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running

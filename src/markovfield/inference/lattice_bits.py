@@ -20,6 +20,7 @@ from markovfield.kernels.lattice_bits import (
     unpack_bits,
 )
 from markovfield.kernels.random import streams
+from markovfield.kernels.single_site import WILLING
 
 __all__ = ["BitEngine"]
 
@@ -82,7 +83,8 @@ class BitEngine:
             """Of being up, or of flipping by sums times the spin itself, for sums along columns and rows."""
             pull = down * v + across * h + field
             if metropolis:
-                return _threshold(math.exp(min(0.0, -2 * pull)), -math.expm1(min(0.0, -2 * pull)))
+                chance = WILLING * math.exp(min(0.0, -2 * pull))
+                return _threshold(chance, 1 - chance)
             small = 1 / (1 + math.exp(min(2 * abs(pull), 700.0)))
             return _threshold(small, 1 - small) if pull < 0 else _threshold(1 - small, small)
 

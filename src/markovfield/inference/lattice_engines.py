@@ -269,7 +269,7 @@ class SwendsenWangEngine(_Measured):
             )
         self._parent, self._bonds = np.empty(n, np.int32), np.empty(n, np.uint8)
         self._shift = np.empty(n, np.int16)
-        self._sums = np.zeros((n, k) if form.field.any() else (1, k))
+        self._sums = np.zeros((n, k) if form.field.any() else (0, k))
 
     def _sweep(self, sweeps: int, jobs: int) -> None:
         form, slabs = self.form, self._slabs(jobs)
@@ -279,7 +279,7 @@ class SwendsenWangEngine(_Measured):
             together([partial(join_slab, *drawn, a, b, parent, self._bonds) for a, b in slabs], jobs)
             for _, b in slabs:
                 join_border(box, b - 1, parent, self._bonds)
-            if len(self._sums) > 1:
+            if len(self._sums):
                 sum_fields(states, parent, form.field, self._sums)
             moved = (parent, self._sums, self._streams)
             together([partial(draw_shifts, box, k, *moved, a, b, self._shift) for a, b in slabs], jobs)

@@ -102,12 +102,12 @@ class LatticeSimulation:
     model
         An `Ising` or `Potts` model given by a lattice's shape; at most 255 states.
     method
-        ``"gibbs"`` (heat-bath) and ``"metropolis"`` update single sites; ``"swendsen_wang"`` moves all clusters in a
-        sweep and ``"wolff"`` one (or ``wolff_clusters``), which is far better near a critical point.
+        ``"gibbs"`` (heat-bath) and ``"metropolis"`` (which makes a move that costs nothing with probability 15/16)
+        update single sites; ``"swendsen_wang"`` moves all clusters in a sweep and ``"wolff"`` one (or
+        ``wolff_clusters``), which is far better near a critical point.
     scan
         Order of single-site updates. ``"checkerboard"`` needs periodic axes of even length; ``"typewriter"`` (row
-        order) takes any, on one thread and more slowly. Checkerboard Metropolis updates flip every spin that feels no
-        pull, so at weak coupling prefer ``"gibbs"``.
+        order) takes any, on one thread and more slowly.
     wolff_clusters
         Clusters of a sweep.
     rng

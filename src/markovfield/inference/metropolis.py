@@ -30,11 +30,15 @@ class Metropolis:
     It leaves the present state more often than `Gibbs` does, so that averages over variables of two states have smaller
     errors. Cost, hard zeros and structured factors are as for `Gibbs`.
 
+    Probabilities of acceptance are 15/16 of the usual ones. Were moves that cost nothing always made, variables scanned
+    in order could turn in step with each other for ever; as it is, every variable may stay or move in every sweep.
+
     Parameters
     ----------
     proposal
         ``"uniform"``: any other state is as likely. ``"conditional"``: other states as likely as they are given all
-        other variables (Liu 1996), which is never worse than Gibbs sampling. With two states both are the same.
+        other variables (Liu 1996), which moves more often than Gibbs sampling between all
+        states that have probabilities of at least 1/16. With two states both are the same.
     scan
         ``"systematic"``: variables in order; ``"random"``: as many as there are, at random.
     n_chains, burn_in, thinning, sweeps

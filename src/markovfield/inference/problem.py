@@ -125,10 +125,19 @@ class Problem:
         return self.graph.own_counts(out)
 
 
-def _extend(evidence: Evidence, n: int) -> npt.NDArray[np.int32]:
-    if len(evidence.states) == n:
-        return evidence.states
-    return np.concatenate([evidence.states, np.full(n - len(evidence.states), -1, np.int32)])
+def _extend(evidence: Evidence, structure: Structure) -> npt.NDArray[np.int32]:
+    """Observed states of a lowered graph; a variable of one state is as good as observed, and leaves all scopes."""
+    n, states = structure.n_variables, evidence.states
+    if len(states) < n:
+        states = np.concatenate([states, np.full(n - len(states), -1, np.int32)])
+    if "one_state" not in structure.cache:
+        structure.cache["one_state"] = np.flatnonzero(structure.cardinalities == 1)
+    single = structure.cache["one_state"]
+    if len(single):
+        states = states.copy()
+        states[single] = 0
+        states.flags.writeable = False
+    return states
 
 
 def prepare(
@@ -156,7 +165,7 @@ def prepare(
     reduced = reduce(
         s,
         lowered.log_tables,
-        _extend(evidence, s.n_variables),
+        _extend(evidence, s),
         propagate_zeros=propagate_zeros,
         drop_barren=drop_barren,
         drop_separated=drop_separated,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.inference.merged_pairs import merge_pairs
 from markovfield.inference.problem import Problem
 from markovfield.kernels.domains import factors_of_variables
 from markovfield.kernels.tree_blocks import BlockModel, draw_trees
@@ -25,7 +26,8 @@ class TreeBlocks:
 
     A block is grown from the variables in random order, each taken unless it closes a cycle; what is left makes the
     next block. On a tree one block is all of it, and every sweep an independent sample. Drawing a block is forward
-    filtering and backward sampling over its factors (Hamze and de Freitas 2004): time is their cells.
+    filtering and backward sampling over its factors (Hamze and de Freitas 2004): time is their cells. Tables on the
+    same two variables are added up first, since two of them would be a cycle.
     """
 
     model: BlockModel
@@ -34,7 +36,7 @@ class TreeBlocks:
     @classmethod
     def of(cls, problem: Problem) -> TreeBlocks:
         """Lay a problem out."""
-        s = problem.structure
+        s, log_tables = merge_pairs(problem.structure, problem.potentials.log_tables)
         offsets, factors = factors_of_variables(s.n_variables, s.scope_offsets, s.scopes)
         arity = np.diff(s.scope_offsets)
         logs = np.zeros(len(s.scopes) + 1)
@@ -44,7 +46,7 @@ class TreeBlocks:
         free = np.flatnonzero(s.cardinalities > 1).astype(np.int32)
         model = BlockModel(
             s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides,
-            problem.potentials.log_tables, offsets, factors, s.value_offsets, np.asarray(problem.likelihood), free,
+            log_tables, offsets, factors, s.value_offsets, np.asarray(problem.likelihood), free,
             limits,
         )  # fmt: skip
         cost = 100.0 * len(free) + 100.0 * float(arity.sum()) + 20.0 * float(cells.sum())

@@ -145,18 +145,20 @@ def otherwise(verb: str, graph: FactorGraph) -> list[Any]:
 
 
 def first_that_answers(methods: list[Any], run: Callable[[Any], Any]) -> Any:
-    """Run the first method; where it is refused as too large, the next that is not refused.
+    """Run the first method; where it is refused as too large, or runs out of time, the next that is not.
 
     The answer says which method it was and what it promises. What no approximate method can do (the *n* best, marginal
     MAP) stays refused, with the reason of the first.
     """
-    refusal: MemoryLimitError | None = None
+    refusal: MemoryLimitError | TimeoutError | None = None
     for chosen in methods:
         try:
             return run(chosen)
         except ImpossibleEvidenceError:
             raise
-        except MemoryLimitError as error:
+        except (MemoryLimitError, TimeoutError) as error:
+            if isinstance(error, TimeoutError) and chosen is methods[-1]:
+                raise
             refusal = refusal or error
         except ModelError:
             if refusal is None:

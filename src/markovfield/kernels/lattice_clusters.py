@@ -107,7 +107,7 @@ def sum_fields(states, parent, field, sums):
 @kernel
 def draw_shifts(shape, n_states, parent, sums, streams, first, last, shift):
     """For the roots in some layers, what is added to the states of their clusters; no sums: all equally likely."""
-    layer, lanes, weighted = shape[1] * shape[2], streams.shape[2], len(sums) > 1
+    layer, lanes, weighted = shape[1] * shape[2], streams.shape[2], len(sums) > 0
     words = np.empty(-(-layer // lanes) * lanes, np.uint64)
     for g in range(first, last):
         fill_words(streams, g, words, layer)

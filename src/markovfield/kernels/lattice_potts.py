@@ -14,6 +14,7 @@ import numpy as np
 
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.lattice_random import UNIT, fill_words
+from markovfield.kernels.single_site import WILLING
 
 __all__ = ["EXCESS", "LOGS", "METROPOLIS", "WEIGHTS", "advance_potts", "measure_layers", "typewriter_potts"]
 
@@ -171,7 +172,7 @@ def _row_moves(states, row, start, n, near, where, found, couplings, field, word
                 edge = where[1, q] + k + (n if where[1, q] + k < row and where[0, q] == 2 else 0)
                 weight = couplings[where[0, q], edge * step]
                 gain += weight if s == new else -weight
-        if gain >= 0.0 or u < math.exp(gain):
+        if u < WILLING * (1.0 if gain >= 0.0 else math.exp(gain)):
             states[row + k] = new
 
 
@@ -300,7 +301,7 @@ def typewriter_potts(states, shape, ring, couplings, field, streams, mode, sweep
                         if new >= old:
                             new += 1
                         v = np.float64(words[2 * k + 1] >> _ELEVEN) * UNIT
-                        if logs[new] >= logs[old] or v < math.exp(logs[new] - logs[old]):
+                        if v < WILLING * math.exp(min(logs[new] - logs[old], 0.0)):
                             states[site] = new
                         continue
                     top, total, chosen = -np.inf, 0.0, n_states - 1

@@ -11,6 +11,7 @@ import numpy as np
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.lattice_random import UNIT, fill_words
+from markovfield.kernels.single_site import WILLING
 
 __all__ = ["advance_spins"]
 
@@ -53,18 +54,18 @@ def _pull_along(spins, couplings, row, pull):
 
 @kernel
 def _flip(spins, row, start, pull, words, ratio, sign, metropolis):
-    """Update every other site of a row: flip with probability r / (1 + r), or min(1, r), r being the odds of it."""
+    """Update every other site of a row: flip with probability r / (1 + r), or `WILLING` min(1, r), r being its odds."""
     n = (len(pull) - start + 1) // 2
     own = spins[row : row + len(pull)]
+    most, rest, willing = (0.0, 0.0, WILLING) if metropolis else (_MOST, 1.0, 1.0)
     # One thing to a loop, so that all but those over every other site run in vectors.
     for q in range(n):
         ratio[q] = -2.0 * own[start + 2 * q] * pull[start + 2 * q]
     for q in range(n):
-        ratio[q] = exp_scalar(min(ratio[q], _MOST))
-    rest = 0.0 if metropolis else 1.0
+        ratio[q] = exp_scalar(min(ratio[q], most))
     for q in range(n):
         u = np.float64(words[q] >> _ELEVEN) * UNIT
-        sign[q] = -1 if u * (1.0 + rest * ratio[q]) < ratio[q] else 1
+        sign[q] = -1 if u * (1.0 + rest * ratio[q]) < willing * ratio[q] else 1
     for q in range(n):
         own[start + 2 * q] *= sign[q]
 

@@ -21,6 +21,7 @@ __all__ = [
     "HEAT_BATH",
     "LINEAR",
     "UNIFORM",
+    "WILLING",
     "Sites",
     "advance_colours",
     "advance_shard",
@@ -37,6 +38,9 @@ __all__ = [
 HEAT_BATH, UNIFORM, CONDITIONAL = np.int64(0), np.int64(1), np.int64(2)
 # In place of where a site's table starts: it has none, and its log-odds are linear; or its factors must be added up.
 LINEAR, DIRECT = -2, -1
+# What Metropolis probabilities of acceptance are multiplied by. Were moves that cost nothing always made, sites scanned
+# in order would be turned in step with each other: such chains are periodic, or never come to some of the states.
+WILLING = 15.0 / 16.0
 
 
 class Sites(NamedTuple):
@@ -193,14 +197,16 @@ def _chance(cumulated, at, card, k):  # type: ignore[no-untyped-def]
 
 @kernel
 def _metropolis(cumulated, at, card, old, rule, stream):  # type: ignore[no-untyped-def]
-    """A state other than the old one, proposed and accepted, or the old one."""
+    """A state other than the old one, proposed and accepted (never for sure: see `WILLING`), or the old one."""
     before = _chance(cumulated, at, card, np.int64(old))
     if card == 2 or rule == UNIFORM:
         k = 1 - old if card == 2 else draw_index(stream, card - 1)
         if card > 2 and k >= old:
             k += 1
         after = _chance(cumulated, at, card, k)
-        return k if draw_unit(stream) * before < after else old
+        # By a ratio of at most one, which also lets go of a state whose own chance was rounded to zero.
+        ratio = 1.0 if after >= before else after / before
+        return k if after > 0.0 and draw_unit(stream) < WILLING * ratio else old
     # From the conditional without the old state (Liu 1996): it leaves more often than a heat bath does.
     rest = 1.0 - before
     u = draw_unit(stream) * rest
@@ -215,8 +221,9 @@ def _metropolis(cumulated, at, card, old, rule, stream):  # type: ignore[no-unty
                 u -= chance
     if k < 0:
         return old
-    after = _chance(cumulated, at, card, k)
-    return k if draw_unit(stream) * (1.0 - after) < rest else old
+    others = 1.0 - _chance(cumulated, at, card, k)
+    ratio = 1.0 if rest >= others else rest / others
+    return k if draw_unit(stream) < WILLING * ratio else old
 
 
 @kernel

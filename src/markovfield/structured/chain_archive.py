@@ -59,7 +59,8 @@ def described(
         if type(label) not in _PLAIN or (isinstance(label, float) and not math.isfinite(label)):
             raise ModelError(f"label {label!r} cannot be saved; name labels by str, int, finite float or bool")
     about, arrays = crf.vectoriser_.described()
-    settings = {k: v for k, v in crf.get_params(deep=False).items() if type(v) in _PLAIN and k not in _PASSING}
+    given = {k: v.item() if isinstance(v, np.generic) else v for k, v in crf.get_params(deep=False).items()}
+    settings = {k: v for k, v in given.items() if type(v) in _PLAIN and k not in _PASSING}
     body = {
         "class": type(crf).__name__,
         "settings": settings,
@@ -68,7 +69,7 @@ def described(
         "edge_vectoriser": None,
         "n_states": features.n_labels,
         "n_rows": features.n_rows,
-        "order": features.order,
+        "order": int(features.order),
         "report": None if report is None else report.to_dict(),
     }
     if crf.edge_vectoriser_ is not None:

@@ -242,6 +242,8 @@ class ChainCRF(ChainQueries, BaseEstimator):
             masks = np.repeat(known, hidden, axis=1).astype(np.uint8).ravel()
             clamped = (masks, np.where(open_ended, per_sequence, 0.0))
         self._encoder, self.classes_ = encoder, list(encoder.classes_)
+        # What was fitted, whatever is set later.
+        self.constraints_, self.hidden_states_ = self.constraints, int(settings["hidden_states"])
         watched = None
         if X_dev is not None and y_dev is not None:
             dev = self.vectoriser_.transform(X_dev)
@@ -389,10 +391,10 @@ class ChainCRF(ChainQueries, BaseEstimator):
         return features, counts, together.with_values(old).laid_out()[1].astype(np.float64)
 
     def _forbidden(self) -> npt.NDArray[np.bool_] | None:
-        if self.constraints is None:
+        if self.constraints_ is None:
             return None
-        forbidden = ~allowed_transitions(self.classes_, self.constraints)[0]
-        return forbidden.repeat(self.hidden_states, axis=0).repeat(self.hidden_states, axis=1)
+        forbidden = ~allowed_transitions(self.classes_, self.constraints_)[0]
+        return forbidden.repeat(self.hidden_states_, axis=0).repeat(self.hidden_states_, axis=1)
 
     def save(self, path: PathLike) -> None:
         """Save the fitted model; `markovfield.load` reads it. An interrupted save leaves the file that was there."""
@@ -410,6 +412,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
         found = restored(about, arrays, set(crf.get_params()))
         crf.set_params(**found.settings)
         crf.classes_ = found.labels
+        crf.constraints_, crf.hidden_states_ = crf.constraints, int(crf.hidden_states)
         crf._encoder = LabelEncoder().fit([found.labels])
         if crf._encoder.classes_ != found.labels:
             raise ModelError("its labels are not in order")

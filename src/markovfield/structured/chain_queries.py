@@ -43,18 +43,18 @@ class ChainQueries:
     vectoriser_: AttributeVectoriser
     edge_vectoriser_: AttributeVectoriser | None
     _encoder: LabelEncoder
-    constraints: str | None
-    hidden_states: int
+    constraints_: str | None
+    hidden_states_: int
     n_jobs: int | None
 
     def _masks(self, lengths: npt.NDArray[np.int64], fixed: Fixed) -> npt.NDArray[np.uint8]:
         """Which labels constraints and ``fixed`` leave, ``uint8[n_tokens * n_states]``; empty where all."""
-        if self.constraints is None and fixed is None:
+        if self.constraints_ is None and fixed is None:
             return np.zeros(0, np.uint8)
         ends = np.cumsum(lengths)
         masks = np.ones((int(lengths.sum()), len(self.classes_)), np.uint8)
-        if self.constraints is not None:
-            _, first, last = allowed_transitions(self.classes_, self.constraints)
+        if self.constraints_ is not None:
+            _, first, last = allowed_transitions(self.classes_, self.constraints_)
             some = lengths > 0
             masks[(ends - lengths)[some]] &= first
             masks[ends[some] - 1] &= last
@@ -62,7 +62,7 @@ class ChainQueries:
             known = self._encoder.transform(fixed, lengths=lengths, missing=True)
             at = np.flatnonzero(known >= 0)
             masks[at] &= (known[at, None] == np.arange(len(self.classes_))).astype(np.uint8)
-        return np.repeat(masks, self.hidden_states, axis=1).ravel()
+        return np.repeat(masks, self.hidden_states_, axis=1).ravel()
 
     def _encoded(self, X: Iterable[Any], edges: Iterable[Any] | None, fixed: Fixed = None) -> Encoded:
         """Sequences for the kernels, with the labels that constraints and ``fixed`` leave."""
@@ -78,9 +78,9 @@ class ChainQueries:
 
     def _names(self) -> npt.NDArray[Any]:
         """The label of each state, by number."""
-        names = np.empty(len(self.classes_) * self.hidden_states, object)
+        names = np.empty(len(self.classes_) * self.hidden_states_, object)
         for k in range(len(names)):
-            names[k] = self.classes_[k // self.hidden_states]
+            names[k] = self.classes_[k // self.hidden_states_]
         return names
 
     def predict(self, X: Iterable[Any], *, edges: Iterable[Any] | None = None, fixed: Fixed = None) -> list[list[Any]]:
@@ -94,7 +94,7 @@ class ChainQueries:
         bad = np.flatnonzero(np.isneginf(scores))
         if len(bad):
             raise ImpossibleEvidenceError(f"sequence {bad[0]} has no labels that its constraints allow")
-        return Listed(self._encoder.inverse_transform(paths // self.hidden_states, encoded.offsets))
+        return Listed(self._encoder.inverse_transform(paths // self.hidden_states_, encoded.offsets))
 
     def predict_single(self, x: Any) -> list[Any]:
         """The best labels of one sequence."""
@@ -139,7 +139,7 @@ class ChainQueries:
         """For each sequence ``float64[length, n_labels]``, labels in the order of ``classes_``."""
         encoded = self._encoded(X, edges, fixed)
         tables = self.model_.posteriors(encoded, Running(self.n_jobs)).labels
-        by_label = tables.reshape(len(tables), len(self.classes_), self.hidden_states).sum(axis=2)
+        by_label = tables.reshape(len(tables), len(self.classes_), self.hidden_states_).sum(axis=2)
         return np.split(by_label, encoded.offsets[1:-1])[: encoded.n_sequences]
 
     def predict_mpm(self, X: Iterable[Any], *, edges: Iterable[Any] | None = None) -> list[list[Any]]:
@@ -178,7 +178,7 @@ class ChainQueries:
         running = Running(self.n_jobs)
         totals = self.model_.log_partition(encoded, running)
         numbers = self._encoder.transform(labels, lengths=data.lengths, missing=True)
-        if self.hidden_states == 1 and (numbers >= 0).all():
+        if self.hidden_states_ == 1 and (numbers >= 0).all():
             return self.model_.path_scores(encoded, numbers) - totals
         clamped = replace(encoded, masks=self._masks(data.lengths, labels))
         return self.model_.log_partition(clamped, running) - totals
@@ -215,8 +215,8 @@ class ChainQueries:
         With hidden states, state m of a label is the pair of the label and m.
         """
         names: list[Any] = list(self.classes_)
-        if self.hidden_states > 1:
-            names = [f"{label}/{m}" for label in self.classes_ for m in range(self.hidden_states)]
+        if self.hidden_states_ > 1:
+            names = [f"{label}/{m}" for label in self.classes_ for m in range(self.hidden_states_)]
         encoded = self._encoded([x], None if edges is None else [edges])
         return self.model_.to_factor_graph(encoded, 0, names)
 
@@ -255,9 +255,9 @@ class ChainQueries:
         return self._named(f.triples_of(), self.model_.weights[f.borders[3] :], (names, names, names))
 
     def _state_names(self) -> list[Any]:
-        if self.hidden_states == 1:
+        if self.hidden_states_ == 1:
             return self.classes_
-        return [(label, m) for label in self.classes_ for m in range(self.hidden_states)]
+        return [(label, m) for label in self.classes_ for m in range(self.hidden_states_)]
 
     @staticmethod
     def _named(parts: tuple[Any, ...], weights: FloatArray, names: tuple[list[Any], ...]) -> dict[Any, float]:
