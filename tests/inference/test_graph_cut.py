@@ -257,7 +257,7 @@ def test_what_it_refuses():
 
 
 def test_variables_of_one_state_take_no_part():
-    """A pair with a variable of one state is a potential of the other one alone; reading a second state would be wrong."""
+    """A pair with a variable of one state is a potential of the other alone; reading a second state would be wrong."""
     net = mf.MarkovNetwork({"v0": 2, "v1": 1, "v2": 2, "v3": 2})
     net.add_factor(["v0"], log_table=[-1.0, 1.0])
     net.add_potts([["v1", "v2"]], 5.0, -5.0)
