@@ -178,6 +178,8 @@ from markovfield.structured.memm import MEMM as MEMM
 from markovfield.structured.segmentation import ImageSegmentation as ImageSegmentation
 from markovfield.structured.sequences import ColumnCorpus as ColumnCorpus
 from markovfield.structured.sequences import SequenceData as SequenceData
+from markovfield.structured.stereo import StereoMatching as StereoMatching
+from markovfield.structured.stereo import disparity_error as disparity_error
 from markovfield.structured.tagger import ChainTagger as ChainTagger
 from markovfield.structured.templates import Template as Template
 from markovfield.structured.token_features import TokenFeatures as TokenFeatures

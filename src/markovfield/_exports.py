@@ -26,6 +26,7 @@ _BY_MODULE = {
         "RestrictedBoltzmannMachine",
     ],
     "markovfield.structured.segmentation": ["ImageSegmentation"],
+    "markovfield.structured.stereo": ["StereoMatching", "disparity_error"],
     "markovfield.structured.chain_crf": ["ChainCRF"],
     "markovfield.structured.chain_training": ["TrainingReport"],
     "markovfield.structured.weights_report": ["WeightsReport"],

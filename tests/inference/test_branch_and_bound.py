@@ -254,3 +254,16 @@ def test_stopped_with_nothing_possible_known_is_no_answer():
     except mf.StoppedError:
         return
     assert np.isfinite(answer.score)
+
+
+def test_progress_tells_bounds_that_hold():
+    rng = np.random.default_rng(4)
+    net = mf.MarkovNetwork(dict.fromkeys(range(14), 4))
+    for i in range(14):
+        for j in range(i):
+            net.add_factor([i, j], log_table=-rng.integers(0, 20, size=(4, 4)).astype(float))
+    seen: list[mf.Progress] = []
+    answer = mf.decode(net, method=BranchAndBound(max_work=0), callback=lambda p: seen.append(p))
+    bounds = [p.bound for p in seen if p.bound is not None]
+    assert answer.optimal and bounds and bounds == sorted(bounds, reverse=True)
+    assert min(bounds) >= answer.score - 1e-6

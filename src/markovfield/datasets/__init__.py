@@ -3,10 +3,12 @@
 from markovfield.datasets.diagnosis import diagnosis_network
 from markovfield.datasets.images import NoisyImage, ising_denoiser, letters, noisy_letters
 from markovfield.datasets.patterns import Landscape, binary_patterns, landscape, photograph
+from markovfield.datasets.stereo import StereoPair, random_dots, stereo_pair
 
 __all__ = [
     "Landscape",
     "NoisyImage",
+    "StereoPair",
     "binary_patterns",
     "diagnosis_network",
     "ising_denoiser",
@@ -14,4 +16,6 @@ __all__ = [
     "letters",
     "noisy_letters",
     "photograph",
+    "random_dots",
+    "stereo_pair",
 ]

@@ -217,6 +217,7 @@ class _Run:
             raise problem.impossible()
         self.constant = float(constants.sum())
         self.parts: list[_Part] = []
+        self.told = np.inf
         self.single = 0
         self.stopped = False
 
@@ -271,11 +272,15 @@ class _Run:
     # ---- the root -------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """Between two pieces of work: the best score so far, where every part has one."""
+        """Between two pieces of work: the best score so far, where every part has one, and the least bound so far."""
         value = None
         if self.parts and all(part.solved for part in self.parts):
             value = self.constant + self.costs.scale.score(self.single + sum(part.best for part in self.parts))
-        self.running.check(value)
+        if self.parts:
+            # A part whose open subtrees are all in hand has no bound of its own at that moment; the least holds.
+            now = self.constant + self.costs.scale.score(self.single + sum(part.bound for part in self.parts))
+            self.told = min(self.told, float(now))
+        self.running.check(value, self.told if np.isfinite(self.told) else None)
 
     def _root(self, part: _Part) -> None:
         """Bounds, dominance and a first assignment, before any branching."""

@@ -223,6 +223,8 @@ def _automatic(
                 return method, needs
         elif method.name == "belief_propagation" and not why:
             return method, "a forest, where messages are exact"
+        elif method.name == "graph_cut" and method is methods[0]:
+            return method, "submodular pairs of two states, so exact by a largest flow"
         elif method.name != "graph_cut" or is_submodular(graph, evidence):
             return method, why + WHY.get(method.name, "approximate instead")
     return methods[0], f"{why.removesuffix(': ')}, and would be refused"

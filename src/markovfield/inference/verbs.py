@@ -98,15 +98,19 @@ def decoders(graph: FactorGraph, evidence: Evidence, one: bool, variables: Seque
         from markovfield.inference.marginal_search import MarginalSearch
 
         return [tree, MarginalSearch()]
-    if graph.n_variables > FEW_VARIABLES and is_forest(graph.structure):
-        return [resolve("belief_propagation", "decode"), tree]
+    from markovfield.inference.graph_cut import GraphCut, is_submodular
+    from markovfield.inference.portfolio import Portfolio
+
+    if graph.n_variables > FEW_VARIABLES:
+        if is_forest(graph.structure):
+            return [resolve("belief_propagation", "decode"), tree]
+        # Planning a tree for a million pixels would take longer than cutting them.
+        if int(graph.structure.cardinalities.max()) <= 2 and is_submodular(graph, evidence):
+            return [GraphCut(persistency=False), Portfolio()]
     # A long search for a good order is only worth it where a greedy one is nearly good enough.
     greedy = JunctionTree(search=0, work_limit=DECODE_WORK_LIMIT)
     states = greedy.tree(greedy.prepare(graph, evidence)).log2_states
     trees = [JunctionTree(work_limit=DECODE_WORK_LIMIT)] if states <= np.log2(DECODE_WORK_LIMIT) + 6 else [greedy]
-    from markovfield.inference.graph_cut import GraphCut
-    from markovfield.inference.portfolio import Portfolio
-
     return [*trees, GraphCut(persistency=False), Portfolio()]
 
 
