@@ -36,6 +36,14 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.bayesian_networks
 	$(BIN)/python -m benchmarks.belief_propagation
 	$(BIN)/python -m benchmarks.approximate_accuracy
+	$(BIN)/python -m benchmarks.lattice
+	$(BIN)/python -m benchmarks.sampling
+	$(BIN)/python -m benchmarks.graph_cuts
+	$(BIN)/python -m benchmarks.relaxations
+	$(BIN)/python -m benchmarks.proofs
+	$(BIN)/python -m benchmarks.decode
+	$(BIN)/python -m benchmarks.chain_crf
+	$(BIN)/python -m benchmarks.hidden_markov
 
 docs: .venv/installed
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

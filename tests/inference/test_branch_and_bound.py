@@ -263,7 +263,7 @@ def test_progress_tells_bounds_that_hold():
         for j in range(i):
             net.add_factor([i, j], log_table=-rng.integers(0, 20, size=(4, 4)).astype(float))
     seen: list[mf.Progress] = []
-    answer = mf.decode(net, method=BranchAndBound(max_work=0), callback=lambda p: seen.append(p))
+    answer = mf.decode(net, method=BranchAndBound(max_work=0), callback=seen.append)
     bounds = [p.bound for p in seen if p.bound is not None]
     assert answer.optimal and bounds and bounds == sorted(bounds, reverse=True)
     assert min(bounds) >= answer.score - 1e-6
