@@ -125,11 +125,13 @@ class Problem:
         return self.graph.own_counts(out)
 
 
-def _extend(evidence: Evidence, structure: Structure) -> npt.NDArray[np.int32]:
-    """Observed states of a lowered graph; a variable of one state is as good as observed, and leaves all scopes."""
+def _extend(evidence: Evidence, structure: Structure, reducing: bool) -> npt.NDArray[np.int32]:
+    """Observed states of a lowered graph; where domains may shrink, a variable of one state is as good as observed."""
     n, states = structure.n_variables, evidence.states
     if len(states) < n:
         states = np.concatenate([states, np.full(n - len(states), -1, np.int32)])
+    if not reducing:
+        return states
     if "one_state" not in structure.cache:
         structure.cache["one_state"] = np.flatnonzero(structure.cardinalities == 1)
     single = structure.cache["one_state"]
@@ -165,7 +167,7 @@ def prepare(
     reduced = reduce(
         s,
         lowered.log_tables,
-        _extend(evidence, s),
+        _extend(evidence, s, propagate_zeros),
         propagate_zeros=propagate_zeros,
         drop_barren=drop_barren,
         drop_separated=drop_separated,
