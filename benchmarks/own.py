@@ -10,11 +10,11 @@ import numpy as np
 
 import markovfield as mf
 from benchmarks.measure import Policy, Timing, measure
+from markovfield.inference.automatic import choose
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.problem import potentials
 from markovfield.inference.propagation import propagate
 from markovfield.inference.running import Running
-from markovfield.inference.verbs import choose
 
 __all__ = ["PARTS", "forget_plans", "model_seconds", "named_evidence", "plan_of", "time_marginals"]
 

@@ -125,10 +125,10 @@ def configured_method(
     name: str, verb: str, graph: FactorGraph, evidence: dict[VariableName, Any], memory_limit: str | None
 ) -> Any:
     """The method by its name; with a memory limit, the method object that carries it."""
+    from markovfield.inference.automatic import choose
     from markovfield.inference.evidence import Evidence
     from markovfield.inference.limits import memory_limit_bytes
     from markovfield.inference.registry import resolve
-    from markovfield.inference.verbs import choose
 
     if name != "auto":
         resolve(name, verb)  # an unknown name is refused before anything runs

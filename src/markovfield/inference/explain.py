@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from markovfield.factor_graph import FactorGraph, Structure
+from markovfield.inference.automatic import ENUMERATION_BITS, candidates
 from markovfield.inference.enumeration import Enumeration, joint_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.registry import check_verb
-from markovfield.inference.verbs import ENUMERATION_BITS, candidates, graph_of
+from markovfield.inference.verbs import graph_of
 from markovfield.names import VariableName
 
 __all__ = ["Explanation", "explain"]

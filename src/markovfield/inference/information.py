@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factor_graph import FactorGraph
+from markovfield.inference.automatic import choose
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.running import Running
-from markovfield.inference.verbs import choose, graph_of
+from markovfield.inference.verbs import graph_of
 from markovfield.names import VariableName
 
 __all__ = ["Ranking", "mutual_information", "value_of_information"]

@@ -14,11 +14,12 @@ import numpy.typing as npt
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Guarantee
+from markovfield.inference.automatic import ENUMERATION_BITS, choose
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree
 from markovfield.inference.registry import resolve
 from markovfield.inference.running import Running
-from markovfield.inference.verbs import ENUMERATION_BITS, Callback, choose, graph_of
+from markovfield.inference.verbs import Callback, graph_of
 from markovfield.names import VariableName
 
 __all__ = ["Distribution", "query"]

@@ -8,32 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factor_graph import FactorGraph, Structure
 from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples, Solution, named_states
+from markovfield.inference.automatic import candidates, first_that_answers
 from markovfield.inference.evidence import Evidence
-from markovfield.inference.registry import resolve
 from markovfield.inference.running import Progress, Running
 from markovfield.names import VariableName
 
 __all__ = ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"]
 
 Callback = Callable[[Progress], bool | None]
-# Up to 2^12 joint states NumPy enumerates, so that textbook models never pay for the compiler; above, a junction
-# tree is faster even though its answers come through many more steps.
-ENUMERATION_BITS = 12.0
-# Clique states that ``auto`` is willing to walk over for an exact answer: some tens of seconds.
-AUTO_WORK_LIMIT = 2.0**34
-# A planar Ising model of more variables than this goes to Pfaffians where a junction tree would walk over more states.
-PLANAR_VARIABLES, PLANAR_WORK_LIMIT = 100, 2.0**18
-# Clique states that a decoding by ``auto`` walks over, about a second, before it turns to other methods; and variables
-# up to which nobody looks whether they form a forest.
-DECODE_WORK_LIMIT, FEW_VARIABLES = 2.0**28, 200
-# What ``auto`` takes where exact inference would need too much memory or time, by benchmarks/approximate_accuracy.py:
-# of the methods whose answers do not depend on the clock, mini-buckets have the lowest median error, and they bound
-# log Z. They take seconds for a thousand variables, so large graphs are left to messages.
-OTHERWISE = ("mini_bucket", "belief_propagation")
-MOST_BUCKETS = 5_000
 
 
 def graph_of(model: Any) -> FactorGraph:
@@ -46,129 +31,6 @@ def graph_of(model: Any) -> FactorGraph:
     if not isinstance(graph, FactorGraph):
         raise ModelError(f"{type(model).__name__} compiles to {type(graph).__name__}, which this verb cannot take yet")
     return graph
-
-
-def candidates(
-    method: Any,
-    verb: str,
-    graph: FactorGraph,
-    evidence: Evidence,
-    *,
-    one: bool = True,
-    variables: Sequence[int] | None = None,
-) -> list[Any]:
-    """The methods to try in turn: the one that was named, or those of ``"auto"``.
-
-    It enumerates small models; then comes the junction tree, for planar Ising models of any size the Pfaffian, and,
-    where exact answers are refused as too large, approximate methods. For `decode`, ``one`` says that one assignment is
-    asked for, and ``variables`` which, as there: see `decoders`.
-    """
-    if method != "auto":
-        return [resolve(method, verb)]
-    from markovfield.inference.enumeration import all_bits, joint_states
-
-    if all_bits(graph) <= ENUMERATION_BITS or joint_states(graph, evidence) <= ENUMERATION_BITS:
-        return [resolve("enumeration", verb)]
-    from markovfield.inference.junction_tree import JunctionTree
-
-    exact: list[Any] = [JunctionTree(work_limit=AUTO_WORK_LIMIT)]
-    if verb == "decode":
-        return decoders(graph, evidence, one, variables)
-    if verb in ("marginals", "log_partition") and graph.n_variables > PLANAR_VARIABLES:
-        from markovfield.inference.planar import PlanarIsing, is_planar_ising
-
-        if is_planar_ising(graph, evidence):
-            exact = [JunctionTree(search=0, work_limit=PLANAR_WORK_LIMIT), PlanarIsing(), *exact]
-    return [*exact, *otherwise(verb, graph)]
-
-
-def decoders(graph: FactorGraph, evidence: Evidence, one: bool, variables: Sequence[int] | None) -> list[Any]:
-    """Methods that ``"auto"`` decodes by, in turn.
-
-    Messages on a forest, a junction tree where it is small, a graph cut where variables have two states and pairs are
-    submodular, and otherwise a portfolio against the clock. Only a junction tree knows the *n* best; for marginal MAP
-    there is local search as well.
-    """
-    from markovfield.inference.junction_tree import JunctionTree
-
-    tree = JunctionTree(work_limit=AUTO_WORK_LIMIT)
-    if not one or graph.structure.has_latent:
-        return [tree]
-    if variables is not None:
-        from markovfield.inference.marginal_search import MarginalSearch
-
-        return [tree, MarginalSearch()]
-    from markovfield.inference.graph_cut import GraphCut, is_submodular
-    from markovfield.inference.portfolio import Portfolio
-
-    if graph.n_variables > FEW_VARIABLES:
-        if is_forest(graph.structure):
-            return [resolve("belief_propagation", "decode"), tree]
-        # Planning a tree for a million pixels would take longer than cutting them.
-        if int(graph.structure.cardinalities.max()) <= 2 and is_submodular(graph, evidence):
-            return [GraphCut(persistency=False), Portfolio()]
-    # A long search for a good order is only worth it where a greedy one is nearly good enough.
-    greedy = JunctionTree(search=0, work_limit=DECODE_WORK_LIMIT)
-    states = greedy.tree(greedy.prepare(graph, evidence)).log2_states
-    trees = [JunctionTree(work_limit=DECODE_WORK_LIMIT)] if states <= np.log2(DECODE_WORK_LIMIT) + 6 else [greedy]
-    return [*trees, GraphCut(persistency=False), Portfolio()]
-
-
-def is_forest(structure: Structure) -> bool:
-    """Whether factors join variables without cycles: plain tables of one or two variables, no pair twice."""
-    arity = np.diff(structure.scope_offsets)
-    pairs = np.flatnonzero(arity == 2)
-    if not structure.is_plain or (arity > 2).any() or len(pairs) >= structure.n_variables:
-        return False
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    n = structure.n_variables
-    first, second = (
-        structure.scopes[structure.scope_offsets[pairs]],
-        structure.scopes[structure.scope_offsets[pairs] + 1],
-    )
-    parts, _ = connected_components(coo_matrix((np.ones(len(pairs)), (first, second)), shape=(n, n)), directed=False)
-    return int(parts) == n - len(pairs)
-
-
-def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> Any:
-    """The method that is tried first."""
-    return candidates(method, verb, graph, evidence)[0]
-
-
-def otherwise(verb: str, graph: FactorGraph) -> list[Any]:
-    """Approximate methods that ``"auto"`` tries in turn."""
-    if verb == "sample":
-        from markovfield.inference.gibbs import Gibbs
-
-        # Clusters where the model is one of Ising's or Potts's; single changes often cannot leave its modes.
-        return [resolve("swendsen_wang", "sample"), Gibbs(), Gibbs(scan="trees")]
-    small = graph.n_variables <= MOST_BUCKETS
-    return [resolve(name, verb) for name in OTHERWISE if small or name != "mini_bucket"]
-
-
-def first_that_answers(methods: list[Any], run: Callable[[Any], Any]) -> Any:
-    """Run the first method; where it is refused as too large, or runs out of time, the next that is not.
-
-    The answer says which method it was and what it promises. What no approximate method can do (the *n* best, marginal
-    MAP) stays refused, with the reason of the first.
-    """
-    refusal: MemoryLimitError | TimeoutError | None = None
-    for chosen in methods:
-        try:
-            return run(chosen)
-        except ImpossibleEvidenceError:
-            raise
-        except (MemoryLimitError, TimeoutError) as error:
-            if isinstance(error, TimeoutError) and chosen is methods[-1]:
-                raise
-            refusal = refusal or error
-        except ModelError:
-            if refusal is None:
-                raise
-    assert refusal is not None
-    raise refusal
 
 
 def _extra(method: Any, init: Any, rng: Any) -> dict[str, Any]:
