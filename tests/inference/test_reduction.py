@@ -14,6 +14,8 @@ import markovfield as mf
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import Structure
 from markovfield.inference.evidence import Evidence
+from markovfield.inference.feasible import Feasible
+from markovfield.inference.problem import prepare
 from markovfield.inference.reduction import Reduced, reduce, zeros_in_factors
 from tests.oracle import Oracle
 from tests.strategies import specs, specs_with_evidence
@@ -473,3 +475,25 @@ def test_a_parsed_evidence_feeds_straight_in():
     assert reduced.states.tolist() == [1, 1]
     total = reduced.log_tables[reduced.structure.table_offsets].sum()
     assert total == pytest.approx(np.log(0.2 * 0.8))
+
+
+@given(specs_with_evidence("forest"))
+def test_likelihoods_of_zero_shrink_domains_like_any_zero(pair):
+    spec, evidence = pair
+    graph = compiled(spec)
+    oracle = spec.oracle(evidence)
+    known = Evidence.parse(graph.structure, spec.named(evidence))
+    if oracle.impossible:
+        with pytest.raises(mf.ImpossibleEvidenceError):
+            prepare(graph, known)
+        return
+    problem = prepare(graph, known)
+    for v in range(spec.n_variables):
+        left = np.arange(spec.cardinalities[v])
+        if problem.reduced is not None:
+            left = np.array(states_of(problem.reduced, v))
+        assert left.tolist() == np.flatnonzero(np.isfinite(oracle.max_marginal(v))).tolist()
+    # On a forest nothing is left that a search could run into: any wish leads to a possible assignment.
+    wishes = np.arange(float(problem.structure.cardinalities.sum()))
+    found = Feasible.of(problem).assignment(wishes)
+    assert np.isfinite(oracle.score(problem.states(found)))

@@ -142,6 +142,18 @@ def _extend(evidence: Evidence, structure: Structure, reducing: bool) -> npt.NDA
     return states
 
 
+def _possible(structure: Structure, likelihoods: Sequence[tuple[int, FloatArray]]) -> npt.NDArray[np.bool_] | None:
+    """The states that no likelihood of zero rules out; None where there is none."""
+    possible = None
+    for v, vector in likelihoods:
+        ruled_out = np.isneginf(vector)
+        if ruled_out.any():
+            if possible is None:
+                possible = np.ones(int(structure.value_offsets[-1]), np.bool_)
+            possible[structure.value_offsets[v] : structure.value_offsets[v + 1]] &= ~ruled_out
+    return possible
+
+
 def prepare(
     graph: FactorGraph,
     evidence: Evidence,
@@ -173,6 +185,7 @@ def prepare(
         drop_separated=drop_separated,
         keep=keep,
         has_zeros=has_zeros,
+        possible=_possible(s, likelihoods) if propagate_zeros else None,
     )
     if reduced.impossible:
         raise evidence.impossible(graph.structure)

@@ -154,6 +154,7 @@ def reduce(
     drop_separated: bool = False,
     keep: BoolArray | None = None,
     has_zeros: BoolArray | None = None,
+    possible: BoolArray | None = None,
 ) -> Reduced:
     """Absorb evidence, remove states that hard zeros exclude, drop barren variables.
 
@@ -181,6 +182,8 @@ def reduce(
         ``bool[n]``: variables never dropped as barren (query targets, variables with likelihoods).
     has_zeros
         What `zeros_in_factors` answers for these tables, to spare looking for zeros again.
+    possible
+        ``bool`` over all states: those that likelihoods leave a chance. Heeded with ``propagate_zeros`` only.
 
     Returns
     -------
@@ -205,6 +208,7 @@ def reduce(
     evidence = _argument(evidence_states, np.int32)
     keeps = _NONE if keep is None else _argument(keep, np.bool_)
     zeros = _NONE if has_zeros is None else _argument(has_zeros, np.bool_)
+    chances = _NONE if possible is None else _argument(possible, np.bool_)
     # Kernels do not check bounds.
     _check_length("log_tables", tables, s.n_cells)
     _check_length("evidence_states", evidence, len(s.cardinalities))
@@ -212,6 +216,8 @@ def reduce(
         _check_length("keep", keeps, len(s.cardinalities))
     if has_zeros is not None:
         _check_length("has_zeros", zeros, len(s.table_offsets))
+    if possible is not None:
+        _check_length("possible", chances, int(index.value_offsets[-1]))
     status, domain_sizes, domains, alive, barren = shrink_domains(
         s.cardinalities,
         s.scope_offsets,
@@ -226,6 +232,7 @@ def reduce(
         index.max_arity,
         index.max_width,
         evidence,
+        chances,
         zeros,
         keeps,
         propagate_zeros,

@@ -369,12 +369,15 @@ def shrink_domains(
     max_arity: int,
     max_width: int,
     evidence: Array,
+    possible: Array,
     has_zeros: Array,
     keep: Array,
     propagate: bool,
     drop: bool,
 ) -> tuple[int, Array, Array, Array, Array]:
     """Clamp the evidence, drop what is barren, remove the states that hard zeros exclude.
+
+    ``possible`` says of every state whether likelihoods leave it a chance; empty where all do.
 
     Returns
     -------
@@ -418,6 +421,18 @@ def shrink_domains(
         for v in range(n):
             if barren[v]:
                 domain_sizes[v] = 1
+    if propagate and len(possible) > 0:
+        for v in range(n):
+            begin, kept = value_offsets[v], 0
+            for i in range(domain_sizes[v]):
+                if barren[v] or possible[begin + domains[begin + i]]:
+                    domains[begin + kept] = domains[begin + i]
+                    kept += 1
+            if kept == 0:
+                return IMPOSSIBLE, domain_sizes, domains, alive, barren
+            if kept < domain_sizes[v]:
+                domain_sizes[v] = kept
+                status = CHANGED
     if propagate:
         zero = False
         if len(has_zeros) == 0:
