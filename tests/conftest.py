@@ -7,7 +7,7 @@ import os
 from hypothesis import HealthCheck, settings
 
 # Kernels compile on first use, so one example may take seconds: no deadline. `make test` sees the same examples on
-# every run and machine, so that a change is judged by itself; HYPOTHESIS_PROFILE=explore or thorough looks for new ones.
+# every run and machine, so that a change is judged by itself; HYPOTHESIS_PROFILE=explore (or thorough) tries new ones.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 settings.register_profile("same", max_examples=40, derandomize=True, **_COMMON)
 settings.register_profile("explore", max_examples=40, print_blob=True, **_COMMON)
