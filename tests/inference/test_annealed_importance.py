@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import markovfield as mf
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
-from markovfield.inference.absorbed import prepare_absorbed
 from markovfield.inference.annealed_chains import HEAD_START, AnnealedChains, Base
 from markovfield.inference.annealed_importance import AnnealedImportance
 from markovfield.inference.evidence import Evidence
+from markovfield.inference.problem import prepare
 from markovfield.inference.running import Running
 from tests.inference.joint_counts import APART, CYCLE, FALSE_ALARM, GRID, p_value, pairs_spec
 from tests.strategies import Spec, Table, random_evidence, random_spec, specs_with_evidence
@@ -95,7 +95,7 @@ def test_forests_are_exact_whatever_their_factors(drawn, seed):
 def test_starts_are_drawn_from_the_forest():
     spec, _ = CASES["factors of three"]
     graph = spec.build().compile()
-    base = Base.of(prepare_absorbed(graph, Evidence.parse(graph.structure, None)))
+    base = Base.of(prepare(graph, Evidence.parse(graph.structure, None)))
     inside = [f for f, (scope, _) in enumerate(spec.factors) if not base.graph.tempered[f]]
     assert 0 < len(inside) < len(spec.factors)
     # Zeros of the forest are only unlikely at first, so that chains can move.

@@ -10,14 +10,13 @@ import pytest
 
 import markovfield as mf
 from markovfield.exceptions import StoppedError
-from markovfield.inference.absorbed import prepare_absorbed
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import Feasible
 from markovfield.inference.gibbs import Gibbs
 from markovfield.inference.markov_chains import estimate, initial_states, run_chains
 from markovfield.inference.metropolis import Metropolis
 from markovfield.inference.parallel_tempering import ParallelTempering
-from markovfield.inference.problem import Problem
+from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.running import Running
 from markovfield.inference.single_site import check_moves
 from tests.inference.chains import grid
@@ -44,7 +43,7 @@ def model() -> mf.MarkovNetwork:
 
 def problem_of(net: Any, evidence: dict | None = None) -> Problem:
     graph = net.compile()
-    return prepare_absorbed(graph, Evidence.parse(graph.structure, evidence))
+    return prepare(graph, Evidence.parse(graph.structure, evidence))
 
 
 class Counter:
@@ -276,10 +275,10 @@ def test_directed_models_start_from_draws_where_the_search_gives_up(monkeypatch:
     graph = net.compile()
     monkeypatch.setattr(Feasible, "assignment", lambda self, preference: None)
     for evidence in (None, {"g": 1}, {"d": 1, "e": 0}):
-        problem = prepare_absorbed(graph, Evidence.parse(graph.structure, evidence))
+        problem = prepare(graph, Evidence.parse(graph.structure, evidence))
         found = initial_states(problem, 6, np.random.default_rng(0))
         assert np.isfinite(graph.score(problem.states(found))).all()
-    impossible = prepare_absorbed(graph, Evidence.parse(graph.structure, None))
+    impossible = prepare(graph, Evidence.parse(graph.structure, None))
     monkeypatch.setattr("markovfield.inference.forward_sampling.LikelihoodWeighting.sample", _refuse)
     with pytest.raises(mf.ModelError, match="no start"):
         initial_states(impossible, 6, np.random.default_rng(0))
@@ -289,13 +288,10 @@ def _refuse(*_: Any, **__: Any) -> Any:
     raise mf.ModelError("not directed")
 
 
-def test_likelihoods_of_zero_must_be_absorbed():
+def test_chains_never_start_where_a_likelihood_is_zero():
     graph = grid(1, 2, np.zeros((2, 2))).compile()
-    from markovfield.inference.problem import prepare
-
     problem = prepare(graph, Evidence.parse(graph.structure, {0: [0.0, 1.0]}))
-    with pytest.raises(mf.ModelError, match="prepare_absorbed"):
-        initial_states(problem, 1, np.random.default_rng(0))
+    assert problem.states(initial_states(problem, 8, np.random.default_rng(0)))[:, 0].tolist() == [1] * 8
 
 
 def equal_pair() -> mf.MarkovNetwork:

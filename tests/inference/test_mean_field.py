@@ -14,11 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 import markovfield as mf
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference import feasible
-from markovfield.inference.absorbed import prepare_absorbed
 from markovfield.inference.clusters import clusters_of
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import Feasible
 from markovfield.inference.mean_field import MeanField
+from markovfield.inference.problem import prepare
 from tests.strategies import Spec, Table, specs, specs_with_evidence
 
 STRUCTURES = pytest.mark.parametrize("structure", ["naive", "chains", "trees"])
@@ -68,7 +68,7 @@ def ask(spec: Spec, evidence: dict[int, Any] | None = None, rng: int = 0, **opti
 
 def prepared(spec: Spec, evidence: dict[int, Any] | None = None) -> Any:
     graph = spec.build().compile()
-    return prepare_absorbed(graph, Evidence.parse(graph.structure, spec.named(evidence or {})))
+    return prepare(graph, Evidence.parse(graph.structure, spec.named(evidence or {})))
 
 
 def check_bound(spec: Spec, evidence: dict[int, Any], **options: Any) -> None:

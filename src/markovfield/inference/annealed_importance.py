@@ -11,12 +11,11 @@ import numpy as np
 
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.absorbed import prepare_absorbed
 from markovfield.inference.annealed_chains import AnnealedChains, Base
 from markovfield.inference.answers import LogPartition, Marginals, Samples
 from markovfield.inference.diagnostics import MonteCarlo
 from markovfield.inference.evidence import Evidence
-from markovfield.inference.problem import Problem
+from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.running import Running
 
 __all__ = ["AnnealedImportance"]
@@ -87,7 +86,7 @@ class AnnealedImportance:
         self, graph: FactorGraph, evidence: Evidence, *, running: Running, rng: np.random.Generator
     ) -> LogPartition:
         """The estimate and its standard error."""
-        run = self._run(prepare_absorbed(graph, evidence, drop_barren=True), self.n_chains, rng, running)
+        run = self._run(prepare(graph, evidence, drop_barren=True), self.n_chains, rng, running)
         run.check()
         return LogPartition(
             log_partition=run.log_partition,
@@ -103,7 +102,7 @@ class AnnealedImportance:
         self, graph: FactorGraph, size: int, evidence: Evidence, *, rng: np.random.Generator, running: Running
     ) -> Samples:
         """Independent samples with weights; ``effective_sample_size`` says what they are worth."""
-        run = self._run(prepare_absorbed(graph, evidence), size, rng, running)
+        run = self._run(prepare(graph, evidence), size, rng, running)
         if size:
             run.check()
         states = run.base.problem.states(run.states)
@@ -132,7 +131,7 @@ class AnnealedImportance:
         rng: np.random.Generator,
     ) -> Marginals:
         """Weighted averages of conditional probabilities, and log Z."""
-        problem = prepare_absorbed(graph, evidence)
+        problem = prepare(graph, evidence)
         run = self._run(problem, self.n_chains, rng, running)
         run.check()
         values, errors = run.averages(self.final_sweeps, running)

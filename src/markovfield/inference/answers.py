@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -257,10 +258,27 @@ class Marginals:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """One assignment and its score."""
+    """One assignment and its score.
 
-    assignment: dict[VariableName, Any]
+    Attributes
+    ----------
+    assignment
+        State name of each decoded variable. Made when it is first asked for: naming a million states takes longer than
+        finding some of them.
+    states
+        ``int32[n]`` state indices by position; -1 for variables summed out.
+    variables
+        Positions of the decoded variables, in the order asked for.
+    """
+
+    graph: FactorGraph = field(repr=False)
+    states: npt.NDArray[np.int32]
     score: float
+    variables: Sequence[int] = field(repr=False)
+
+    @cached_property
+    def assignment(self) -> dict[VariableName, Any]:
+        return named_states(self.graph, self.states, self.variables)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -286,11 +304,10 @@ class Decoding:
 
     graph: FactorGraph
     states: npt.NDArray[np.int32]
-    assignment: dict[VariableName, Any]
     score: float
     gap: float = 0.0
     tolerance: float = 0.0
-    n_best: tuple[Solution, ...] = ()
+    n_best: tuple[Solution, ...]
     guarantee: Guarantee = "exact"
     method: str
     converged: bool = True
@@ -300,6 +317,11 @@ class Decoding:
     width: int = -1
     persistent: npt.NDArray[np.bool_] | None = None
     _state: Any = field(default=None, repr=False)
+
+    @property
+    def assignment(self) -> dict[VariableName, Any]:
+        """State name of each decoded variable."""
+        return self.n_best[0].assignment
 
     @property
     def upper_bound(self) -> float:
@@ -317,10 +339,11 @@ class Decoding:
     def __repr__(self) -> str:
         proof = "optimal" if self.optimal else f"within {self.gap:.4g} of the best"
         lines = [f"Decoding: score {self.score:.6g} ({proof}), {self.method}, {self.seconds:.3g} s"]
-        items = list(self.assignment.items())
-        lines += [f"  {name}: {state}" for name, state in items[:20]]
-        if len(items) > 20:
-            lines.append(f"  ... and {len(items) - 20} more")
+        variables = self.n_best[0].variables
+        shown = named_states(self.graph, self.states, variables[:20])
+        lines += [f"  {name}: {state}" for name, state in shown.items()]
+        if len(variables) > 20:
+            lines.append(f"  ... and {len(variables) - 20} more")
         return "\n".join(lines)
 
 
@@ -451,10 +474,18 @@ def named_states(
     graph: FactorGraph, states: npt.NDArray[np.int32], variables: Sequence[int]
 ) -> dict[VariableName, Any]:
     """State names of some variables, by variable name."""
-    s = graph.structure
-    if not s.names.states:
-        return {s.names.variables[v]: int(states[v]) for v in variables}
-    return {s.names.variables[v]: s.names.state_names(v, int(s.cardinalities[v]))[int(states[v])] for v in variables}
+    names = graph.structure.names
+    if isinstance(variables, range) and variables == range(len(states)):
+        labels, chosen = names.variables, states.tolist()
+    else:
+        labels, chosen = [names.variables[v] for v in variables], states[np.asarray(variables, np.int64)].tolist()
+    named = dict(zip(labels, chosen, strict=True))
+    if names.states:
+        for label, v in zip(labels, variables, strict=True):
+            own = names.states.get(v)
+            if own is not None:
+                named[label] = own[named[label]]
+    return named
 
 
 def decoding_of_states(
@@ -465,18 +496,20 @@ def decoding_of_states(
 ) -> Decoding:
     """Dress proven best assignments (state indices and scores, best first) as the user's answer."""
     shown = range(graph.n_variables) if variables is None else variables
-    named = tuple(Solution(named_states(graph, states, shown), float(score)) for states, score in solutions)
-    states = solutions[0][0].copy()
+    hidden = np.zeros(graph.n_variables, np.bool_)
     if variables is not None:
-        hidden = np.ones(graph.n_variables, np.bool_)
+        hidden[:] = True
         hidden[list(variables)] = False
-        states[hidden] = -1
-    states.flags.writeable = False
+    found = []
+    for states, score in solutions:
+        own = states.copy()
+        own[hidden] = -1
+        own.flags.writeable = False
+        found.append(Solution(graph, own, float(score), shown))
     return Decoding(
         graph=graph,
-        states=states,
-        assignment=named[0].assignment,
-        score=named[0].score,
-        n_best=named,
+        states=found[0].states,
+        score=found[0].score,
+        n_best=tuple(found),
         **details,
     )

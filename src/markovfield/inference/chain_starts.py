@@ -24,23 +24,23 @@ def initial_states(problem: Problem, n: int, rng: np.random.Generator) -> States
     Without hard zeros every state is as likely as any other. With them, a search prefers states at random and keeps
     domains consistent; where it gives up, directed models are drawn parents first until the evidence is met. Where that
     fails too a `ModelError` says so, and where the search proves that there is no assignment, an
-    `ImpossibleEvidenceError`. The problem must come from `prepare_absorbed`, so that no likelihood rules a state out.
+    `ImpossibleEvidenceError`. The problem must be prepared with its zeros propagated, those of likelihoods too.
 
     Examples
     --------
     >>> import markovfield as mf
-    >>> from markovfield.inference.absorbed import prepare_absorbed
+    >>> from markovfield.inference.problem import prepare
     >>> from markovfield.inference.evidence import Evidence
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
     >>> _ = net.add_factor(["A", "B"], [[1.0, 0.0], [0.0, 1.0]])
     >>> graph = net.compile()
-    >>> problem = prepare_absorbed(graph, Evidence.parse(graph.structure, None))
+    >>> problem = prepare(graph, Evidence.parse(graph.structure, None))
     >>> np.unique(initial_states(problem, 20, np.random.default_rng(0)), axis=0).tolist()
     [[0, 0], [1, 1]]
     """
     s = problem.structure
     if np.isneginf(problem.likelihood).any():
-        raise ModelError("a likelihood of zero rules a state out: prepare the problem with prepare_absorbed")
+        raise ModelError("a likelihood of zero rules a state out: prepare the problem with propagate_zeros")
     feasible = Feasible.of(problem)
     states = np.empty((n, s.n_variables), np.int32)
     if not feasible.hard.any():

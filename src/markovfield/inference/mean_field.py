@@ -13,13 +13,12 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.absorbed import prepare_absorbed
 from markovfield.inference.answers import LogPartition, Marginals
 from markovfield.inference.clusters import STRUCTURES, cluster_layout, clusters_of
 from markovfield.inference.convergence import warn_not_converged
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import BUDGET, Feasible
-from markovfield.inference.problem import Problem
+from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.running import Running
 from markovfield.kernels.mean_field import ClusterLayout, evidence_bound, fill_parts, pool_counts, update_clusters
 from markovfield.names import VariableName
@@ -101,7 +100,7 @@ class MeanField:
         rng: np.random.Generator | None = None,
     ) -> LogPartition:
         """The bound alone."""
-        run = self._run(prepare_absorbed(graph, evidence, drop_barren=init is None), running, init, rng)
+        run = self._run(prepare(graph, evidence, drop_barren=init is None), running, init, rng)
         if run.value == -np.inf:
             _warn_of_nothing_found()
         elif not run.converged:
@@ -127,7 +126,7 @@ class MeanField:
         rng: np.random.Generator | None = None,
     ) -> Marginals:
         """The marginals of the best distribution found, and the bound it gives."""
-        problem = prepare_absorbed(graph, evidence)
+        problem = prepare(graph, evidence)
         run = self._run(problem, running, init, rng)
         if run.value == -np.inf:
             _warn_of_nothing_found()

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.factor_graph import TABLE, FactorGraph, Structure
-from markovfield.inference.absorbed import prepare_absorbed
 from markovfield.inference.evidence import Evidence
-from markovfield.inference.problem import Problem
+from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.reduction import Reduced, reduce
 
 __all__ = ["merge_pairs", "prepare_merged"]
@@ -19,12 +18,12 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def prepare_merged(graph: FactorGraph, evidence: Evidence) -> Problem:
-    """Like `prepare_absorbed`, with no two factors on the same two variables.
+    """Like `prepare`, with no two factors on the same two variables.
 
     Together they may rule out states that neither does alone, so domains are shrunk again, until every state of every
     variable has a cell above -inf in each of its factors. Of the potentials only the logs are filled in.
     """
-    problem = prepare_absorbed(graph, evidence)
+    problem = prepare(graph, evidence)
     while True:
         s = problem.structure
         structure, pool = merge_pairs(s, problem.potentials.log_tables)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import DISTANCE, NOISY_MAX, TABLE, FactorGraph, Structure
-from markovfield.inference.absorbed import prepare_absorbed
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.problem import Problem, prepare
 
@@ -136,7 +135,7 @@ def pair_problem(method: str, graph: FactorGraph, evidence: Evidence, *, shrink:
     ([0], [1], 3.0)
     """
     plain = _small_tables(graph)
-    problem = prepare_absorbed(plain, evidence) if shrink else prepare(plain, evidence, propagate_zeros=False)
+    problem = prepare(plain, evidence) if shrink else prepare(plain, evidence, propagate_zeros=False)
     problem = replace(problem, graph=graph)
     _check_arity(method, problem)
     s, pool = problem.structure, problem.potentials.log_tables

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.factor_kinds import DISTANCE
-from markovfield.inference.absorbed import prepare_absorbed
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import Feasible
-from markovfield.inference.problem import Problem
+from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.running import Running
 from markovfield.kernels.domains import factors_of_variables
 from markovfield.kernels.reachability import FROZEN, SPLIT, hard_components, reach
@@ -84,8 +83,8 @@ def _tabulated(graph: FactorGraph) -> FactorGraph:
 
 
 def prepare_chains(graph: FactorGraph, evidence: Evidence) -> Problem:
-    """A problem for Markov chains: `prepare_absorbed`, with small structured factors written out as tables."""
-    return replace(prepare_absorbed(_tabulated(graph), evidence), graph=graph)
+    """A problem for Markov chains: `prepare`, with small structured factors written out as tables."""
+    return replace(prepare(_tabulated(graph), evidence), graph=graph)
 
 
 def _starts(counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.absorbed import prepare_absorbed
 from markovfield.inference.answers import Marginals, Samples
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.markov_chains import check_settings, estimate, run_chains
@@ -58,7 +57,7 @@ class ClusterModel:
         """
         known = _with_single_states(graph, evidence)
         try:
-            problem = prepare_absorbed(graph, known)
+            problem = prepare(graph, known)
         except ImpossibleEvidenceError:
             raise evidence.impossible(graph.structure) from None
         problem = replace(problem, evidence=evidence)

@@ -11,12 +11,11 @@ import numpy as np
 
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.absorbed import prepare_absorbed
 from markovfield.inference.answers import Decoding, LogPartition, Marginals, decoding_of_states
 from markovfield.inference.convergence import DAMPING, warn_not_converged
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.pairwise_form import pairwise_form
-from markovfield.inference.problem import Problem
+from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.reweighted_messages import ReweightedMessages
 from markovfield.inference.running import Running
 from markovfield.inference.spanning_trees import even_trees, given_trees
@@ -104,7 +103,7 @@ class TreeReweighted:
         self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Marginals | None = None
     ) -> LogPartition:
         """The bound alone."""
-        run = self._run(prepare_absorbed(graph, evidence, drop_barren=init is None), running, init)
+        run = self._run(prepare(graph, evidence, drop_barren=init is None), running, init)
         if not run.converged:
             warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance, DAMPING)
         return LogPartition(
@@ -127,7 +126,7 @@ class TreeReweighted:
         init: Marginals | None = None,
     ) -> Marginals:
         """Pseudo-marginals, on which all trees agree once messages have settled, and the bound."""
-        problem = prepare_absorbed(graph, evidence)
+        problem = prepare(graph, evidence)
         run = self._run(problem, running, init)
         if not run.converged:
             warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance, DAMPING)
@@ -178,7 +177,7 @@ class TreeReweighted:
             )
         if init is not None:
             raise ModelError("decode by tree_reweighted takes no init")
-        problem = prepare_absorbed(graph, evidence)
+        problem = prepare(graph, evidence)
         run = self._run(problem, running, None, maximise=True)
         if not run.converged:
             warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance, DAMPING)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples, Solution, named_states
+from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples, Solution
 from markovfield.inference.automatic import candidates, first_that_answers
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.running import Progress, Running
@@ -235,13 +235,11 @@ def _least_expected_loss(
     except ImpossibleEvidenceError:
         score = -np.inf
     states.flags.writeable = False
-    assignment = named_states(graph, states, shown)
     return Decoding(
         graph=graph,
         states=states,
-        assignment=assignment,
         score=score,
-        n_best=(Solution(assignment, score),),
+        n_best=(Solution(graph, states, score, shown),),
         gap=0.0 if answer.guarantee == "exact" else float("inf"),
         guarantee=answer.guarantee,
         method=answer.method,
