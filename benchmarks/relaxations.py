@@ -1,18 +1,24 @@
 """Relaxations: scores, bounds and seconds of TRW-S, dual decomposition and linear programs.
 
-``python -m benchmarks.relaxations [--quick] [--only PART ...]``. No package with TRW-S is installable as a peer, so its
-rows stand beside our other methods, HiGHS (through scipy) and, where pytoulbar2 is installed, toulbar2 under the same
-time limit. Scores are sums of natural logs and are maximised; a bound is proven by the method of its row. All rows are
-one thread.
+``python -m benchmarks.relaxations [--quick] [--only PART ...]``. Where pytoulbar2 is installed, its TRW-S (there
+a preparation for search) runs beside ours on the same whole costs, part ``sequential``, and toulbar2 itself under the
+time limit of our methods, part ``instances``; linear programs are solved by HiGHS through scipy. Scores are sums of
+natural logs and are maximised; a bound is proven by the method of its row. All rows are one thread.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import re
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,6 +98,41 @@ def timed(model: Any, method: Any, limit: float | None = None, **keywords: Any) 
         except (mf.ModelError, mf.MemoryLimitError, TimeoutError):
             answer = None
     return answer, time.perf_counter() - started
+
+
+# Units of the whole costs that both TRW-S get.
+UNITS = 10_000
+
+
+def peer_bounds(own: Any, table: Any, iterations: int, patience: float) -> list[tuple[int, float, float, float]]:
+    """Iterations, seconds since TRW-S began, bound and lowest cost of toulbar2's TRW-S; empty where it is missing."""
+    if find_spec("pytoulbar2") is None:
+        return []
+    height, width, states = own.shape
+    at = np.arange(height * width).reshape(height, width)
+    pairs = np.concatenate(
+        [np.stack([at[:, :-1], at[:, 1:]], -1).reshape(-1, 2), np.stack([at[:-1], at[1:]], -1).reshape(-1, 2)]
+    )
+    found: list[tuple[int, float, float, float]] = []
+    with tempfile.TemporaryDirectory(prefix="markovfield-peers-") as folder:
+        model = Path(folder) / "model.npz"
+        np.savez(model, own=own.reshape(-1, states), pairs=pairs, table=table)
+        command = [sys.executable, str(Path(__file__).parent / "sequential_worker.py"), str(model), str(iterations)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as worker:
+            assert worker.stdout is not None
+            began = before = time.perf_counter()
+            for line in worker.stdout:
+                now = time.perf_counter()
+                said = re.match(r"TRW-S bounds: \[(\d+), (\d+)\].*iter:(\d+)", line)
+                if said:
+                    # The clock starts with the line before the first iteration.
+                    began = before if not found else began
+                    found.append((int(said[3]), now - began, float(said[1]), float(said[2])))
+                    if found[-1][0] == iterations or now - began > patience:
+                        break
+                before = now
+            worker.kill()
+    return found
 
 
 class Bench:
@@ -180,6 +221,46 @@ class Bench:
         }
         self.compare("stereo", "Stereo", models, 30.0)
 
+    def sequential(self) -> None:
+        """TRW-S against that of toulbar2: the same whole costs, the same iterations, bounds and costs in units."""
+        rng = np.random.default_rng(SEED)
+        models: dict[str, tuple[Any, Any]] = {}
+        for side, k in [(50, 4)] if self.quick else [(100, 4), (100, 16), (300, 4)]:
+            models[f"Potts {side} x {side} x {k}"] = (rng.normal(size=(side, side, k)), potts_table(k))
+        if (data_folder() / "stereo").exists():
+            graph = stereo("tsukuba", 16)
+            shape, cells = (288, 384, 16), graph.log_tables
+            models["tsukuba x 16"] = (cells[256:].reshape(shape), cells[:256].reshape(16, 16))
+        headers = [
+            "model",
+            "iterations",
+            "bound",
+            "cost",
+            "seconds",
+            "peer bound",
+            "peer cost",
+            "peer seconds",
+            "ratio",
+        ]
+        table = Table("TRW-S and toulbar2's TRW-S", headers, first=22, least=12)
+        for name, (scores, pair) in models.items():
+            own = np.round(UNITS * (scores.max(axis=2, keepdims=True) - scores)).astype(np.int64)
+            cells = np.round(-UNITS * pair).astype(np.int64)
+            graph = lattice(-own.astype(np.float64), -cells.astype(np.float64))
+            timed(graph, TRWS(max_iterations=1))
+            peer = {line[0]: line for line in peer_bounds(own, cells, 200, 60.0)}
+            for iterations in (10, 50, 200):
+                answer, seconds = timed(graph, TRWS(max_iterations=iterations, tolerance=0.0))
+                assert answer is not None
+                ours = (-answer.upper_bound, -answer.score, seconds)
+                its = peer.get(iterations, (iterations, None, None, None))
+                ratio = its[1] / seconds if its[1] is not None else None
+                self.rows.append(
+                    {"part": "sequential", "name": name, "iterations": iterations, "ours": ours, "peer": its}
+                )
+                shown = [None if x is None else f"{x:,.0f}" for x in (ours[0], ours[1], its[2], its[3])]
+                table.row(name, str(iterations), shown[0], shown[1], seconds, shown[2], shown[3], its[1], ratio)
+
     def instances(self) -> None:
         """Instances of the UAI 2014 competition against the best values known."""
         limit = 2.0 if self.quick else 10.0
@@ -247,7 +328,7 @@ class Bench:
 
 def main() -> None:
     """Run the parts asked for."""
-    parts = ("messages", "lattices", "stereo", "instances", "programs")
+    parts = ("messages", "lattices", "stereo", "sequential", "instances", "programs")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, a few instances")
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
