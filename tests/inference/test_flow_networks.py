@@ -33,9 +33,9 @@ def cut(
 
 
 def filled_grid(
-    h: int, w: int, tails: np.ndarray, heads: np.ndarray, there: np.ndarray, back: np.ndarray, excess
+    h: int, w: int, tails: np.ndarray, heads: np.ndarray, there: np.ndarray, back: np.ndarray, excess, slabs=None
 ) -> FlowGrid:
-    grid = FlowGrid(h, w)
+    grid = FlowGrid(h, w, slabs)
     grid.own[:] = excess.reshape(h, w)
     for a, b, f, r in zip(tails, heads, there, back, strict=True):
         d = 0 if b - a == 1 and w > 1 else 2
@@ -66,31 +66,40 @@ def test_graphs_flow_as_in_scipy(seed: int, n: int):
 
 
 @EXAMPLES
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 9))
-def test_grids_flow_as_in_scipy(seed: int, h: int, w: int):
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 12),
+    st.integers(1, 9),
+    st.sampled_from([None, (2, 1), (4, 1), (8, 4, 2, 1)]),
+    # Whole numbers, quarters, and numbers beyond 32 bits.
+    st.sampled_from([1.0, 0.25, 2.0**31]),
+)
+def test_grids_flow_as_in_scipy(seed: int, h: int, w: int, slabs: tuple[int, ...] | None, scale: float):
     rng = np.random.default_rng(seed)
     at = np.arange(h * w).reshape(h, w)
     tails = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
     heads = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
     there, back, excess = numbers(rng, h * w, len(tails))
-    grid = filled_grid(h, w, tails, heads, there, back, excess)
+    grid = filled_grid(h, w, tails, heads, scale * there, scale * back, scale * excess, slabs)
     expected = largest_flow(h * w, tails, heads, there, back, excess)
-    assert grid.run() == expected
+    assert grid.run() == scale * expected
     assert cut(grid.source_side(), tails, heads, there, back, excess) == expected
+    # Capacities stay as they were given: the same again.
+    assert grid.run() == scale * expected
 
 
-def strong_grid(side: int, seed: int) -> tuple[FlowGrid, FlowGraph]:
+def strong_grid(side: int, seed: int, slabs=None, coupling: int = 60) -> tuple[FlowGrid, FlowGraph]:
     """Couplings that make flow travel far; the same network in both forms."""
     rng = np.random.default_rng(seed)
     at = np.arange(side * side).reshape(side, side)
     tails = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
     heads = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
     excess = rng.integers(-100, 101, side * side)
-    weight = np.full(len(tails), 60)
+    weight = np.full(len(tails), coupling)
     graph = FlowGraph(side * side, tails, heads)
-    graph.capacity[:] = 60.0
+    graph.capacity[:] = coupling
     graph.excess[:] = excess
-    return filled_grid(side, side, tails, heads, weight, weight, excess), graph
+    return filled_grid(side, side, tails, heads, weight, weight, excess, slabs), graph
 
 
 def test_both_forms_agree_where_flow_travels_far():
@@ -109,10 +118,29 @@ def test_both_forms_agree_where_flow_travels_far():
     assert flow == pytest.approx(paid, rel=1e-12)
 
 
-@pytest.mark.parametrize("which", [0, 1])
-def test_work_in_pieces_is_the_same_work(which: int, monkeypatch: pytest.MonkeyPatch):
-    whole: Network = strong_grid(30, seed=7)[which]
-    pieces: Network = strong_grid(30, seed=7)[which]
+@pytest.mark.parametrize(("coupling", "joined"), [(8, True), (60, False)])
+def test_slabs_are_joined_or_planted_anew_on_any_number_of_threads(coupling: int, joined: bool):
+    expected = strong_grid(160, seed=8, slabs=(1,), coupling=coupling)[0].run()
+    found = []
+    for n_jobs in (1, 2, 3):
+        grid, _ = strong_grid(160, seed=8, slabs=(4, 2, 1), coupling=coupling)
+        assert grid.run(Running(n_jobs)) == expected
+        assert (grid.stage == 0) == joined
+        found.append(grid.labels())
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_only_large_rectangles_have_slabs():
+    assert FlowGrid(100, 100).slabs == FlowGrid(15, 5000).slabs == (1,)
+    assert FlowGrid(300, 300).slabs == (8, 2, 1)
+    assert FlowGrid(40, 2000).slabs == (2, 1)
+
+
+@pytest.mark.parametrize(("which", "slabs"), [(0, None), (0, (4, 2, 1)), (1, None)])
+def test_work_in_pieces_is_the_same_work(which: int, slabs, monkeypatch: pytest.MonkeyPatch):
+    whole: Network = strong_grid(30, seed=7, slabs=slabs)[which]
+    pieces: Network = strong_grid(30, seed=7, slabs=slabs)[which]
     whole.run()
     monkeypatch.setattr("markovfield.inference.flow_networks.BUDGET", 50)
     calls = 0

@@ -12,7 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
+from markovfield.inference import move_networks
+from markovfield.inference.evidence import Evidence
 from markovfield.inference.move_making import AlphaBetaSwap, AlphaExpansion
+from markovfield.inference.move_networks import Moves
+from markovfield.inference.pair_problem import PairProblem, pair_problem
+from markovfield.inference.running import Running
 from tests.oracle import Oracle
 
 EXAMPLES = settings(max_examples=60, deadline=None)
@@ -37,6 +42,10 @@ def semi_metric(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
 def anything(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
     table = np.round(2 * rng.normal(size=shape), 1)
     return np.where(rng.random(shape) < 0.25, -np.inf, table) if rng.random() < 0.5 else table
+
+
+def anything_finite(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    return np.round(2 * rng.normal(size=shape), 1)
 
 
 def model(rng: np.random.Generator, cards: list[int], table: Any, hard: bool = True) -> tuple[mf.MarkovNetwork, list]:
@@ -215,3 +224,100 @@ def test_what_they_refuse():
             mf.decode(net, n_best=3, method=method)
     with pytest.raises(mf.ModelError, match="max_iterations of AlphaBetaSwap must be at least 1, got 0"):
         AlphaBetaSwap(max_iterations=0)
+
+
+# ---- networks that are kept ----------------------------------------------------------------------------------------
+
+
+def prepared(net: mf.MarkovNetwork) -> PairProblem:
+    graph = net.compile()
+    return pair_problem("alpha_expansion", graph, Evidence.parse(graph.structure, None), shrink=False)
+
+
+@pytest.mark.parametrize("patient", [True, False], ids=["mended", "solved"])
+@EXAMPLES
+@given(
+    seed=SEEDS, kinds=st.sampled_from([metric, semi_metric, anything_finite]), mixed=st.booleans(), told=st.booleans()
+)
+def test_kept_networks_find_what_new_ones_find(seed: int, kinds: Any, mixed: bool, told: bool, patient: bool):
+    rng = np.random.default_rng(seed)
+    n_states = int(rng.integers(2, 5))
+    table = kinds(rng, (n_states, n_states)) + 0.01 * np.eye(n_states)
+    shuffled = rng.permutation(36) if mixed else None
+    pairs = prepared(lattice(6, n_states, table, int(rng.integers(1000)), shuffled))
+    few, changed = (1, 1) if patient else (10**6, 10**6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(move_networks, "FEW", few)
+        patch.setattr(move_networks, "CHANGED", changed)
+        moves = Moves(pairs, rng.integers(n_states, size=36), keep=True)
+        if told:
+            moves.foresee(Running())
+        for _ in range(25):
+            states, score = moves.states.copy(), moves.score
+            alpha, beta = np.sort(rng.permutation(n_states)[:2]).tolist()
+            new = Moves(pairs, states, keep=False)
+            if rng.random() < 0.8:
+                assert moves.expand(alpha, Running()) == new.expand(alpha, Running())
+                assert ((moves.states == states) | (moves.states == alpha)).all()
+            else:
+                moves.swap(alpha, beta, Running())
+                new.swap(alpha, beta, Running())
+            assert moves.score == pytest.approx(new.score, abs=1e-8)
+            assert moves.score == pytest.approx(pairs.score(moves.states), abs=1e-8)
+            assert moves.score >= score
+            if rng.random() < 0.3:
+                # Something else changes: most of what is kept no longer holds.
+                spoilt = rng.integers(36, size=3)
+                moves._moved[spoilt] = rng.integers(n_states, size=3)
+                moves._count += 1
+                changed_now = spoilt[moves._moved[spoilt] != moves.states[spoilt]]
+                moves._stamp[changed_now] = moves._count
+                moves.states[changed_now] = moves._moved[changed_now]
+                moves.score = pairs.score(moves.states)
+
+
+@METHODS
+@EXAMPLES
+@given(seed=SEEDS, kinds=st.sampled_from([metric, semi_metric]))
+def test_no_single_move_improves_a_lattice(method: Any, seed: int, kinds: Any):
+    if method.name == "alpha_expansion":
+        kinds = metric
+    rng = np.random.default_rng(seed)
+    at = np.arange(9).reshape(3, 3)
+    both = [*zip(at[:, :-1].ravel(), at[:, 1:].ravel()), *zip(at[:-1].ravel(), at[1:].ravel())]  # noqa: B905
+    table = kinds(rng, (3, 3))
+    factors = [((int(a), int(b)), table) for a, b in both]
+    factors += [((v,), np.round(2 * rng.normal(size=3), 1)) for v in range(9)]
+    net = mf.MarkovNetwork(dict.fromkeys(range(9), 3))
+    for scope, log_table in factors:
+        net.add_factor(list(scope), log_table=log_table)
+    oracle = Oracle([3] * 9, factors)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(move_networks, "FEW", 1)
+        patch.setattr(move_networks, "CHANGED", 1)
+        answer, states = decode(net, oracle, method)
+    assert oracle.scores[one_move_away(method, oracle, states)].max() <= answer.score + 1e-9
+
+
+def test_messages_give_a_good_start_and_do_not_depend_on_the_steps(monkeypatch):
+    pairs = prepared(lattice(12, 5, -2.0 * np.minimum(apart(5), 2.0), 6))
+    moves = Moves(pairs, np.argmax(pairs.own, axis=1), keep=True)
+    before = moves.score
+    moves.foresee(Running())
+    assert moves.score == pytest.approx(pairs.score(moves.states)) and moves.score > before
+    monkeypatch.setattr(move_networks, "CELLS", 1000)
+    again = Moves(pairs, np.argmax(pairs.own, axis=1), keep=True)
+    again.foresee(Running())
+    assert (again.states == moves.states).all() and (again._messages == moves._messages).all()
+
+
+def test_without_memory_for_networks_the_answer_is_the_same(monkeypatch):
+    net = lattice(10, 4, -1.5 * np.minimum(apart(4), 2.0), 7)
+    best = mf.decode(net, method="junction_tree").score
+    monkeypatch.setattr(move_networks, "MOST_MESSAGES", 1)
+    kept = mf.decode(net, method=AlphaExpansion())
+    monkeypatch.setattr(move_networks, "MOST_KEPT", 1)
+    # Continuous potentials: cuts are unique, so both make the same moves.
+    anew = mf.decode(net, method=AlphaExpansion())
+    assert kept.assignment == anew.assignment and kept.converged and anew.converged
+    assert anew.score <= best + 1e-9 and mf.decode(net, method=AlphaBetaSwap()).score <= best + 1e-9

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, decoding_of_states
@@ -45,9 +46,11 @@ class GraphCut:
     rounds of the same computation with some of them held (Rother, Kolmogorov, Lempitsky and Szummer 2007), and by local
     search. Hard zeros are capacities without limit.
 
-    Time is that of a largest flow: in practice little more than linear in the pairs. A time limit gives the assignment
-    and the bound reached by then. Capacities are float64: the flow and the cut it proves are both computed, and
-    ``tolerance``, 1e-9 of the score, is what rounding may make of their difference.
+    Time is that of a largest flow: in practice little more than linear in the pairs. Large rectangular lattices are
+    worked on in slabs of rows, on ``n_jobs`` threads; the answer does not depend on how many. A time limit gives the
+    assignment and the bound reached by then. Capacities are float64 (in lattices, whole numbers of 32 bits where all
+    are): the flow and the cut it proves are both computed, and ``tolerance``, 1e-9 of the score, is what rounding may
+    make of their difference.
 
     Parameters
     ----------
@@ -77,8 +80,7 @@ class GraphCut:
     abilities: ClassVar[frozenset[str]] = frozenset({"init"})
 
     def __post_init__(self) -> None:
-        if self.improve < 0:
-            raise ModelError(f"improve of GraphCut must be at least 0, got {self.improve}")
+        check_method(self, least={"improve": 0})
 
     def decode(
         self,

@@ -11,24 +11,20 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, decoding_of_states
 from markovfield.inference.convergence import warn_not_converged
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import BUDGET, Feasible
-from markovfield.inference.flow_networks import FlowGraph, FlowGrid, lattice_width
+from markovfield.inference.move_networks import Moves
 from markovfield.inference.pair_problem import PairProblem, check_decodable, pair_problem
 from markovfield.inference.running import Running
-from markovfield.kernels.grid_flow import CLOSED, LABEL
-from markovfield.kernels.max_flow import lay_arcs
-from markovfield.kernels.moves import choosers, expansion, gain, swap, taken
 
 __all__ = ["AlphaBetaSwap", "AlphaExpansion"]
 
 IntArray = npt.NDArray[np.int64]
-# A gain below this, relative to the numbers it is the difference of, is rounding.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -41,8 +37,13 @@ class AlphaExpansion:
     (Rother, Kumar, Kolmogorov and Blake 2005): moves still never worsen, but good ones may be missed; `AlphaBetaSwap`
     asks for less. Nothing bounds the gap to the best score, which is reported as infinite.
 
-    For variables of any number of states, joined in pairs; hard zeros are welcome. A cycle costs one largest flow for
-    each state; the number of cycles is small, mostly below ten. Rectangular lattices have a kernel of their own.
+    For variables of any number of states, joined in pairs; hard zeros are welcome. Without ``init`` it starts from what
+    six passes of messages choose, as in `TRWS` at K^2 for every pair (K where it is Potts); they also foretell most of
+    the flows. With hard zeros it starts from the better of each variable's own best state and one for all. A cycle
+    costs one largest flow for each state; the number of cycles is small, mostly below ten. Networks are kept from cycle
+    to cycle, and later moves look only at what has changed since. That takes 7 K numbers for each variable of a
+    lattice; from half a gigabyte on, and with hard zeros, every move starts anew. Rectangular lattices have a kernel of
+    their own.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class AlphaExpansion:
     abilities: ClassVar[frozenset[str]] = frozenset({"init"})
 
     def __post_init__(self) -> None:
-        _check_cycles(self)
+        check_method(self, least={"max_iterations": 1})
 
     def decode(
         self,
@@ -99,7 +100,8 @@ class AlphaBetaSwap:
     2001). The score never falls; at the end no single swap improves it. Other pairs are handled as by `AlphaExpansion`,
     and like there nothing bounds the gap.
 
-    Without ``init`` it starts from one cycle of expansions. A cycle costs a largest flow for each two states.
+    Without ``init`` it starts from one cycle of expansions. A cycle costs a largest flow for each two states; later
+    ones leave out every connected part of the variables in two states that is as it was when these last chose.
 
     Parameters
     ----------
@@ -126,7 +128,7 @@ class AlphaBetaSwap:
     abilities: ClassVar[frozenset[str]] = frozenset({"init"})
 
     def __post_init__(self) -> None:
-        _check_cycles(self)
+        check_method(self, least={"max_iterations": 1})
 
     def decode(
         self,
@@ -146,11 +148,6 @@ class AlphaBetaSwap:
         return _decode(self, cycle, graph, evidence, variables, n_best, running, init)
 
 
-def _check_cycles(method: Any) -> None:
-    if method.max_iterations < 1:
-        raise ModelError(f"max_iterations of {type(method).__name__} must be at least 1, got {method.max_iterations}")
-
-
 def _decode(
     method: Any,
     cycle: Callable[[list[int]], Iterator[tuple[int, int]]],
@@ -165,21 +162,25 @@ def _decode(
     pairs = pair_problem(method.name, graph, evidence, shrink=False)
     # States that are good for many variables come first: measured, that ends at better scores than their own order.
     order = np.argsort(-np.maximum(pairs.own, pairs.own[pairs.own > -np.inf].min(initial=0.0)).sum(axis=0)).tolist()
-    moves = _Moves(pairs, _first_states(method.name, pairs, init, order))
+    expanding = method.name == AlphaExpansion.name
+    moves = Moves(pairs, _first_states(method.name, pairs, init, order), keep=expanding)
     settled = False
     stopped = False
     residuals: list[float] = []
     # Moves tried since the last one that changed anything: when all have been, none is left.
     idle, n_moves = 0, sum(1 for _ in cycle(order))
     try:
-        if init is None and method.name == AlphaBetaSwap.name:
+        if init is None:
+            moves.foresee(running)
+        if init is None and not expanding:
             # Swaps alone rarely leave the neighbourhood of their start; one cycle of expansions is a cheap better one.
             for beta in order:
-                moves.improved(-1, beta, running)
+                moves.expand(beta, running)
         while not settled and len(residuals) < method.max_iterations:
             before = moves.score
             for alpha, beta in cycle(order):
-                idle = 0 if moves.improved(alpha, beta, running) else idle + 1
+                improved = moves.expand(beta, running) if expanding else moves.swap(alpha, beta, running)
+                idle = 0 if improved else idle + 1
                 if idle >= n_moves:
                     break
             settled = idle >= n_moves
@@ -230,65 +231,3 @@ def _first_states(method: str, pairs: PairProblem, init: Decoding | None, order:
             f"no assignment free of hard zeros was found in {BUDGET} steps back: use junction_tree to decode"
         )
     return found
-
-
-class _Moves:
-    """The present states, and a network that is filled anew for every move."""
-
-    def __init__(self, pairs: PairProblem, states: IntArray) -> None:
-        self.states = np.array(states, np.int64)
-        self.moved = self.states.copy()
-        self.score = pairs.score(self.states)
-        n, low, high = pairs.n_variables, pairs.low, pairs.high
-        width = lattice_width(n, low, high)
-        beside = high - low == 1
-        if width and np.bincount(2 * low + beside).max(initial=0) <= 1:
-            self.network: FlowGrid | FlowGraph = FlowGrid(n // width, width)
-            rows, columns = np.divmod(np.arange(n), width)
-            self.node = (rows + 1) * (width + 2) + columns + 1
-            arcs = np.where(beside, 0, 2)
-            self.arcs = np.stack([4 * self.node[low] + arcs, 4 * self.node[high] + arcs + 1], axis=1).ravel()
-        else:
-            self.network = FlowGraph(n, low, high)
-            self.node, self.arcs = np.arange(n), self.network.arcs
-        self.all = np.arange(n, dtype=np.int32)
-        self.active, self.stale = self.all.copy(), self.all[:0]
-        self.first, self.pair = _incidence(n, low, high)
-        self.own = pairs.own
-        self.tables = (pairs.pool, low, high, pairs.base, pairs.low_stride, pairs.high_stride)
-
-    def improved(self, alpha: int, beta: int, running: Running) -> bool:
-        """Make the best swap of two states, or, with ``alpha`` below zero, expansion of one; whether it gains."""
-        net, active = self.network, self.all
-        where = (self.node, self.arcs, net.capacity, net.excess)
-        if alpha < 0:
-            expansion(beta, self.states, self.own, *self.tables, *where)
-        else:
-            active = self.active[: choosers(alpha, beta, self.states, self.own, self.active)]
-            if not len(active):
-                return False
-            net.clear(self.stale)
-            swap(alpha, beta, active, self.first, self.pair, self.states, self.own, *self.tables, *where)
-        nodes = net.nodes[active]
-        self.stale = nodes
-        net.run(running, self.score, nodes)
-        closed = net.state[CLOSED]
-        changed = taken(net.work[LABEL], self.node, closed, alpha, beta, active, self.own, self.states, self.moved)
-        if changed:
-            better, size = gain(active, self.first, self.pair, self.states, self.moved, self.own, *self.tables)
-            if better > ROUNDING * size:
-                self.states[active] = self.moved[active]
-                self.score += better
-                return True
-        self.moved[active] = self.states[active]
-        return False
-
-
-def _incidence(n: int, low: IntArray, high: IntArray) -> tuple[IntArray, npt.NDArray[np.int32]]:
-    """The factors of two on each variable, one variable after the other."""
-    m = len(low)
-    first, arcs = np.empty(n + 1, np.int64), np.empty(2 * m, np.int64)
-    lay_arcs(n, low, high, first, np.empty(2 * m, np.int32), np.empty(2 * m, np.int32), arcs)
-    pair = np.empty(2 * m, np.int32)
-    pair[arcs] = np.repeat(np.arange(m, dtype=np.int32), 2)
-    return first, pair

@@ -14,6 +14,7 @@ from markovfield.kernels._flags import kernel
 
 __all__ = [
     "ARC_TO_PARENT",
+    "BUCKET",
     "ENDLESS",
     "GRAPH_ROWS",
     "NO_ARC",

@@ -4,6 +4,10 @@ Pairs are those of a problem of single variables and pairs: factor ``e`` of vari
 ``pool[base[e] + low_stride[e] x + high_stride[e] y]``, and ``own[v, x]`` is the score of a variable's state by itself,
 -inf where it has no such state. Variable ``v`` is ``excess[node[v]]`` of the network, and ``capacity[arcs[2 e]]`` and
 ``capacity[arcs[2 e + 1]]`` are the arcs of a pair, there and back. The source's side is that of state 1.
+
+What is in a pair's arcs when a network is made is taken for what an earlier flow left: half of what the way back has
+more than the way there is sent again, as far as the pair has room for it. That is the same network whatever the flow
+was, and a good one leaves little to do (Kohli and Torr 2007). Arcs without anything mean no flow.
 """
 
 from __future__ import annotations
@@ -11,13 +15,17 @@ from __future__ import annotations
 import numpy as np
 
 from markovfield.kernels._flags import kernel
+from markovfield.kernels.move_messages import foretold
 
 __all__ = ["choosers", "expansion", "gain", "preferences", "swap", "taken"]
 
 
 @kernel
 def _attractive(i, j, there, back, a, b, c, d, capacity, excess):
-    """Add a pair with costs a, b, c, d of the states 00, 01, 10, 11: a and d finite, a + d at most b + c."""
+    """Add a pair with costs a, b, c, d of the states 00, 01, 10, 11: a and d finite, a + d at most b + c.
+
+    Arcs that may become infinite must be without anything.
+    """
     if b == np.inf and c == np.inf:
         capacity[there] = capacity[back] = np.inf
         excess[i] -= d - a
@@ -30,9 +38,12 @@ def _attractive(i, j, there, back, a, b, c, d, capacity, excess):
         excess[i] -= d - b
         excess[j] -= b - a
     else:
-        capacity[there] = capacity[back] = max(0.0, 0.5 * (b + c - a - d))
-        excess[i] -= 0.5 * (c + d - a - b)
-        excess[j] -= 0.5 * (b + d - a - c)
+        half = max(0.0, 0.5 * (b + c - a - d))
+        flow = min(max(0.5 * (capacity[back] - capacity[there]), -half), half)
+        capacity[there] = half - flow
+        capacity[back] = half + flow
+        excess[i] -= 0.5 * (c + d - a - b) + flow
+        excess[j] -= 0.5 * (b + d - a - c) - flow
 
 
 @kernel
@@ -53,9 +64,10 @@ def expansion(alpha, states, own, pool, low, high, base, low_stride, high_stride
         still_i = x == alpha or own[i, alpha] == -np.inf
         still_j = y == alpha or own[j, alpha] == -np.inf
         there, back = arcs[2 * e], arcs[2 * e + 1]
-        capacity[there] = capacity[back] = 0.0
-        if still_i and still_j:
-            continue
+        if still_i or still_j:
+            capacity[there] = capacity[back] = 0.0
+            if still_i and still_j:
+                continue
         at = base[e]
         p, q = low_stride[e], high_stride[e]
         a = -pool[at + p * x + q * y]
@@ -69,6 +81,7 @@ def expansion(alpha, states, own, pool, low, high, base, low_stride, high_stride
         b = -pool[at + p * x + q * alpha]
         d = -pool[at + p * alpha + q * alpha]
         if d == np.inf:
+            capacity[there] = capacity[back] = 0.0
             excess[node[i]] = -np.inf
             excess[node[j]] -= b - a
             continue
@@ -85,26 +98,56 @@ def _chooses(alpha, beta, state, own, v):
 
 
 @kernel
-def choosers(alpha, beta, states, own, active):
-    """List the variables in one of two states that may take the other; returns how many."""
+def choosers(alpha, beta, since, stamp, states, own, first, other, mark, now, active):
+    """List the variables in one of two states that may take the other; returns how many.
+
+    With ``since`` of at least zero, only those that are joined, through others of them, to a variable that changed
+    after move ``since`` or to a neighbour of one: the rest is as it was when it last chose, and would choose the same.
+    ``mark`` is below ``now`` everywhere.
+    """
     count = 0
+    if since >= 0:
+        for u in range(len(states)):
+            if stamp[u] > since:
+                count = _join(alpha, beta, u, states, own, mark, now, active, count)
+                for t in range(first[u], first[u + 1]):
+                    count = _join(alpha, beta, other[t], states, own, mark, now, active, count)
+        done = 0
+        while done < count:
+            u = active[done]
+            done += 1
+            for t in range(first[u], first[u + 1]):
+                count = _join(alpha, beta, other[t], states, own, mark, now, active, count)
+        # In their own order again, which is that of memory.
+        count = 0
     for v in range(len(states)):
-        if _chooses(alpha, beta, states[v], own, v):
+        if mark[v] == now if since >= 0 else _chooses(alpha, beta, states[v], own, v):
             active[count] = v
             count += 1
     return count
 
 
 @kernel
+def _join(alpha, beta, v, states, own, mark, now, active, count):
+    if mark[v] != now and _chooses(alpha, beta, states[v], own, v):
+        mark[v] = now
+        active[count] = v
+        count += 1
+    return count
+
+
+@kernel
 def swap(
-    alpha, beta, active, first, pair, states, own, pool, low, high, base, low_stride, high_stride, node, arcs, capacity,
-    excess,
+    alpha, beta, active, first, pair, states, own, pool, low, high, base, low_stride, high_stride, heard, messages,
+    grain, node, arcs, capacity, excess,
 ):  # fmt: skip
     """The network of a move in which ``active`` variables choose anew between ``alpha`` (state 0) and ``beta``.
 
     The factors of variable ``v`` are ``pair[first[v]:first[v + 1]]``. Pairs that are not submodular are handled as for
-    an expansion: the present states cost what they are, others at least that.
+    an expansion: the present states cost what they are, others at least that. With ``grain`` above zero, messages
+    foretell the flow, see `foretold`. Returns whether all pairs were submodular.
     """
+    submodular = True
     for k in range(len(active)):
         v = active[k]
         excess[node[v]] = own[v, beta] - own[v, alpha]
@@ -126,15 +169,22 @@ def swap(
             a, b = -pool[at + p * alpha + q * alpha], -pool[at + p * alpha + q * beta]
             c, d = -pool[at + p * beta + q * alpha], -pool[at + p * beta + q * beta]
             if max(a, d) == np.inf:
+                submodular = False
                 excess[node[i]] = np.inf if x == beta else -np.inf
                 excess[node[j]] += c - d if x == beta else a - b
                 continue
             if a + d > b + c:
+                submodular = False
                 if x == alpha and y == beta:
                     c = a + d - b
                 else:
                     b = a + d - c
-            _attractive(node[i], node[j], arcs[2 * e], arcs[2 * e + 1], a, b, c, d, capacity, excess)
+            there, back = arcs[2 * e], arcs[2 * e + 1]
+            if grain > 0.0:
+                capacity[back] = foretold(b - c, heard[2 * e], heard[2 * e + 1], messages, alpha, alpha, beta, grain)
+                capacity[there] = -capacity[back]
+            _attractive(node[i], node[j], there, back, a, b, c, d, capacity, excess)
+    return submodular
 
 
 @kernel
