@@ -1,9 +1,10 @@
 """Linear-chain CRFs against python-crfsuite: training, tagging, memory, growth; and every solver of ours.
 
-``python -m benchmarks.chain_crf [--quick]``. ``MARKOVFIELD_CRF_PEERS`` names an interpreter that has python-crfsuite;
-without it, only our own rows are made. Each row is a process of its own. The corpus is CoNLL-2000 chunking with the
-usual nineteen templates; penalties are the same (their c2 is half of our l2), as are features and stopping: the
-objective falls by less than 1e-5 of itself in ten iterations.
+``python -m benchmarks.chain_crf [--quick] [--parts training tagging growth labels online shapes] [--rows NAME ...]``;
+each part takes one to three minutes, and what was saved of other parts stays. ``MARKOVFIELD_CRF_PEERS`` names an
+interpreter that has python-crfsuite; without it, only our own rows are made. Each row is a process of its own. The
+corpus is CoNLL-2000 chunking with the usual nineteen templates; penalties are the same (their c2 is half of our l2), as
+are features and stopping: the objective falls by less than 1e-5 of itself in ten iterations.
 """
 
 from __future__ import annotations
@@ -13,23 +14,29 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from benchmarks.data import data_folder
-from benchmarks.measure import Table, machine, save
+from benchmarks.measure import RESULTS, Table, machine, save
 from markovfield.structured.entities import entity_report
 
 WORKER = Path(__file__).with_name("chain_crf_worker.py")
 MIB = 2.0**20
 SAME = {"c1": 0.0, "c2": 1.0, "period": 10, "delta": 1e-5, "feature.minfreq": 0}
-SOLVERS: list[tuple[str, dict[str, Any], bool]] = [
+ONLINE: list[tuple[str, dict[str, Any]]] = [
+    ("sgd", {"solver": "sgd", "l2": 2.0, "rng": 0, "max_iterations": 50}),
+    ("adagrad", {"solver": "adagrad", "l2": 2.0, "rng": 0, "max_iterations": 30}),
+    ("perceptron", {"solver": "perceptron", "rng": 0, "max_iterations": 20}),
+    ("pa", {"solver": "pa", "rng": 0, "max_iterations": 20}),
+    ("pa2", {"solver": "pa2", "rng": 0, "max_iterations": 20}),
+    ("arow", {"solver": "arow", "rng": 0, "max_iterations": 20}),
+]
+# Name, settings, whether steps have attributes: their tags.
+SHAPES: list[tuple[str, dict[str, Any], bool]] = [
+    ("lbfgs", {"l2": 2.0}, False),
     ("owlqn l1=1", {"l1": 1.0, "l2": 0.0}, False),
-    ("sgd", {"solver": "sgd", "l2": 2.0, "rng": 0, "max_iterations": 50}, False),
-    ("adagrad", {"solver": "adagrad", "l2": 2.0, "rng": 0, "max_iterations": 30}, False),
-    ("perceptron", {"solver": "perceptron", "rng": 0, "max_iterations": 20}, False),
-    ("pa", {"solver": "pa", "rng": 0, "max_iterations": 20}, False),
-    ("arow", {"solver": "arow", "rng": 0, "max_iterations": 20}, False),
     ("edges", {"l2": 2.0}, True),
     ("latent, 2 states", {"l2": 2.0, "hidden_states": 2, "rng": 0, "max_iterations": 200}, False),
     ("second order", {"l2": 2.0, "order": 2, "max_iterations": 200}, False),
@@ -123,15 +130,29 @@ def compare(iterations: int | None) -> dict[str, Any]:
     return found
 
 
-def solvers(share: float) -> dict[str, Any]:
-    """Every solver and shape of ours, and those of the peer's that are alike."""
-    table = Table(
-        "Solvers and shapes on CoNLL-2000", ["", "passes", "ms each", "fit s", "F1", "features", "MiB"], first=26
-    )
+Job = tuple[str, dict[str, Any]]
+
+
+def online(share: float) -> list[Job]:
+    """Online solvers, and the peer's."""
+    jobs = [(name, our_job(settings, share=share)) for name, settings in ONLINE]
+    return jobs + [(f"python-crfsuite {name}", their_job(params, name, share=share)) for name, params in THEIRS]
+
+
+def shapes(share: float) -> list[Job]:
+    """What else a chain can be, and sparse weights."""
+    jobs = [(name, our_job(settings, edges=edges, share=share)) for name, settings, edges in SHAPES]
+    sparse = {**SAME, "c1": 1.0, "c2": 0.0}
+    return [*jobs, ("python-crfsuite c1=1", their_job(sparse, share=share))]
+
+
+def each_of(title: str, jobs: list[Job], rows: list[str] | None) -> dict[str, Any]:
+    """A row for each job, or for those that are named."""
+    table = Table(title, ["", "passes", "ms each", "fit s", "F1", "features", "MiB"], first=26)
     found: dict[str, Any] = {}
-    jobs = [(name, our_job(settings, edges=edges, share=share)) for name, settings, edges in SOLVERS]
-    jobs += [(f"python-crfsuite {name}", their_job(params, name, share=share)) for name, params in THEIRS]
     for name, job in jobs:
+        if rows is not None and name not in rows:
+            continue
         row = found[name] = run(job)
         if row is not None:
             used = (row["peak"] - row["base"]) / MIB
@@ -162,18 +183,35 @@ def growth(name: str, points: list[dict[str, Any]], iterations: int) -> dict[str
     return found
 
 
+def parts(quick: bool, rows: list[str] | None) -> dict[str, Callable[[], dict[str, Any]]]:
+    """What can be measured, by name."""
+    share = 0.125 if quick else 1.0
+    shares = [0.125] if quick else [0.125, 0.25, 0.5, 1.0]
+    sizes = [(10, 2000)] if quick else [(10, 4000), (45, 4000), (200, 2000)]
+    return {
+        "training": lambda: compare(15 if quick else None),
+        "tagging": lambda: compare(15),
+        "growth": lambda: growth("share of sentences", [{"share": s} for s in shares], 20),
+        "labels": lambda: growth("labels", [{"labels": k, "sequences": n} for k, n in sizes], 10),
+        "online": lambda: each_of("Online solvers on CoNLL-2000", online(share), rows),
+        "shapes": lambda: each_of("Shapes on CoNLL-2000", shapes(share), rows),
+    }
+
+
 def main() -> None:
-    """Run all parts and save what they found."""
+    """Run some parts and save what they found beside what was saved of the others."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few iterations on an eighth of the data")
-    quick = parser.parse_args().quick
-    results: dict[str, Any] = {"machine": machine()}
-    results["compare"] = compare(15 if quick else None)
-    results["solvers"] = solvers(0.125 if quick else 1.0)
-    shares = [0.125] if quick else [0.125, 0.25, 0.5, 1.0]
-    results["sentences"] = growth("share of sentences", [{"share": s} for s in shares], 20)
-    sizes = [(10, 2000)] if quick else [(10, 4000), (45, 4000), (200, 2000)]
-    results["labels"] = growth("labels", [{"labels": k, "sequences": n} for k, n in sizes], 10)
+    parser.add_argument("--parts", nargs="+", choices=list(parts(True, None)), help="which parts; all where not given")
+    parser.add_argument("--rows", nargs="+", help="which rows of online and shapes; all where not given")
+    chosen = parser.parse_args()
+    available = parts(chosen.quick, chosen.rows)
+    saved = RESULTS / "chain_crf.json"
+    before = json.loads(saved.read_text()) if saved.exists() else {}
+    results: dict[str, Any] = {name: before[name] for name in available if name in before}
+    for name in chosen.parts or available:
+        found = {"machine": machine(), **available[name]()}
+        results[name] = {**results.get(name, {}), **found} if chosen.rows else found
     print(f"\nsaved to {save('chain_crf', results)}")
 
 

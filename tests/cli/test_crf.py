@@ -184,8 +184,8 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("solver", ["lbfgs", "perceptron"])
 def test_an_interrupted_training_keeps_its_weights(run: Any, folder: Path, tmp_path: Path, solver: str):
     model = tmp_path / "m.mf"
-    words = ("train", folder / "train.txt", *options(folder)[:2], "--model", model, "--solver", solver, "--json")
-    status, out, err = run(*words)
+    words = ("train", folder / "train.txt", *options(folder)[:2], "--model", model, "--solver", solver, "--seed", "1")
+    status, out, err = run(*words, "--json")
     body = json.loads(out)
     assert status == 130 and body["interrupted"] and body["iterations"] in (2, 3)
     assert f"saved the weights of {body['iterations']} iterations to {model}" in err

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from markovfield.learning.quasi_newton import minimise
+from markovfield.exceptions import StoppedError
+from markovfield.inference.running import Running
+from markovfield.learning.quasi_newton import PART, _History, minimise
 
 
 def logistic(rng: np.random.Generator, n: int = 200, d: int = 30) -> tuple[np.ndarray, np.ndarray]:
@@ -80,3 +84,64 @@ def test_already_there_and_nothing_to_do():
     found = minimise(lambda w: (float(w @ w), 2 * w), np.zeros(4))
     assert found.converged and found.iterations == 0
     assert minimise(lambda w: (1.0, np.zeros(0)), np.zeros(0)).converged
+
+
+def test_long_vectors_go_in_parts_on_any_number_of_threads():
+    n = 2 * PART + 17
+    rng = np.random.default_rng(3)
+    scale, goal = rng.uniform(0.5, 5.0, n), rng.normal(size=n)
+
+    def bowl(w: np.ndarray) -> tuple[float, np.ndarray]:
+        return float(0.5 * (scale * (w - goal) ** 2).sum()), scale * (w - goal)
+
+    exact = {"tolerance": 1e-14, "gradient_tolerance": 1e-9}
+    found = [minimise(bowl, np.zeros(n), n_jobs=jobs, **exact) for jobs in (1, 2, None)]
+    assert found[0].converged and found[0].iterations > 3
+    np.testing.assert_allclose(found[0].weights, goal, atol=1e-4)
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.weights, found[0].weights)
+
+
+def test_the_history_gives_the_direction_of_the_two_loops():
+    rng = np.random.default_rng(4)
+    d, memory = 12, 3
+    root = rng.normal(size=(d, d))
+    hessian = root @ root.T + np.eye(d)
+    history, pairs = _History(d, memory, Running(1)), []
+    points = rng.normal(size=(6, d))
+    for old, new in itertools.pairwise(points):
+        history.add(new, old, (hessian @ new, hessian @ old), slope := rng.normal(size=d))
+        pairs = [*pairs, (new - old, hessian @ (new - old))][-memory:]
+        q, alphas = slope.copy(), []
+        for s, y in reversed(pairs):
+            alphas.append(s @ q / (s @ y))
+            q -= alphas[-1] * y
+        s, y = pairs[-1]
+        q *= s @ y / (y @ y)
+        for (s, y), alpha in zip(pairs, reversed(alphas), strict=True):
+            q += (alpha - y @ q / (s @ y)) * s
+        np.testing.assert_allclose(history.direction(slope), -q, rtol=1e-9, atol=1e-12)
+    # A pair that bends the wrong way is not used.
+    known = history.length
+    history.add(points[0], points[1], (points[1], points[0]), slope)
+    assert history.length == known - 1
+    assert history.direction(slope) @ slope < 0
+
+
+def test_stopped_before_anything_is_known():
+    def stop(w: np.ndarray) -> tuple[float, np.ndarray]:
+        raise StoppedError("enough")
+
+    found = minimise(stop, np.ones(3))
+    assert found.iterations == 0 and found.message == "enough" and np.isnan(found.value)
+    assert found.weights.tolist() == [1.0, 1.0, 1.0]
+    calls = []
+
+    def later(w: np.ndarray) -> tuple[float, np.ndarray]:
+        calls.append(w)
+        if len(calls) > 1:
+            raise StoppedError("enough")
+        return float(w @ w), 2 * w
+
+    kept = minimise(later, np.ones(3))
+    assert kept.iterations == 0 and kept.value == 3.0 and kept.weights.tolist() == [1.0, 1.0, 1.0]

@@ -28,7 +28,7 @@ from markovfield.cli._crf_files import (
 )
 from markovfield.cli._errors import INTERRUPTED, CommandError
 from markovfield.cli._progress import Waiting
-from markovfield.cli._reading import writing
+from markovfield.cli._reading import check_place, writing
 
 if TYPE_CHECKING:
     from markovfield.structured.chain_crf import ChainCRF
@@ -80,6 +80,7 @@ Dev = Annotated[Path | None, typer.Option(metavar="FILE", help="A development se
 EarlyStopping = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Stop after N iterations without a better score on it.")
 ]
+Metric = Annotated[str, typer.Option(metavar="NAME", help="What early stopping looks at: accuracy or f1, of chunks.")]
 Solver = Annotated[str, typer.Option(metavar="NAME", help="lbfgs, owlqn, sgd, adagrad, perceptron, pa, pa2 or arow.")]
 MaxIterations = Annotated[int | None, typer.Option(min=1, metavar="N", help="Iterations, or passes.")]
 MinCount = Annotated[int, typer.Option(min=0, metavar="N", help="Leave out features seen less often.")]
@@ -99,6 +100,7 @@ def train(
     label: Label = "-1",
     dev: Dev = None,
     early_stopping: EarlyStopping = None,
+    early_stopping_metric: Metric = "accuracy",
     l1: Annotated[float, typer.Option(min=0, help="Penalty on the weights' absolute values.")] = 0.0,
     l2: Annotated[float, typer.Option(min=0, help="Penalty on the weights' squares.")] = 1.0,
     solver: Solver = "lbfgs",
@@ -118,7 +120,7 @@ def train(
     from markovfield.structured.chain_crf import ChainCRF
 
     out, err = report.consoles()
-    _check_place(model)
+    check_place(model)
     if early_stopping is not None and dev is None:
         raise CommandError("--early-stopping needs a development set: give one with --dev")
     crf = ChainCRF(
@@ -128,6 +130,7 @@ def train(
         max_iterations=max_iterations,
         min_count=min_count,
         early_stopping=early_stopping,
+        early_stopping_metric=early_stopping_metric,
         constraints=constraints,
         order=order,
         rng=seed,
@@ -158,14 +161,6 @@ def train(
         line = f"stopped: saved the weights of {crf.n_iter_} iterations to {model}"
         err.print(Text(line, style="yellow"), soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
-
-
-def _check_place(model: Path) -> None:
-    """Training may take long: know before it that the model can be saved."""
-    if model.is_dir():
-        raise CommandError(f"cannot write {model}: it is a folder")
-    if not model.resolve().parent.is_dir():
-        raise CommandError(f"cannot write {model}: there is no folder {model.parent}")
 
 
 def _size(model: ChainTagger | ChainCRF, path: Path) -> dict[str, Any]:
@@ -221,6 +216,7 @@ def tag(
 
     if marginals and n_best > 1:
         raise CommandError("--marginals and --n-best do not go together")
+    check_place(output)
     out, err = report.consoles()
     with Waiting(err, f"tagging {data.name}"):
         found = load_chain(model)
@@ -293,7 +289,7 @@ def show(
     changed = {k: v for k, v in crf.get_params().items() if v != getattr(type(crf)(), k)}
     size, about = _size(found, model), crf.report_
     if as_json:
-        training = {k: v for k, v in about.to_dict().items() if k not in ("history", "accuracies")}
+        training = {k: v for k, v in about.to_dict().items() if k not in ("history", "accuracies", "f1_scores")}
         body = {
             "class": type(found).__name__,
             "labels": crf.classes_,

@@ -13,7 +13,7 @@ import numpy as np
 
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.chain_scores import add_posteriors, label_scores, mask_scores
-from markovfield.kernels.chain_sums import LARGEST, SMALLEST, TINY, to_potentials
+from markovfield.kernels.chain_sums import LARGEST, SMALLEST, TINY, expected_scores, to_potentials
 from markovfield.kernels.vector_blocks import BLOCK, add_dots_block, max_sums_block
 
 __all__ = ["best_second_paths", "second_forward", "sum_second_chains", "write_second_posteriors"]
@@ -195,8 +195,8 @@ def write_second_posteriors(
         label_scores(tokens, a, b, n_labels, width, row_weights, pair_weights, scores)
         mask_scores(masks, a, b, n_labels, width, scores)
         shift = to_potentials(scores, n, width)
-        value = shift + second_forward(scores, n, n_labels, width, transitions, triples, forward)
-        log_partitions[s] = value
+        value = second_forward(scores, n, n_labels, width, transitions, triples, forward)
+        log_partitions[s] = shift + value
         for c in range(cells):
             first_counts[c] = 0.0
         if math.isnan(value) or not second_posteriors(
@@ -219,10 +219,7 @@ def write_second_posteriors(
             for k in range(n_labels):
                 posteriors[(a + i) * n_labels + k] = scores[i * width + k]
         label_scores(tokens, a, b, n_labels, width, row_weights, pair_weights, scores)
-        for i in range(n):
-            for k in range(n_labels):
-                expected += posteriors[(a + i) * n_labels + k] * scores[i * width + k]
-        entropies[s] = value - expected
+        entropies[s] = value - expected - expected_scores(scores, a, n, n_labels, width, posteriors, masks)
 
 
 @kernel

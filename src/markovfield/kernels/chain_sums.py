@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 from markovfield.kernels._flags import kernel
+from markovfield.kernels.chain_blocks import dots_row, scale_row, shift_row, times_dots_row, top_of_row
 from markovfield.kernels.chain_scores import (
     add_edges,
     add_posteriors,
@@ -27,18 +28,22 @@ from markovfield.kernels.chain_scores import (
     step_posteriors,
 )
 from markovfield.kernels.exponential import exp_scalar
-from markovfield.kernels.vector_blocks import (
-    BLOCK,
-    add_dots_block,
-    dots_block,
-    product_block,
-    scale_block,
-    times_dots_block,
-)
+from markovfield.kernels.hidden_blocks import TILE, add_outer_tile
+from markovfield.kernels.vector_blocks import BLOCK, product_block, scale_block
 
-__all__ = ["add_moves", "chain_forward", "chain_posteriors", "sum_chains", "to_potentials", "write_posteriors"]
+__all__ = [
+    "add_moves",
+    "chain_forward",
+    "chain_posteriors",
+    "expected_scores",
+    "sum_chains",
+    "to_potentials",
+    "write_posteriors",
+]
 
 SMALLEST, LARGEST = 1e-290, 1e290
+# A product of scales within these may be multiplied by one more.
+SMALL, LARGE = 1e-15, 1e15
 TINY = 1e-200
 LOG_TINY = -460.0
 
@@ -52,15 +57,11 @@ def to_potentials(scores, n, width):
     shift = 0.0
     for i in range(n):
         at = i * width
-        top = -np.inf
-        for k in range(width):
-            top = max(top, scores[at + k])
+        top = top_of_row(scores, at, width)
         if top == -np.inf:
             return np.nan
-        for k in range(width):
-            scores[at + k] -= top
-            if scores[at + k] < LOG_TINY and scores[at + k] > -np.inf:
-                return np.nan
+        if shift_row(scores, at, width, top, LOG_TINY):
+            return np.nan
         shift += top
     # One long loop: a loop over the few labels of a token would not vectorise well.
     for i in range(n * width):
@@ -74,7 +75,7 @@ def chain_forward(potentials, n, n_labels, width, transitions, stride, forward):
 
     The transitions of step i start at ``(i - 1) * stride``: zero where all steps have the same.
     """
-    total = 0.0
+    total, scales = 0.0, 1.0
     for i in range(n):
         at = i * width
         mass = 0.0
@@ -84,26 +85,26 @@ def chain_forward(potentials, n, n_labels, width, transitions, stride, forward):
             for k in range(width):
                 mass += forward[k]
         else:
-            own = (i - 1) * stride
-            for k in range(0, width, BLOCK):
-                mass += times_dots_block(
-                    forward, at + k, potentials, at + k, forward, at - width, transitions, own + k, width, n_labels
-                )
+            mass = times_dots_row(
+                forward, at, potentials, at, forward, at - width, transitions, (i - 1) * stride, width, n_labels
+            )
         if not (mass > SMALLEST and mass < LARGEST):
             return np.nan
-        total += math.log(mass)
-        inverse = 1.0 / mass
-        for k in range(0, width, BLOCK):
-            scale_block(forward, at + k, inverse)
-        for k in range(n_labels):
-            if forward[at + k] < TINY and potentials[at + k] > 0.0:
-                # A true zero only where no label before it is possible and may come before it.
-                for j in range(n_labels):
-                    if i == 0 or (
-                        forward[at - width + j] > 0.0 and transitions[(i - 1) * stride + j * width + k] > 0.0
-                    ):
-                        return np.nan
-    return total
+        # One logarithm for many tokens.
+        scales *= mass
+        if scales < SMALL or scales > LARGE:
+            total += math.log(scales)
+            scales = 1.0
+        if scale_row(forward, at, width, 1.0 / mass, potentials, at, TINY):
+            for k in range(n_labels):
+                if forward[at + k] < TINY and potentials[at + k] > 0.0:
+                    # A true zero only where no label before it is possible and may come before it.
+                    for j in range(n_labels):
+                        if i == 0 or (
+                            forward[at - width + j] > 0.0 and transitions[(i - 1) * stride + j * width + k] > 0.0
+                        ):
+                            return np.nan
+    return total + math.log(scales)
 
 
 @kernel
@@ -134,8 +135,7 @@ def chain_posteriors(potentials, n, n_labels, width, transposed, moves, forward,
                 backward[k] = total
                 mass += forward[at + k] * total
         else:
-            for k in range(0, width, BLOCK):
-                mass += dots_block(backward, k, forward, at + k, incoming, after, transposed, k, width, n_labels)
+            mass = dots_row(backward, 0, forward, at, incoming, after, transposed, 0, width, n_labels)
         if not (mass > SMALLEST and mass < LARGEST):
             return False
         inverse = 1.0 / mass
@@ -153,9 +153,11 @@ def add_moves(n, n_labels, width, forward, incoming, transition_counts):
     The expected transitions are these times the transition potentials, cell by cell, which is left to the end of all
     sequences.
     """
-    for k in range(n_labels):
+    for k in range(0, width, TILE):
         for j in range(0, width, BLOCK):
-            add_dots_block(transition_counts, k * width + j, forward, k, width, incoming, width + j, width, n - 1)
+            add_outer_tile(
+                transition_counts, k * width + j, width, forward, k, width, incoming, width + j, width, n - 1
+            )
 
 
 @kernel
@@ -202,6 +204,23 @@ def sum_chains(
             add_moves(n, n_labels, width, forward, incoming, transition_counts)
         add_posteriors(tokens, a, b, width, scores, scale, row_counts, pair_counts)
     return failed
+
+
+@kernel
+def expected_scores(scores, first, n, n_labels, width, posteriors, masks):
+    """The expected sum of the scores of ``n`` tokens, each less the largest of its token, as in `to_potentials`.
+
+    Leaving out the largest both here and in log Z keeps what cancels small, whatever the size of scores.
+    """
+    mask_scores(masks, first, first + n, n_labels, width, scores)
+    total = 0.0
+    for i in range(n):
+        top = top_of_row(scores, i * width, width)
+        for k in range(n_labels):
+            p = posteriors[(first + i) * n_labels + k]
+            if p > 0.0:
+                total += p * (scores[i * width + k] - top)
+    return total
 
 
 @kernel
@@ -260,7 +279,4 @@ def write_posteriors(
                 if p > 0.0:
                     expected += p * log_transitions[k * width + j]
         label_scores(tokens, a, b, n_labels, width, row_weights, pair_weights, scores)
-        for i in range(n):
-            for k in range(n_labels):
-                expected += posteriors[(a + i) * n_labels + k] * scores[i * width + k]
-        entropies[s] = shift + value - expected
+        entropies[s] = value - expected - expected_scores(scores, a, n, n_labels, width, posteriors, masks)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numba
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -23,11 +22,9 @@ __all__ = [
     "add_masked_block",
     "add_rows_block",
     "add_to_rows_block",
-    "dots_block",
     "max_sums_block",
     "product_block",
     "scale_block",
-    "times_dots_block",
 ]
 
 BLOCK = 8
@@ -88,6 +85,18 @@ def _summed(builder: Any, term: Any, first: Any, last: Any, start: Any) -> Any:
     return builder.fadd(
         builder.fadd(sums[0], sums[1], flags=_FAST), builder.fadd(sums[2], sums[3], flags=_FAST), flags=_FAST
     )
+
+
+def _total(builder: Any, block: Any) -> Any:
+    """The sum of a block, halved again and again."""
+    size = BLOCK
+    while size > 1:
+        size //= 2
+        half = ir.VectorType(ir.IntType(32), size)
+        low = builder.shuffle_vector(block, block, ir.Constant(half, list(range(size))))
+        high = builder.shuffle_vector(block, block, ir.Constant(half, list(range(size, 2 * size))))
+        block = builder.fadd(low, high, flags=_FAST)
+    return builder.extract_element(block, ir.Constant(ir.IntType(32), 0))
 
 
 def _compiled() -> tuple[Any, ...]:
@@ -184,58 +193,6 @@ def _compiled() -> tuple[Any, ...]:
         i8 = types.int64
         return types.void(out, i8, vector, i8, i8, matrix, i8, i8, i8), codegen
 
-    def dots(context: Any, builder: Any, signature: Any, args: Any, at: int) -> Any:
-        """The sum over i < n of vector[v + i] * matrix[m + i * m_step:][:8], from arguments ``at`` on."""
-        t_vector, _, t_matrix = signature.args[at : at + 3]
-        vector, v, matrix, m, m_step, n = args[at : at + 6]
-
-        def term(i: Any) -> Any:
-            scale = _scalar(context, builder, t_vector, vector, builder.add(v, i))
-            block = _load(context, builder, t_matrix, matrix, builder.add(m, builder.mul(i, m_step)))
-            return builder.fmul(block, _spread(builder, scale), flags=_FAST)
-
-        zero = ir.Constant(ir.VectorType(context.get_value_type(t_matrix.dtype), BLOCK), [0.0] * BLOCK)
-        return _summed(builder, term, ir.Constant(n.type, 0), n, zero)
-
-    def total_of(builder: Any, block: Any) -> Any:
-        """The sum of a block, halved again and again."""
-        size = BLOCK
-        while size > 1:
-            size //= 2
-            half = ir.VectorType(ir.IntType(32), size)
-            low = builder.shuffle_vector(block, block, ir.Constant(half, list(range(size))))
-            high = builder.shuffle_vector(block, block, ir.Constant(half, list(range(size, 2 * size))))
-            block = builder.fadd(low, high, flags=_FAST)
-        return builder.extract_element(block, ir.Constant(ir.IntType(32), 0))
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def times_dots_block(
-        typing_context: Any, out: Any, o: Any, factor: Any, f: Any, vector: Any, v: Any, matrix: Any, m: Any,
-        m_step: Any, n: Any,
-    ) -> Any:  # fmt: skip
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            factor = _load(context, builder, signature.args[2], args[2], args[3])
-            block = builder.fmul(dots(context, builder, signature, args, 4), factor, flags=_FAST)
-            _store(context, builder, signature.args[0], args[0], args[1], block)
-            return total_of(builder, block)
-
-        i8 = types.int64
-        return out.dtype(out, i8, factor, i8, vector, i8, matrix, i8, i8, i8), codegen
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def dots_block(
-        typing_context: Any, out: Any, o: Any, factor: Any, f: Any, vector: Any, v: Any, matrix: Any, m: Any,
-        m_step: Any, n: Any,
-    ) -> Any:  # fmt: skip
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            factor = _load(context, builder, signature.args[2], args[2], args[3])
-            block = dots(context, builder, signature, args, 4)
-            _store(context, builder, signature.args[0], args[0], args[1], block)
-            return total_of(builder, builder.fmul(block, factor, flags=_FAST))
-
-        i8 = types.int64
-        return out.dtype(out, i8, factor, i8, vector, i8, matrix, i8, i8, i8), codegen
-
     @intrinsic  # type: ignore[untyped-decorator]
     def product_block(typing_context: Any, out: Any, o: Any, scale: Any, one: Any, p: Any, other: Any, q: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -297,8 +254,8 @@ def _compiled() -> tuple[Any, ...]:
         return types.void(out, i8, origin, vector, i8, matrix, i8, i8, i8), codegen
 
     return (
-        add_block, add_masked_block, add_rows_block, add_to_rows_block, add_dots_block, times_dots_block, dots_block,
-        product_block, scale_block, max_sums_block,
+        add_block, add_masked_block, add_rows_block, add_to_rows_block, add_dots_block, product_block,
+        scale_block, max_sums_block,
     )  # fmt: skip
 
 
@@ -328,23 +285,6 @@ def _interpreted() -> tuple[Any, ...]:
             at = m + i * m_step
             out[o : o + BLOCK] += vector[v + i * v_step] * matrix[at : at + BLOCK]
 
-    def sums(vector: Any, v: int, matrix: Any, m: int, m_step: int, n: int) -> Any:
-        return vector[v : v + n] @ matrix[m : m + (n - 1) * m_step + BLOCK][
-            m_step * np.arange(n)[:, None] + np.arange(BLOCK)
-        ]  # fmt: skip
-
-    def times_dots_block(
-        out: Any, o: int, factor: Any, f: int, vector: Any, v: int, matrix: Any, m: int, m_step: int, n: int
-    ) -> float:
-        out[o : o + BLOCK] = factor[f : f + BLOCK] * sums(vector, v, matrix, m, m_step, n)
-        return float(out[o : o + BLOCK].sum())
-
-    def dots_block(
-        out: Any, o: int, factor: Any, f: int, vector: Any, v: int, matrix: Any, m: int, m_step: int, n: int
-    ) -> float:
-        out[o : o + BLOCK] = sums(vector, v, matrix, m, m_step, n)
-        return float(out[o : o + BLOCK] @ factor[f : f + BLOCK])
-
     def product_block(out: Any, o: int, scale: float, one: Any, p: int, other: Any, q: int) -> None:
         out[o : o + BLOCK] = scale * one[p : p + BLOCK] * other[q : q + BLOCK]
 
@@ -361,8 +301,8 @@ def _interpreted() -> tuple[Any, ...]:
                     out[o + k], origin[o + k] = other, i
 
     return (
-        add_block, add_masked_block, add_rows_block, add_to_rows_block, add_dots_block, times_dots_block, dots_block,
-        product_block, scale_block, max_sums_block,
+        add_block, add_masked_block, add_rows_block, add_to_rows_block, add_dots_block, product_block,
+        scale_block, max_sums_block,
     )  # fmt: skip
 
 
@@ -374,9 +314,6 @@ def _interpreted() -> tuple[Any, ...]:
 #     every r in first..last.
 # add_dots_block(out, o, vector, v, v_step, matrix, m, m_step, n): out[o:o+8] += the sum over i < n of
 #     vector[v + i * v_step] * matrix[m + i * m_step:][:8].
-# times_dots_block(out, o, factor, f, vector, v, matrix, m, m_step, n): out[o:o+8] becomes factor[f:f+8] times the sum
-#     over i < n of vector[v + i] * matrix[m + i * m_step:][:8]; the sum of these eight.
-# dots_block(the same): out[o:o+8] becomes the sum over i alone; the sum of its products with factor[f:f+8].
 # product_block(out, o, scale, one, p, other, q): out[o:o+8] becomes scale * one[p:p+8] * other[q:q+8].
 # scale_block(out, o, scale): out[o:o+8] *= scale.
 # max_sums_block(out, o, origin, vector, v, matrix, m, m_step, n): out[o:o+8] becomes the largest of itself and, over
@@ -384,6 +321,6 @@ def _interpreted() -> tuple[Any, ...]:
 _DISABLED: bool = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 _BLOCKS = _interpreted() if _DISABLED else _compiled()
 (
-    add_block, add_masked_block, add_rows_block, add_to_rows_block, add_dots_block, times_dots_block, dots_block,
-    product_block, scale_block, max_sums_block,
+    add_block, add_masked_block, add_rows_block, add_to_rows_block, add_dots_block, product_block,
+    scale_block, max_sums_block,
 ) = _BLOCKS  # fmt: skip

@@ -1,7 +1,7 @@
 """Limited-memory BFGS for smooth objectives, and OWL-QN where weights are also to be few (an l1 penalty).
 
 The two-loop recursion runs on inner products instead of vectors (Chen, Wang and Zhou 2014): an iteration reads the
-history twice, in two matrix-vector products, whatever its length.
+history twice, once to add to it and for all inner products, once to combine it, on threads where vectors are long.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import StoppedError
+from markovfield.inference.running import Running
+from markovfield.kernels.history_products import add_pair, combine
 
 __all__ = ["Minimum", "minimise"]
 
@@ -22,6 +25,8 @@ Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 # Sufficient decrease and curvature: the constants of strong Wolfe conditions for quasi-Newton steps.
 DECREASE, CURVATURE = 1e-4, 0.9
 MOST_STEPS = 20
+# Entries of vectors handled by one thread at a time.
+PART = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,32 +57,45 @@ class Minimum:
 class _History:
     """The last steps and changes of the gradient, and their inner products."""
 
-    def __init__(self, n: int, memory: int) -> None:
+    def __init__(self, n: int, memory: int, running: Running) -> None:
         self.vectors = np.zeros((2 * memory, n))  # steps, then changes
         self.products = np.zeros((2 * memory, 2 * memory))
-        self.memory = memory
+        self.along = np.zeros(2 * memory)  # inner products with the slope
+        self.memory, self.running = memory, running
         self.length = 0
         self.newest = -1
+        self.parts = [(a, min(a + PART, n)) for a in range(0, n, PART)]
 
-    def add(self, step: FloatArray, change: FloatArray) -> None:
-        """Remember a pair, in place of the oldest; one without positive curvature is of no use."""
-        if not float(step @ change) > 1e-300:
-            return
+    def add(
+        self, new: FloatArray, old: FloatArray, gradients: tuple[FloatArray, FloatArray], slope: FloatArray
+    ) -> None:
+        """Remember a step and the change of the gradient, in place of the oldest.
+
+        A pair without positive curvature is of no use; the oldest is then gone all the same.
+        """
         m = self.memory
-        self.newest = (self.newest + 1) % m
-        self.length = min(self.length + 1, m)
-        at = self.newest
-        self.vectors[at], self.vectors[m + at] = step, change
-        for row in (at, m + at):
-            self.products[row] = self.products[:, row] = self.vectors @ self.vectors[row]
+        at = (self.newest + 1) % m
+        found = np.empty((len(self.parts), 3, 2 * m))
 
-    def direction(self, gradient: FloatArray) -> FloatArray:
-        """Minus the inverse Hessian's estimate times a gradient."""
+        def part(i: int) -> int:
+            add_pair(self.vectors, at, new, old, *gradients, slope, *self.parts[i], found[i])
+            return 0
+
+        self.running.side_by_side([partial(part, i) for i in range(len(self.parts))])
+        with_step, with_change, self.along = found.sum(axis=0)
+        self.products[at] = self.products[:, at] = with_step
+        self.products[m + at] = self.products[:, m + at] = with_change
+        if with_step[m + at] > 1e-300:
+            self.newest, self.length = at, min(self.length + 1, m)
+        else:
+            self.length = min(self.length, m - 1)
+
+    def direction(self, slope: FloatArray) -> FloatArray:
+        """Minus the inverse Hessian's estimate times the slope that came with the last pair."""
         if not self.length:
-            return -gradient
-        m, products = self.memory, self.products
-        along = self.vectors @ gradient
-        # The vector of the recursion is a combination of the history and the gradient; only its coefficients move.
+            return -slope
+        m, products, along = self.memory, self.products, self.along
+        # The vector of the recursion is a combination of the history and the slope; only its coefficients move.
         mix, own = np.zeros(2 * m), 1.0
         order = [(self.newest - i) % m for i in range(self.length)]
         alphas = {}
@@ -90,9 +108,13 @@ class _History:
         for i in reversed(order):
             beta = (mix @ products[m + i] + own * along[m + i]) / products[i, m + i]
             mix[i] += alphas[i] - beta
-        result = mix @ self.vectors
-        result += own * gradient
-        np.negative(result, out=result)
+        result = np.empty_like(slope)
+
+        def part(a: int, b: int) -> int:
+            combine(self.vectors, mix, own, slope, a, b, result)
+            return 0
+
+        self.running.side_by_side([partial(part, a, b) for a, b in self.parts])
         return result
 
 
@@ -114,8 +136,12 @@ def minimise(
     gradient_tolerance: float = 1e-5,
     period: int = 10,
     callback: Callable[[int, float, FloatArray], bool | None] | None = None,
+    n_jobs: int | None = 1,
 ) -> Minimum:
     """Minimise ``objective(w)[0] + sum(l1 * |w|)``, where the objective gives a value and its gradient.
+
+    An objective that raises `StoppedError` ends it where it is, be it at the start (whose value is nan if it is not
+    known yet); one that raises `TimeoutError` or `KeyboardInterrupt` does so from the first iteration on.
 
     Parameters
     ----------
@@ -130,6 +156,8 @@ def minimise(
         Converged when the gradient's norm is below this times the larger of one and the weights' norm.
     callback
         Told the iteration, the objective and the weights; a true answer stops.
+    n_jobs
+        Threads for what is done with long vectors between evaluations; None is all cores. Answers do not depend on it.
 
     Examples
     --------
@@ -142,10 +170,14 @@ def minimise(
     """
     started = time.perf_counter()
     w = np.array(start, np.float64)
+    running = Running(n_jobs)
     penalty = np.broadcast_to(np.asarray(l1, np.float64), w.shape)
     sparse = bool((penalty > 0).any())
-    history = _History(len(w), memory)
-    value, gradient = objective(w)
+    history = _History(len(w), memory, running)
+    try:
+        value, gradient = objective(w)
+    except StoppedError as stop:
+        return Minimum(w, float("nan"), float("nan"), 0, 0, False, str(stop), (), time.perf_counter() - started)
     if sparse:
         value += float(penalty @ np.abs(w))
     evaluations, values = 1, [value]
@@ -164,16 +196,16 @@ def minimise(
             search = _orthant if sparse else _wolfe
             found = search(objective, w, value, gradient, slope, direction, first, penalty)
             if found is None and history.length:
-                history = _History(len(w), memory)  # forget a history that leads uphill, and try the gradient
+                history = _History(len(w), memory, running)  # forget a history that leads uphill, and try the gradient
                 continue
             if found is None:
                 message, converged = "no step lowers the objective further", True
                 break
             new, value, new_gradient, used = found
             evaluations += used
-            history.add(new - w, new_gradient - gradient)
+            slope = _pseudo_gradient(new, new_gradient, penalty) if sparse else new_gradient
+            history.add(new, w, (new_gradient, gradient), slope)
             w, gradient = new, new_gradient
-            slope = _pseudo_gradient(w, gradient, penalty) if sparse else gradient
             norm = float(np.linalg.norm(slope))
             iteration += 1
             values.append(value)
@@ -184,7 +216,7 @@ def minimise(
                 message, converged = f"the objective fell by less than {tolerance:g} in {period} iterations", True
                 break
     except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
-        if iteration == 0:
+        if iteration == 0 and not isinstance(stop, StoppedError):
             raise
         message = str(stop) or "interrupted"
     seconds = time.perf_counter() - started

@@ -70,7 +70,7 @@ def described(
         "n_states": features.n_labels,
         "n_rows": features.n_rows,
         "order": int(features.order),
-        "report": None if report is None else report.to_dict(),
+        "report": None if report is None else {**report.to_dict(), "objective": _finite(report.objective)},
     }
     if crf.edge_vectoriser_ is not None:
         body["edge_vectoriser"], on_edges = crf.edge_vectoriser_.described()
@@ -118,6 +118,11 @@ def restored(about: dict[str, Any], arrays: Arrays, known: set[str]) -> Restored
     return Restored(settings, labels, vectoriser, on_edges, features, weights, _report(about.get("report"), features))
 
 
+def _finite(value: float) -> float | None:
+    """A number that a file can hold; one that is not known is None."""
+    return value if math.isfinite(value) else None
+
+
 def _vectoriser(about: Any, arrays: Arrays) -> AttributeVectoriser:
     if not isinstance(about, dict) or set(about) != {"min_count", "hashing", "columns"}:
         raise FormatError("it does not say where its attributes come from")
@@ -129,8 +134,9 @@ def _report(about: Any, features: ChainFeatures) -> TrainingReport:
     if about is None:
         return TrainingReport("none", math.nan, 0, False, "a checkpoint", 0.0, 0, 0, features.n_features, 0)
     try:
-        listed = {name: tuple(about[name]) for name in ("history", "accuracies")}
-        return TrainingReport(**{**about, **listed})
+        listed = {name: tuple(about[name]) for name in ("history", "accuracies", "f1_scores") if name in about}
+        objective = math.nan if about["objective"] is None else about["objective"]
+        return TrainingReport(**{**about, **listed, "objective": objective})
     except (TypeError, KeyError):
         raise FormatError("its report is not that of a training") from None
 

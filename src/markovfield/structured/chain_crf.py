@@ -17,7 +17,7 @@ from markovfield.structured.chain_archive import VERSION, described, restored
 from markovfield.structured.chain_features import ChainFeatures
 from markovfield.structured.chain_model import chain_model
 from markovfield.structured.chain_queries import ChainQueries
-from markovfield.structured.chain_settings import checked_settings, sequence_weights
+from markovfield.structured.chain_settings import check_labels, checked_settings, sequence_weights
 from markovfield.structured.chain_training import TrainingReport, Watch, train
 from markovfield.structured.labels import LabelEncoder, allowed_transitions
 from markovfield.structured.observed_features import FeatureSet, seen_features
@@ -67,6 +67,8 @@ class ChainCRF(ChainQueries, BaseEstimator):
     early_stopping
         None, or after how many iterations without a better score on the development set to stop; the best weights are
         kept.
+    early_stopping_metric
+        The score: ``"accuracy"`` of labels, or ``"f1"`` of chunks (see `entity_report`).
     warm_start
         Start from the weights of the last fit; attributes, labels and features seen then stay.
     checkpoint, checkpoint_every
@@ -126,6 +128,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
         hashing: int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         early_stopping: int | None = None,
+        early_stopping_metric: str = "accuracy",
         warm_start: bool = False,
         checkpoint: PathLike | None = None,
         checkpoint_every: int = 10,
@@ -156,6 +159,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
         self.hashing = hashing
         self.class_weight = class_weight
         self.early_stopping = early_stopping
+        self.early_stopping_metric = early_stopping_metric
         self.warm_start = warm_start
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
@@ -244,10 +248,11 @@ class ChainCRF(ChainQueries, BaseEstimator):
         self._encoder, self.classes_ = encoder, list(encoder.classes_)
         # What was fitted, whatever is set later.
         self.constraints_, self.hidden_states_ = self.constraints, int(settings["hidden_states"])
-        watched = None
+        watched, true = None, []
         if X_dev is not None and y_dev is not None:
             dev = self.vectoriser_.transform(X_dev)
-            known_labels = _known_labels(y_dev, self.classes_)
+            true = [list(labels) for labels in y_dev]
+            known_labels = _known_labels(true, self.classes_)
             watched = (
                 features.encode(dev, self._edges(edges_dev), self._masks(dev.lengths, None)),
                 encoder.transform(known_labels, lengths=dev.lengths, missing=True),
@@ -257,6 +262,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
             features,
             watched,
             patience=settings["early_stopping"],
+            chunks=None if settings["early_stopping_metric"] == "accuracy" else (encoder, true),
             verbose=self.verbose,
             hidden=hidden,
             keep=None if self.checkpoint is None else lambda w: self._write(self.checkpoint, features, w, None),
@@ -342,6 +348,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
     ) -> tuple[LabelEncoder, npt.NDArray[np.int32]]:
         labels = list(y)
         encoder = LabelEncoder().fit(labels)
+        check_labels(encoder.classes_)
         if further and encoder.classes_ != self.classes_:
             encoder = LabelEncoder().fit([self.classes_, encoder.classes_])
         if not encoder.classes_:

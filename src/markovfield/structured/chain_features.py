@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
+from markovfield.kernels.chain_blocks import aligned
 from markovfield.kernels.chain_layout import count_references, fill_references
 from markovfield.kernels.chain_scores import NO_EDGES, Edges, Tokens
 from markovfield.kernels.vector_blocks import BLOCK
@@ -224,7 +225,7 @@ class ChainFeatures:
         """A vector of weights laid out for the kernels."""
         a, b, c, d, _ = self.borders
         k = self.n_labels
-        rows = np.zeros(self.n_rows * self.width)
+        rows = aligned(self.n_rows * self.width)
         rows[self.row_cells] = weights[:a]
         transitions = np.full((self.width, self.width), -np.inf)
         transitions[:k, :k] = 0.0

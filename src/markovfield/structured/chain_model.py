@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.inference.running import Running
+from markovfield.kernels.chain_blocks import aligned
 from markovfield.kernels.chain_logs import log_draws, log_posteriors
 from markovfield.kernels.chain_paths import best_paths, draw_paths, n_best_paths
 from markovfield.kernels.chain_scores import edge_scores, label_scores, mask_scores
@@ -161,10 +162,11 @@ class Chain(ABC):
         _run(data, lambda first, last: self._decode_task(data, first, last, paths, values), running)
         return paths, values
 
-    def posteriors(self, data: Encoded, running: Running | None = None) -> ChainPosteriors:
+    def posteriors(self, data: Encoded, running: Running | None = None, *, impossible: bool = False) -> ChainPosteriors:
         """Posteriors of labels, log Z and entropy, by forward and backward messages; in log space where they underflow.
 
-        Raises `ImpossibleEvidenceError` where a sequence has no possible labels.
+        Raises `ImpossibleEvidenceError` where a sequence has no possible labels, unless ``impossible`` ones may be: log
+        Z is then -inf, and posteriors and entropy are zero.
         """
         n, k = data.n_sequences, self.features.n_labels
         labels, sums, entropies = np.zeros(data.n_tokens * k), np.zeros(n), np.zeros(n)
@@ -173,7 +175,7 @@ class Chain(ABC):
         table = labels.reshape(-1, k)
         for s in np.flatnonzero(np.isnan(sums)).tolist():
             answer = self.in_logs(data, s)
-            if answer.log_partition == -np.inf:
+            if answer.log_partition == -np.inf and not impossible:
                 raise ImpossibleEvidenceError(f"sequence {s} has no labels that its constraints allow")
             sums[s], entropies[s] = answer.log_partition, answer.entropy
             own = answer.posteriors.reshape(-1, self.features.width)[:, :k]
@@ -225,11 +227,13 @@ class Chain(ABC):
     def _summed_in_logs(self, chain: Explicit) -> tuple[float, float, FloatArray, FloatArray]:
         """log Z, entropy, posteriors ``[length, width]`` and expected transitions of an explicit chain."""
         posteriors, expected = np.zeros_like(chain.scores), np.zeros_like(chain.transitions)
-        return (
-            *log_posteriors(chain.scores, chain.transitions, chain.n_labels, posteriors, expected),
-            posteriors,
-            expected,
-        )
+        # The best label of a token, and the best of a step, count zero: what is added up stays small whatever the size
+        # of scores.
+        scores, tops = less_the_best(chain.scores)
+        moves, own = less_the_best(chain.transitions)
+        log_partition, entropy = log_posteriors(scores, moves, chain.n_labels, posteriors, expected)
+        taken = own.sum() * (len(scores) - 1 if len(own) == 1 else 1)
+        return log_partition + float(tops.sum() + taken), entropy, posteriors, expected
 
     def path_scores(self, data: Encoded, labels: Paths) -> FloatArray:
         """The score of one label sequence for each sequence, ``float64[n_sequences]``."""
@@ -272,7 +276,7 @@ class ChainModel(Chain):
         finite = np.isfinite(self.laid.transitions)
         top = float(self.laid.transitions[finite].max()) if finite.any() else 0.0
         potentials = step_potentials(self.laid.transitions, top)
-        return top, (potentials.ravel(),), np.ascontiguousarray(potentials.T).ravel()
+        return top, (aligned(potentials),), aligned(potentials.T)
 
     def explicit(self, data: Encoded, s: int) -> Explicit:
         scores = self.token_scores(data, int(data.offsets[s]), int(data.offsets[s + 1]))
@@ -338,6 +342,13 @@ class ChainModel(Chain):
         elif scopes:
             for scope, table in zip(scopes, moves, strict=True):
                 net.add_factor(scope, log_table=table[:k, :k])
+
+
+def less_the_best(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Log-potentials less the largest of each entry along the first axis, and these; zero where none is possible."""
+    tops = logs.reshape(len(logs), -1).max(axis=1)
+    tops = np.where(np.isfinite(tops), tops, 0.0)
+    return logs - tops.reshape(-1, *[1] * (logs.ndim - 1)), tops
 
 
 def step_potentials(logs: FloatArray, top: float | FloatArray) -> FloatArray:

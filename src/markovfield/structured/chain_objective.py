@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.inference.running import Running
+from markovfield.kernels.chain_blocks import aligned
 from markovfield.kernels.chain_scores import add_posteriors
 from markovfield.kernels.chain_second import sum_second_chains
 from markovfield.kernels.chain_sums import sum_chains
@@ -71,12 +72,12 @@ class ChainObjective:
         message = cells if features.order == 2 else width
         moves = cells * max(longest - 1, 0) if len(data.edges.offsets) else 0
         self.scratch = [
-            [np.empty(longest * width), *(np.empty(longest * message) for _ in range(2)), np.empty(moves)]
+            [aligned(longest * width), *(aligned(longest * message) for _ in range(2)), aligned(moves)]
             for _ in range(shards)
         ]
         last = cells * width if features.order == 2 else 0
         sizes = (features.n_rows * width, len(features.pair_label), cells, len(features.edge_cell), last)
-        self.buffers = [[np.zeros(size) for size in sizes] for _ in range(shards)]
+        self.buffers = [[aligned(size) for size in sizes] for _ in range(shards)]
 
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
         """The objective and its gradient."""

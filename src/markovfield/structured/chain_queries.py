@@ -136,11 +136,16 @@ class ChainQueries:
     def predict_proba(
         self, X: Iterable[Any], *, edges: Iterable[Any] | None = None, fixed: Fixed = None
     ) -> list[FloatArray]:
-        """For each sequence ``float64[length, n_labels]``, labels in the order of ``classes_``."""
+        """For each sequence ``float64[length, n_labels]``, labels in the order of ``classes_``.
+
+        NumPy takes the answer for a vector of tables, so that those of several folds can be joined. scikit-learn's
+        ``cross_val_predict`` refuses labels of sequences before it comes to any ``predict_proba``: loop over the folds
+        of ``KFold`` instead.
+        """
         encoded = self._encoded(X, edges, fixed)
         tables = self.model_.posteriors(encoded, Running(self.n_jobs)).labels
         by_label = tables.reshape(len(tables), len(self.classes_), self.hidden_states_).sum(axis=2)
-        return np.split(by_label, encoded.offsets[1:-1])[: encoded.n_sequences]
+        return Listed(np.split(by_label, encoded.offsets[1:-1])[: encoded.n_sequences])
 
     def predict_mpm(self, X: Iterable[Any], *, edges: Iterable[Any] | None = None) -> list[list[Any]]:
         """The likeliest label of each token on its own (maximiser of posterior marginals)."""
@@ -171,7 +176,10 @@ class ChainQueries:
     def log_likelihood(
         self, X: Iterable[Any], y: Iterable[Sequence[Any]], *, edges: Iterable[Any] | None = None
     ) -> FloatArray:
-        """The log-probability of each sequence's labels, ``float64[n_sequences]``; None sums over all labels there."""
+        """The log-probability of each sequence's labels, ``float64[n_sequences]``; None sums over all labels there.
+
+        It is -inf where the constraints forbid the labels.
+        """
         check_is_fitted(self, "model_")
         data, on_edges, labels = self.vectoriser_.transform(X), self._edges(edges), list(y)
         encoded = self.model_.features.encode(data, on_edges, self._masks(data.lengths, None))
@@ -181,7 +189,7 @@ class ChainQueries:
         if self.hidden_states_ == 1 and (numbers >= 0).all():
             return self.model_.path_scores(encoded, numbers) - totals
         clamped = replace(encoded, masks=self._masks(data.lengths, labels))
-        return self.model_.log_partition(clamped, running) - totals
+        return self.model_.posteriors(clamped, running, impossible=True).log_partition - totals
 
     def expected_loss(self, X: Iterable[Any], *, edges: Iterable[Any] | None = None) -> FloatArray:
         """How many labels of `predict_mpm` are expected to be wrong in each sequence, by the model's own account."""

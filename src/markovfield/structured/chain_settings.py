@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.structured.chain_online import ONLINE_SOLVERS
-from markovfield.structured.chain_training import SOLVERS
+from markovfield.structured.chain_training import METRICS, SOLVERS
 from markovfield.structured.sequences import SequenceData
 
-__all__ = ["checked_settings", "sequence_weights"]
+__all__ = ["check_labels", "checked_settings", "sequence_weights"]
 
 FloatArray = npt.NDArray[np.float64]
 # Names that python-crfsuite and sklearn-crfsuite give to the same solvers.
@@ -56,6 +56,9 @@ def checked_settings(crf: Any) -> dict[str, Any]:
         if found["step"] == 0:
             raise ModelError("ChainCRF: step must be above 0")
         found["step"] = float(found["step"])
+    metric = found["early_stopping_metric"]
+    if metric not in METRICS:
+        raise ModelError(f"ChainCRF: early_stopping_metric must be one of {', '.join(METRICS)}, got {metric!r}")
     if found["dtype"] not in ("float64", "float32"):
         raise ModelError(f"ChainCRF: dtype must be 'float64' or 'float32', got {found['dtype']!r}")
     if found["order"] not in (1, 2):
@@ -66,6 +69,12 @@ def checked_settings(crf: Any) -> dict[str, Any]:
         raise ModelError(f"ChainCRF: {what} needs a batch solver, solver='lbfgs'; got {found['solver']!r}")
     found["rng"] = np.random.default_rng(crf.rng)
     return found
+
+
+def check_labels(classes: list[Any]) -> None:
+    """Refuse labels that are nan: they are no classes, and do not stand for what is missing."""
+    if any(isinstance(label, (float, np.floating)) and np.isnan(label) for label in classes):
+        raise ModelError("a label is nan: give None where a label is not known")
 
 
 def _check_solver(found: dict[str, Any]) -> None:

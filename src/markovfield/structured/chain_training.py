@@ -18,12 +18,16 @@ from markovfield.structured.chain_features import ChainFeatures, Encoded
 from markovfield.structured.chain_model import chain_model
 from markovfield.structured.chain_objective import ChainObjective, Clamped
 from markovfield.structured.chain_online import ONLINE_SOLVERS, PASSES, Online
+from markovfield.structured.entities import entity_report
+from markovfield.structured.labels import LabelEncoder
 
-__all__ = ["MARGIN_SOLVERS", "SOLVERS", "TrainingReport", "Watch", "train"]
+__all__ = ["MARGIN_SOLVERS", "METRICS", "SOLVERS", "TrainingReport", "Watch", "train"]
 
 FloatArray = npt.NDArray[np.float64]
 Watched = tuple[Encoded, npt.NDArray[np.int32]]
 SOLVERS = ("lbfgs", "owlqn", *ONLINE_SOLVERS)
+# What early stopping may go by.
+METRICS = ("accuracy", "f1")
 # Solvers that minimise mistakes, and have no penalties.
 MARGIN_SOLVERS = ("perceptron", "pa", "pa2", "arow")
 
@@ -40,6 +44,8 @@ class TrainingReport:
         The same after each iteration.
     accuracies
         Share of right labels on the development set after each iteration, where there is one.
+    f1_scores
+        F1 of its chunks, where early stopping goes by that.
     message
         Why it ended.
     """
@@ -56,10 +62,12 @@ class TrainingReport:
     n_active: int
     history: tuple[float, ...] = ()
     accuracies: tuple[float, ...] = ()
+    f1_scores: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values."""
-        return {**asdict(self), "history": list(self.history), "accuracies": list(self.accuracies)}
+        listed = {name: list(getattr(self, name)) for name in ("history", "accuracies", "f1_scores")}
+        return {**asdict(self), **listed}
 
     def __str__(self) -> str:
         end = "converged" if self.converged else "not converged"
@@ -73,7 +81,7 @@ class Watch:
     """Looks at the development set after each iteration, keeps the best weights, and says when to stop.
 
     ``keep`` is called with the weights of every so many iterations: a checkpoint. ``hidden`` states stand for each
-    label.
+    label. With ``chunks``, an encoder of labels and the true ones, the best weights are those of the best F1.
     """
 
     def __init__(
@@ -82,14 +90,16 @@ class Watch:
         watched: Watched | None,
         *,
         patience: int | None,
+        chunks: tuple[LabelEncoder, list[list[Any]]] | None,
         verbose: bool,
         hidden: int,
         keep: Callable[[FloatArray], None] | None,
         every: int,
     ) -> None:
         self.features, self.watched, self.patience, self.verbose = features, watched, patience, verbose
-        self.hidden, self.keep, self.every = hidden, keep, every
+        self.hidden, self.keep, self.every, self.chunks = hidden, keep, every, chunks
         self.accuracies: list[float] = []
+        self.f1_scores: list[float] = []
         self.best: FloatArray | None = None
         self.started = time.perf_counter()
 
@@ -98,9 +108,14 @@ class Watch:
         if self.watched is not None:
             data, labels = self.watched
             paths, _ = chain_model(self.features, weights).decode(data)
-            self.accuracies.append(float((paths // self.hidden == labels).mean()) if len(labels) else 0.0)
+            found = paths // self.hidden
+            self.accuracies.append(float((found == labels).mean()) if len(labels) else 0.0)
             said = f"  accuracy {self.accuracies[-1]:.5f}"
-            if self.patience is not None and self.accuracies[-1] >= max(self.accuracies):
+            if self.chunks is not None:
+                encoder, true = self.chunks
+                self.f1_scores.append(entity_report(true, encoder.inverse_transform(found, data.offsets)).f1)
+                said += f"  F1 {self.f1_scores[-1]:.5f}"
+            if self.patience is not None and self.scores[-1] >= max(self.scores):
                 self.best = weights.copy()
         if self.verbose:
             seconds = time.perf_counter() - self.started
@@ -109,8 +124,13 @@ class Watch:
             self.keep(weights)
         if self.patience is None:
             return False
-        since = len(self.accuracies) - 1 - int(np.argmax(self.accuracies))
+        since = len(self.scores) - 1 - int(np.argmax(self.scores))
         return since >= self.patience
+
+    @property
+    def scores(self) -> list[float]:
+        """What is to be high."""
+        return self.accuracies if self.chunks is None else self.f1_scores
 
 
 def train(
@@ -159,6 +179,7 @@ def train(
                 tolerance=settings["tolerance"],
                 period=settings["period"],
                 callback=watch,
+                n_jobs=running.n_jobs,
             )
         names = ("iterations", "converged", "message", "history")
         found, said = answer.weights, {"objective": answer.value, **{name: getattr(answer, name) for name in names}}
@@ -172,6 +193,7 @@ def train(
         n_features=features.n_features,
         n_active=int(np.count_nonzero(found)),
         accuracies=tuple(watch.accuracies),
+        f1_scores=tuple(watch.f1_scores),
         **said,
     )
     return found, report

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from markovfield._validation import generator_of
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.running import Running
@@ -235,7 +236,7 @@ class HMM(BaseEstimator):
             restarts=int(self.restarts),
             max_iterations=int(self.max_iterations),
             tolerance=float(self.tolerance),
-            rng=np.random.default_rng(self.rng),
+            rng=generator_of(self.rng),
         )
         self._encoder, self.classes_ = encoder, list(encoder.classes_)
         self.n_iter_ = self.report_.iterations
@@ -359,7 +360,7 @@ class HMM(BaseEstimator):
         wanted = [lengths] if isinstance(lengths, (int, np.integer)) else list(lengths)
         if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in wanted):
             raise ModelError(f"sample: lengths must be whole numbers from 0 on, got {lengths!r}")
-        generator = np.random.default_rng(rng)
+        generator = generator_of(rng)
         X: list[Any] = []
         y: list[list[Any]] = []
         for n in wanted:
@@ -375,7 +376,7 @@ class HMM(BaseEstimator):
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
             raise ModelError(f"size must be a whole number from 0 on, got {size!r}")
         observed, _ = self._encoded(X)
-        drawn = self.model_.sample_states(observed, int(size), np.random.default_rng(rng))
+        drawn = self.model_.sample_states(observed, int(size), generator_of(rng))
         return [[[self.classes_[k] for k in path] for path in paths.tolist()] for paths in drawn]
 
     def filter(self, lag: int = 0) -> HMMFilter:

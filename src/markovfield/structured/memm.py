@@ -19,6 +19,7 @@ from markovfield.kernels.local_chains import BEST, GREEDY
 from markovfield.learning.quasi_newton import minimise
 from markovfield.structured.chain_archive import VERSION, described, restored
 from markovfield.structured.chain_queries import Listed
+from markovfield.structured.chain_settings import check_labels
 from markovfield.structured.chain_training import TrainingReport
 from markovfield.structured.labels import LabelEncoder
 from markovfield.structured.local_chain import LocalChain, LocalObjective
@@ -147,6 +148,7 @@ class MEMM(BaseEstimator):
         encoder = LabelEncoder().fit(labels)
         if not encoder.classes_:
             raise ModelError("there are no labels to learn from: X and y are empty")
+        check_labels(encoder.classes_)
         numbers = encoder.transform(labels, lengths=data.lengths)
         seen = seen_features(
             data,
@@ -171,6 +173,7 @@ class MEMM(BaseEstimator):
             max_iterations=int(self.max_iterations),
             tolerance=float(self.tolerance),
             period=int(self.period),
+            n_jobs=self.n_jobs,
         )
         self._encoder, self.classes_ = encoder, list(encoder.classes_)
         self.vectoriser_, self.edge_vectoriser_ = own, own if self.attribute_transitions else None

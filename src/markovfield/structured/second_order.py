@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from markovfield.kernels.chain_second import best_second_paths, write_second_posteriors
 from markovfield.structured.chain_features import Encoded, padded
-from markovfield.structured.chain_model import Chain, Explicit, InLogs, step_potentials
+from markovfield.structured.chain_model import Chain, Explicit, InLogs, less_the_best, step_potentials
 
 __all__ = ["SecondOrderModel"]
 
@@ -40,8 +40,10 @@ class SecondOrderModel(Chain):
         return top, (step_potentials(self.laid.transitions, top).ravel(), triples.ravel()), transposed
 
     def explicit(self, data: Encoded, s: int) -> Explicit:
+        return self._explicit(self.token_scores(data, int(data.offsets[s]), int(data.offsets[s + 1])))
+
+    def _explicit(self, scores: FloatArray) -> Explicit:
         k = self.features.n_labels
-        scores = self.token_scores(data, int(data.offsets[s]), int(data.offsets[s + 1]))
         if len(scores) == 1:
             return Explicit(scores, self.laid.transitions[None], k)
         pairs = np.tile(scores[1:, None, :k], (1, k, 1))
@@ -56,7 +58,10 @@ class SecondOrderModel(Chain):
 
     def in_logs(self, data: Encoded, s: int) -> InLogs:
         k, width = self.features.n_labels, self.features.width
-        log_partition, entropy, pairs, expected = self._summed_in_logs(self.explicit(data, s))
+        # Less the best before scores of tokens are added to each other, which might lose the smaller ones.
+        scores, tops = less_the_best(self.token_scores(data, int(data.offsets[s]), int(data.offsets[s + 1])))
+        log_partition, entropy, pairs, expected = self._summed_in_logs(self._explicit(scores))
+        log_partition += float(tops.sum())
         length = int(data.offsets[s + 1] - data.offsets[s])
         posteriors, transitions = np.zeros((length, width)), np.zeros((width, width))
         triples = np.zeros((width, width, width))

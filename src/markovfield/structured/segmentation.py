@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Marginals
@@ -155,7 +156,7 @@ class ImageSegmentation:
             raise ModelError(
                 f"an image of {distinct} different colours cannot start {self.n_classes} classes; label some"
             )
-        seed = int(np.random.default_rng(self.rng).integers(2**31))
+        seed = int(generator_of(self.rng).integers(2**31))
         start = KMeans(self.n_classes, n_init=4, random_state=seed).fit_predict(seen)
         bright = [float(seen[start == k].mean()) for k in range(self.n_classes)]
         weights = np.eye(self.n_classes)[np.argsort(np.argsort(bright))[start]]
