@@ -83,6 +83,7 @@ from markovfield.inference.sensitivity import Sensitivity as Sensitivity
 from markovfield.inference.sensitivity import SensitivityCurve as SensitivityCurve
 from markovfield.inference.sensitivity import TableEntry as TableEntry
 from markovfield.inference.sensitivity import sensitivity as sensitivity
+from markovfield.inference.subgraph_search import SubgraphSearch as SubgraphSearch
 from markovfield.inference.swendsen_wang import SwendsenWang as SwendsenWang
 from markovfield.inference.toulbar2 import Toulbar2 as Toulbar2
 from markovfield.inference.tree_reweighted import TreeReweighted as TreeReweighted
@@ -99,6 +100,7 @@ from markovfield.io import CrfsuiteItems as CrfsuiteItems
 from markovfield.io import UaiResult as UaiResult
 from markovfield.io import cost_from_score as cost_from_score
 from markovfield.io import load as load
+from markovfield.io import read_ad3 as read_ad3
 from markovfield.io import read_bif as read_bif
 from markovfield.io import read_conll as read_conll
 from markovfield.io import read_conllu as read_conllu

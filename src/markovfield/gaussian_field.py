@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._sparse_factor import SparseFactor
+from markovfield._validation import generator_of
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.names import Names, VariableName, check_name
 
@@ -288,7 +289,7 @@ class GaussianField:
         """Draw ``float64[size, n]``, exact: white noise through the sparse factor."""
         if size < 0:
             raise ModelError(f"GaussianField.sample(size) must not be negative, got {size}")
-        white = np.random.default_rng(rng).standard_normal((size, self.n_variables))
+        white = generator_of(rng).standard_normal((size, self.n_variables))
         return self._factor().colour(white) + self.mean
 
     def independent(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -97,9 +97,12 @@ class Names:
 
     def positions(self, variables: Sequence[VariableName]) -> list[int]:
         """Positions of several variables; a repeated name is an error."""
+        if isinstance(variables, str) or not isinstance(variables, Iterable):
+            raise ModelError(f"variables must be a list of names, got {variables!r}")
+        variables = list(variables)
         found = [self.position(v) for v in variables]
         if len(set(found)) != len(found):
-            raise ModelError(f"a variable is named twice in {list(variables)!r}")
+            raise ModelError(f"a variable is named twice in {variables!r}")
         return found
 
     def state(self, position: int, state: Any, cardinality: int) -> int:

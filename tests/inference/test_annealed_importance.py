@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -241,3 +242,37 @@ def test_powers_can_be_given():
     answer = mf.log_partition(spec.build(), method=method, rng=0)
     assert answer.iterations == 29
     assert abs(float(answer) - spec.oracle().log_partition) < 4 * answer.standard_error
+
+
+def contradicting(strength: float) -> mf.MarkovNetwork:
+    """A spin glass whose best assignments break different pairs, some of them pairs that chains start by obeying."""
+    rng = np.random.default_rng(0)
+    net = mf.MarkovNetwork(dict.fromkeys(range(12), 2))
+    for i in range(12):
+        for k in range(i):
+            if rng.random() < 0.4:
+                net.add_factor([i, k], log_table=rng.choice([-1, 1]) * strength * np.array([[1, -1], [-1, 1]]))
+    return net
+
+
+def test_strong_factors_that_contradict_each_other_are_noticed():
+    net = contradicting(10.0)
+    exact = float(mf.log_partition(net, method="junction_tree"))
+    with pytest.warns(UserWarning, match=r"is too low: a few assignments add up to .* missed some") as caught:
+        answer = mf.log_partition(net, method=AnnealedImportance(), rng=0)
+    assert not answer.converged
+    assert float(answer) < exact - 3 * answer.standard_error
+    # What it says of the sum is true.
+    told = float(str(caught[0].message).split("add up to ")[1].split()[0])
+    assert float(answer) < told <= exact + 1e-3
+    for verb in (mf.marginals, lambda model, **rest: mf.sample(model, 128, **rest)):
+        with pytest.warns(UserWarning, match="is too low"):
+            assert not verb(net, method=AnnealedImportance(), rng=0).converged
+
+
+def test_weak_contradictions_are_no_reason_to_warn():
+    # Twenty runs; each would have to be three standard errors too low to warn.
+    net = contradicting(1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert all(mf.log_partition(net, method=AnnealedImportance(), rng=seed).converged for seed in range(20))

@@ -377,7 +377,7 @@ class TestRunning:
             ({"regions": "squares"}, "regions of GeneralizedBP must be"),
             ({"damping": 1.0}, "damping of GeneralizedBP must be"),
             ({"tolerance": 0.0}, "tolerance of GeneralizedBP must be positive"),
-            ({"max_iterations": 0}, "max_iterations of at least 1"),
+            ({"max_iterations": 0}, "max_iterations of GeneralizedBP must be at least 1, got 0"),
         ):
             with pytest.raises(mf.ModelError, match=message):
                 GeneralizedBP(**bad)

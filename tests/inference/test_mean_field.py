@@ -420,7 +420,7 @@ class TestAnswers:
         [
             ({"structure": "stars"}, "structure of MeanField must be 'naive', 'chains', 'trees' or sets"),
             ({"start": "zero"}, "start of MeanField must be 'uniform' or 'random'"),
-            ({"restarts": 0}, "restarts and max_iterations of MeanField must be at least 1"),
+            ({"restarts": 0}, "restarts of MeanField must be at least 1, got 0"),
             ({"tolerance": -1.0}, "tolerance of MeanField must be positive"),
         ],
     )

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 import markovfield as mf
-from markovfield.inference.portfolio import Portfolio
+from markovfield.inference.portfolio import Portfolio, _Best, _searches
 from tests.strategies import Spec, specs_with_evidence
 
 
@@ -58,19 +59,24 @@ def test_auto_keeps_to_the_time():
 
 def test_progress_has_score_and_bound_and_a_callback_stops():
     seen: list[mf.Progress] = []
+    stops: list[int] = []
 
     def watch(progress: mf.Progress) -> bool:
         seen.append(progress)
-        return progress.seconds > 1.0
+        stop = progress.seconds > 1.0 and any(p.bound is not None and np.isfinite(p.bound) for p in seen)
+        if stop:
+            stops.append(len(seen))
+        return stop
 
     answer = mf.decode(glass(), method="portfolio", time_limit=60, callback=watch, rng=0)
-    assert answer.seconds < 10 and not answer.converged and np.isfinite(answer.score)
+    assert stops == [len(seen)] and not answer.converged and np.isfinite(answer.score)
     scores = [p.value for p in seen if p.value is not None]
     assert scores == sorted(scores), "the score told never falls"
     assert any(p.bound is not None and p.bound >= answer.score for p in seen)
 
 
 def test_ctrl_c_gives_the_best_so_far():
+    mf.decode(glass(), method="portfolio", time_limit=1, rng=0)  # compiles what it needs first
     timer = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     started = time.perf_counter()
@@ -81,6 +87,21 @@ def test_ctrl_c_gives_the_best_so_far():
     assert time.perf_counter() - started < 20
     assert np.isfinite(answer.score) and not answer.converged
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_time_left_goes_to_who_gained():
+    """Subgraphs gain whenever they are asked, tabu search never: it is asked once, and in turn when neither gains."""
+    found: Any = SimpleNamespace(score=1.0)
+    best, asked = _Best(found), []
+    searches = _searches(best)
+    for round_ in range(7):
+        method, share = next(searches)
+        asked.append(method.name)
+        assert 0 < share < 1
+        if method.name == "subgraph_search" and round_ < 4:
+            found.score += 1.0
+    subgraphs, tabu = "subgraph_search", "tabu_search"
+    assert asked == [subgraphs, tabu, subgraphs, subgraphs, subgraphs, tabu, subgraphs]
 
 
 def test_refusals():

@@ -228,7 +228,7 @@ def test_settings_are_checked():
         ({"time_limit": 0.0}, "time_limit of Sandwich must be positive"),
         ({"methods": ()}, "methods of Sandwich must be a tuple"),
         ({"methods": "mean_field"}, "methods of Sandwich must be a tuple"),
-        ({"tolerance": -1.0}, "tolerance of Sandwich must not be negative"),
+        ({"tolerance": -1.0}, "tolerance of Sandwich must be at least 0, got -1"),
     ):
         with pytest.raises(mf.ModelError, match=message):
             Sandwich(**bad)

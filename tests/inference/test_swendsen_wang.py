@@ -47,6 +47,19 @@ CASES: dict[str, tuple[Spec, dict[int, Any]]] = {
     "three states": (pairs_spec(10, 5, CYCLE, states=3, field=0.0), {}),
     "three states in fields": (pairs_spec(11, 5, CYCLE, states=3), {}),
     "four states, some ruled out": (pairs_spec(12, 4, CYCLE[:3], states=4, ruled_out={0: [1], 2: [0, 3]}), {}),
+    # The ruled-out state leaves domains of different sizes, so the domains are left as they are.
+    "three states, one ruled out, and a variable of one state": (
+        Spec(
+            (1, 3, 3, 3),
+            (
+                Table(((1, 0, 2),), 0.8 * np.eye(3).reshape(3, 1, 3)),
+                Table(((2, 3),), 1.1 * np.eye(3)),
+                Table(((1,),), np.array([0.0, -np.inf, 0.5])),
+            ),
+            tuple("ABCD"),
+        ),
+        {},
+    ),
     "three states, evidence": (pairs_spec(13, 5, CYCLE, states=3), {0: 2, 3: np.array([0.0, 0.5, 1.0])}),
 }
 

@@ -65,16 +65,16 @@ def test_answers_of_the_verbs_are_written():
     net = mf.MarkovNetwork({"a": 2, "b": 3})
     net.add_factor(["a"], [1, 3])
     graph = net.compile()
-    from markovfield.inference.answers import Decoding, Marginals
+    from markovfield.inference.answers import Marginals, decoding_of_states
 
     values = np.array([0.25, 0.75, 0.5, 0.25, 0.25])
     answer = Marginals(graph=graph, values=values, log_partition=np.log(12.0), method="by hand")
     assert float(text_of("PR", answer).split()[1]) == pytest.approx(np.log10(12))
     assert text_of("MAR", answer) == "MAR\n2 2 0.25 0.75 3 0.5 0.25 0.25\n"
-    decoding = Decoding(graph=graph, states=np.array([1, 2]), assignment={}, score=0.0, method="by hand")
+    decoding = decoding_of_states(graph, [(np.array([1, 2]), 0.0)], None, method="by hand")
     assert text_of("MPE", decoding) == "MPE\n2 1 2\n"
     assert text_of("MMAP", decoding, query=[1]) == "MMAP\n1 2\n"
-    partial = Decoding(graph=graph, states=np.array([-1, 2]), assignment={}, score=0.0, method="by hand")
+    partial = decoding_of_states(graph, [(np.array([0, 2]), 0.0)], [1], method="by hand")
     assert text_of("MMAP", partial, pairs=True) == "MMAP\n1 1 2\n"
     with pytest.raises(mf.ModelError, match="gives no state to variable 0, which MPE asks for"):
         text_of("MPE", partial)

@@ -343,7 +343,7 @@ class TestErrors:
             mf.fit(net, {"a": ["x"], "b": [0]}, method=mf.MaximumLikelihood(fixed=("a",)))
         with pytest.raises(mf.ModelError, match="restarts must be a whole number of at least 1"):
             mf.ExpectationMaximization(restarts=0)
-        with pytest.raises(mf.ModelError, match="tolerance must be a number"):
+        with pytest.raises(mf.ModelError, match="tolerance of ExpectationMaximization must be a number"):
             mf.ExpectationMaximization(tolerance="x")
         with pytest.raises(mf.ModelError, match="weights are zero in every row"):
             mf.fit(net, {"a": ["x"], "b": [0]}, weights=[0.0])

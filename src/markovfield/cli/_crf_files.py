@@ -37,6 +37,11 @@ def train_on_items(crf: ChainCRF, data: Path, dev: Path | None, time_limit: floa
     from markovfield.io.crfsuite_items import read_crfsuite_items
 
     items = read_crfsuite_items(data)
+    if items.X and not any(token for sequence in items.X for token in sequence):
+        raise CommandError(
+            f"{data} has no attributes: lines of --format crfsuite are a label and attributes with tabs between them; "
+            "files of columns need --format conll"
+        )
     keywords: dict[str, Any] = {"time_limit": time_limit}
     if any(weight != 1 for weight in items.weights):
         keywords["sample_weight"] = items.weights

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from markovfield.exceptions import FormatError, ImpossibleEvidenceError, ModelError
+from markovfield.exceptions import FormatError, ImpossibleEvidenceError, MemoryLimitError, ModelError, StoppedError
 
 __all__ = ["FAILED", "INTERRUPTED", "MISUSED", "OK", "CommandError", "explained"]
 
@@ -28,10 +28,15 @@ def explained(error: BaseException) -> tuple[str, int] | None:
 
     1 means that the computation could not be done, 2 that the command line or a file is wrong.
     """
-    if isinstance(error, ImpossibleEvidenceError | TimeoutError):
+    if isinstance(error, ImpossibleEvidenceError | TimeoutError | StoppedError):
+        return str(error), FAILED
+    if isinstance(error, MemoryLimitError):
         return str(error), FAILED
     if isinstance(error, MemoryError):
-        return str(error) or "the computation ran out of memory", FAILED
+        # NumPy says how much it asked for, and then speaks of shapes and types.
+        asked = str(error).partition(" for an array")[0]
+        more = f": {asked[:1].lower()}{asked[1:]}" if asked else ""
+        return f"the computation ran out of memory{more}", FAILED
     if isinstance(error, ImportError) and "pip install" in str(error):
         return str(error), FAILED
     if isinstance(error, CommandError | FormatError | ModelError):

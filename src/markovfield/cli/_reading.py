@@ -11,9 +11,10 @@ from markovfield import io
 from markovfield.cli._errors import CommandError
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
+from markovfield.files import atomic_writer
 from markovfield.names import VariableName
 
-__all__ = ["configured_method", "read_evidence", "read_query", "writing"]
+__all__ = ["check_place", "configured_method", "read_evidence", "read_query", "save_picture", "writing"]
 
 
 class writing:
@@ -29,6 +30,27 @@ class writing:
         if isinstance(error, OSError) and not isinstance(error, TimeoutError):
             reason = (error.strerror or str(error)).lower()
             raise CommandError(f"cannot write {self._path}: {reason}") from None
+
+
+def check_place(path: Path | None) -> None:
+    """Work may take long: know before it that its output can be written."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise CommandError(f"cannot write {path}: it is a folder")
+    if not path.resolve().parent.is_dir():
+        raise CommandError(f"cannot write {path}: there is no folder {path.parent}")
+
+
+def save_picture(figure: Any, path: Path, **settings: Any) -> None:
+    """Write a figure whole or not at all, in the format that the file's name ends in, and close it."""
+    from markovfield.plot._style import pyplot
+
+    try:
+        with atomic_writer(path) as stream:
+            figure.savefig(stream, format=path.suffix.lower()[1:], bbox_inches="tight", **settings)
+    finally:
+        pyplot().close(figure)
 
 
 def _variable(graph: FactorGraph, text: str) -> int | None:

@@ -17,7 +17,7 @@ from markovfield.cli import _report as report
 from markovfield.cli import crf, decoding, networks, sampling
 from markovfield.cli._errors import FAILED, INTERRUPTED, OK, CommandError, explained
 from markovfield.cli._progress import Waiting
-from markovfield.cli._reading import configured_method, read_evidence, read_query, writing
+from markovfield.cli._reading import check_place, configured_method, read_evidence, read_query, writing
 
 __all__ = ["app", "run"]
 
@@ -67,12 +67,13 @@ def infer(
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write a UAI result file.")
+        Path | None, typer.Option("-o", "--out", "--output", metavar="FILE", help="Write a UAI result file.")
     ] = None,
     as_json: options.AsJson = False,
     everything: Annotated[bool, typer.Option("--all", help="Show all variables, not only the first 40.")] = False,
 ) -> None:
     """Answer a question about a model: PR, MAR, MPE or MMAP."""
+    check_place(output)
     kind = "MPE" if task is options.Task.MAP else task.value
     _check_query(kind, query, query_variables)
     out, err = report.consoles()

@@ -14,7 +14,7 @@ from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
 from markovfield.cli._progress import Waiting
-from markovfield.cli._reading import configured_method, read_evidence, read_query, writing
+from markovfield.cli._reading import check_place, configured_method, read_evidence, read_query, writing
 from markovfield.io._text import write_text
 
 __all__ = ["decode"]
@@ -54,6 +54,9 @@ def decode(
 
     Ctrl-C gives the best assignment so far. Costs of wcsp and cfn files are minus the scores.
     """
+    check_place(output)
+    if output is not None and output.suffix == ".sol" and query_variables:
+        raise CommandError("a .sol file holds all variables: leave --variables out, or write a UAI result")
     out, err = report.consoles()
     with Waiting(err, f"decoding {model.name}") as waiting:
         graph = mf.read_network(model).compile()
@@ -121,8 +124,6 @@ def _json(answer: mf.Decoding) -> dict[str, Any]:
 def _write(path: Path, answer: mf.Decoding, positions: list[int] | None) -> None:
     """A UAI result, or, by the ending ``.sol``, a line of state indices as toulbar2 writes it."""
     if path.suffix == ".sol":
-        if positions is not None:
-            raise CommandError("a .sol file holds all variables: leave --variables out, or write a UAI result")
         write_text(path, [" ".join(str(int(s)) for s in answer.states), "\n"])
         return
     mf.write_uai_result(path, "MPE" if positions is None else "MMAP", answer, query=positions)

@@ -14,10 +14,10 @@ from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
 from markovfield.cli._progress import Waiting
-from markovfield.cli._reading import read_evidence, read_query, writing
+from markovfield.cli._reading import check_place, read_evidence, read_query, save_picture, writing
 from markovfield.inference.registry import ENTRIES, resolve
 from markovfield.io.columns import MISSING
-from markovfield.plot._style import pyplot
+from markovfield.io.networks import check_ending
 
 __all__ = ["draw", "learn", "query"]
 
@@ -123,6 +123,9 @@ def learn(
     as_json: options.AsJson = False,
 ) -> None:
     """Learn a Bayesian network from a table: its arcs, then its tables."""
+    check_place(output)
+    if output is not None:
+        check_ending(output)
     out, err = report.consoles()
     with Waiting(err, f"learning from {data.name}") as waiting:
         bare: Any = None
@@ -203,6 +206,7 @@ def draw(
     kinds = ("auto", "directed", "factor", "primal", "junction_tree", "posteriors")
     if kind not in kinds:
         raise CommandError(f"--kind is one of {', '.join(kinds)}, got {kind!r}")
+    check_place(output)
     out, err = report.consoles()
     with Waiting(err, f"drawing {model.name}"):
         network = mf.read_network(model)
@@ -215,8 +219,5 @@ def draw(
         else:
             axes = mf.plot.graph(network, kind=kind, evidence=known, title=title)  # type: ignore[arg-type]
         with writing(output):
-            try:
-                axes.figure.savefig(output, bbox_inches="tight")
-            finally:
-                pyplot().close(axes.figure)
+            save_picture(axes.figure, output)
     out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)

@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io as text_io
 import json
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,9 +21,9 @@ from rich.text import Text
 import markovfield as mf
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
-from markovfield.cli._errors import CommandError
+from markovfield.cli._errors import INTERRUPTED, CommandError
 from markovfield.cli._progress import Waiting
-from markovfield.cli._reading import configured_method, read_evidence, writing
+from markovfield.cli._reading import check_place, configured_method, read_evidence, save_picture, writing
 from markovfield.files import atomic_writer
 from markovfield.inference.registry import resolve
 from markovfield.io._text import write_text
@@ -60,6 +61,7 @@ def sample(
 ) -> None:
     """Draw samples given the evidence: CSV with a row of names and then states by name, or state indices in NumPy's
     npz format. Markov chains also report how well they mix."""
+    check_place(output)
     out, err = report.consoles()
     with Waiting(err, f"sampling {model.name}") as waiting:
         graph = mf.read_network(model).compile()
@@ -177,16 +179,27 @@ def lattice(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Simulate an Ising or Potts model on a lattice: measure energy and magnetisation, draw or film it."""
-    if output is not None and output.suffix not in (*PICTURES, *FILMS, ".npz"):
-        raise CommandError(f"the output's name ends in {', '.join((*PICTURES, *FILMS))} or .npz, got {output.name!r}")
-    if output is not None and output.suffix in FILMS and clusters:
+    """Simulate an Ising or Potts model on a lattice: measure energy and magnetisation, draw or film it.
+
+    Ctrl-C stops, and draws and tells what there is so far; a file that was there before is kept, and the new one is
+    written next to it as NAME.partial with the same ending.
+    """
+    ending = None if output is None else output.suffix.lower()
+    if ending is not None and ending not in (*PICTURES, *FILMS, ".npz"):
+        raise CommandError(
+            f"the output's name ends in {', '.join((*PICTURES, *FILMS))} or .npz, got {output.name!r}"  # type: ignore[union-attr]
+        )
+    if ending in FILMS and clusters:
         raise CommandError("--clusters colours a picture, not a film: name a .png, .svg or .pdf")
+    check_place(output)
+    if time_limit is not None and not time_limit > 0:
+        raise CommandError(f"--time-limit must be positive, got {time_limit:g}")
     if burn_in is not None and burn_in >= sweeps > 0:
         raise CommandError(f"--burn-in {burn_in} leaves nothing of {sweeps} sweeps to measure")
     shape = _shape(size)
     if np.prod(shape, dtype=np.float64) > MOST_SITES:
         raise CommandError(f"a lattice of {size} has more than {MOST_SITES:.0e} sites: take a smaller one")
+    _check_sides(shape, method, free)
     chosen = _lattice_model(model, shape, coupling, field, states, not free)
     out, err = report.consoles()
     start = "cold" if cold else "random"
@@ -199,31 +212,63 @@ def lattice(
             return simulation.run(n, time_limit=None if time_limit is None else left, callback=waiting.callback)
 
         before = sweeps // 5 if burn_in is None else burn_in
-        film = None
-        if output is not None and output.suffix in FILMS:
-            film, record = _film(simulation, move, sweeps, frames, ends)
-        else:
-            move(before)
-            record = move(sweeps - before)
+        film: list[Any] | None = [] if ending in FILMS else None
+        stopped, thrown_away = False, 0
+        try:
+            if film is not None:
+                _film(simulation, move, sweeps, frames, ends, film)
+            else:
+                move(before)
+                thrown_away = simulation.sweeps
+                move(sweeps - before)
+        except KeyboardInterrupt:
+            stopped = True
+            thrown_away = thrown_away or (0 if film is not None else simulation.sweeps)
+        record = _measured(simulation.record, thrown_away)
+    if stopped and output is not None and output.exists():
+        output = output.with_stem(f"{output.stem}.partial")
     if output is not None:
         with writing(output):
             _draw_lattice(output, simulation, film, shape, clusters, not free)
     _tell_lattice(out, chosen, simulation, record, free, as_json)
     if output is not None and not as_json:
         out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+    if stopped:
+        err.print(Text(f"stopped after {simulation.sweeps} of {sweeps} sweeps", style="yellow"), soft_wrap=True)
+        raise typer.Exit(INTERRUPTED)
 
 
-def _film(simulation: Any, move: Any, sweeps: int, frames: int, ends: float) -> tuple[list[Any], Any]:
-    """States at even distances, at most one for each sweep, and what was measured on the way."""
+def _measured(record: Any, thrown_away: int) -> Any:
+    """What was measured after the first sweeps."""
+    kept = record.sweep > thrown_away
+    series = {name: getattr(record, name)[kept] for name in ("sweep", "score", "energy", "magnetisation")}
+    return dataclasses.replace(record, **series)
+
+
+def _check_sides(shape: tuple[int, ...], method: str, free: bool) -> None:
+    """What periodic borders ask of the sides, in the words of this command."""
+    if free:
+        return
+    if min(shape) < 3:
+        raise CommandError(f"a periodic lattice needs sides of at least 3, got {min(shape)}: take --free")
+    odd = next((side for side in shape if side % 2), None)
+    if odd is not None and method in ("gibbs", "metropolis"):
+        raise CommandError(
+            f"{method} updates a checkerboard, and periodic borders need sides of even length for it, got {odd}: take "
+            "another --size, --free, or --method swendsen_wang"
+        )
+
+
+def _film(simulation: Any, move: Any, sweeps: int, frames: int, ends: float, film: list[Any]) -> None:
+    """States at even distances, at most one for each sweep."""
     frames = min(frames, sweeps + 1)
     at = np.linspace(0, sweeps, frames).astype(int)
-    film = [simulation.state.copy()]
+    film.append(simulation.state.copy())
     for a, b in pairwise(at):
         move(int(b - a))
         film.append(simulation.state.copy())
         if time.perf_counter() > ends:
             break
-    return film, simulation.record
 
 
 def _shape(text: str) -> tuple[int, ...]:
@@ -253,11 +298,9 @@ def _lattice_model(
 def _draw_lattice(
     path: Path, simulation: Any, film: Any, shape: tuple[int, ...], clusters: bool, periodic: bool
 ) -> None:
-    from markovfield.plot._style import pyplot
-
     state = simulation.state
     flat = state if state.ndim == 2 else state.reshape(shape[0], -1) if state.ndim == 1 else state[shape[0] // 2]
-    if path.suffix == ".npz":
+    if path.suffix.lower() == ".npz":
         record = simulation.record
         with atomic_writer(path) as stream:
             np.savez_compressed(
@@ -265,13 +308,19 @@ def _draw_lattice(
             )
         return
     if film is not None:
-        mf.plot.animate([f if f.ndim == 2 else f[shape[0] // 2] for f in film], path)
+        _save_film([f if f.ndim == 2 else f[shape[0] // 2] for f in film], path)
         return
     axes: Any = mf.plot.regions(flat, periodic=periodic) if clusters else mf.plot.spins(flat)
-    try:
-        axes.figure.savefig(path, bbox_inches="tight", dpi=max(100, min(400, flat.shape[0] // 4)))
-    finally:
-        pyplot().close(axes.figure)
+    save_picture(axes.figure, path, dpi=max(100, min(400, flat.shape[0] // 4)))
+
+
+def _save_film(film: list[Any], path: Path) -> None:
+    """Pillow writes to a name that ends in .gif only: to another one first, so that a film is there whole or not."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "film.gif"
+        mf.plot.animate(film, made)
+        with atomic_writer(path) as stream:
+            stream.write(made.read_bytes())
 
 
 def _tell_lattice(out: Any, model: Any, simulation: Any, record: Any, free: bool, as_json: bool) -> None:

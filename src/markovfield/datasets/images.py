@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
 from markovfield.models import MarkovNetwork
 
@@ -152,7 +153,7 @@ def noisy_letters(
         rule = "a probability" if noise == "flip" else "a standard deviation"
         raise ModelError(f"noisy_letters(level=...) must be {rule}, got {level!r}")
     clean = letters(text, height=height)
-    generator = np.random.default_rng(rng)
+    generator = generator_of(rng)
     if noise == "flip":
         flipped = generator.random(clean.shape) < level
         return NoisyImage(clean, (clean ^ flipped).astype(np.float64))

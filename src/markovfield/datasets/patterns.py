@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
 
 __all__ = ["Landscape", "binary_patterns", "landscape", "photograph"]
@@ -136,7 +137,7 @@ def landscape(
         raise ModelError(f"landscape(shape=...) needs at least 8 rows and columns, got {shape}")
     if not 0 <= noise < np.inf:
         raise ModelError(f"landscape(noise=...) must be a standard deviation, got {noise!r}")
-    generator = np.random.default_rng(rng)
+    generator = generator_of(rng)
     y, x = np.meshgrid((np.arange(rows) + 0.5) / rows, (np.arange(columns) + 0.5) / columns, indexing="ij")
     labels = np.zeros(shape, np.int64)
     labels[y > 0.5 + 0.13 * np.sin(5 * x + 0.6) + 0.03 * np.sin(19 * x)] = 1

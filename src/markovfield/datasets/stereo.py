@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
 
 __all__ = ["StereoPair", "random_dots", "stereo_pair"]
@@ -145,7 +146,7 @@ def random_dots(
         )
     if not 0 <= noise < np.inf:
         raise ModelError(f"random_dots(noise=...) must be a standard deviation, got {noise!r}")
-    generator = np.random.default_rng(rng)
+    generator = generator_of(rng)
     disparity = np.full(shape, given[0])
     for level, d in enumerate(given[1:], 1):
         inset = level / (2 * len(given))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
 from markovfield.graphs._arrays import GraphArrays, check_found, eliminated, graph_arrays
 
@@ -72,7 +73,7 @@ def elimination_order(
     if not effort >= 0:
         raise ModelError(f"effort of elimination_order must not be negative, got {effort}")
     arrays = graph_arrays(graph, cardinalities, "elimination_order")
-    seed = int(np.random.default_rng(rng).integers(2**31)) if effort > 0 or method == "cotengra" else 0
+    seed = int(generator_of(rng).integers(2**31)) if effort > 0 or method == "cotengra" else 0
     if method == "cotengra":
         return _cotengra_order(arrays, seed)
     from markovfield.kernels.orders import search_order_balanced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,9 @@ HEAD_START = 2.0
 # Below this share of the chains, or this many (of few chains, half of them), the effective sample size says that the
 # weights cannot be trusted.
 LEAST_SHARE, LEAST_SIZE = 0.1, 10.0
+# Random assignments that climb in search of modes that no chain has found, and standard errors by which what they add
+# up to must exceed the estimate before it is called too low.
+CLIMBERS, MISSED = 128, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +194,42 @@ class AnnealedChains:
                 ConvergenceWarning,
                 stacklevel=4,
             )
+        elif self._missed:
+            from sklearn.exceptions import ConvergenceWarning
+
+            warnings.warn(
+                f"the estimate of annealed_importance, {self.log_partition:.6g} with a standard error of "
+                f"{self.log_partition_error:.2g}, is too low: a few assignments add up to {self._seen_log_sum:.6g} "
+                "already, so its chains have missed some; where strong factors contradict each other more "
+                "n_temperatures seldom help: use junction_tree or mini_bucket",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def _missed(self) -> bool:
+        """Whether log Z is certainly above the estimate, by more than chance explains: chains have missed modes."""
+        if not len(self.log_weights) or np.isneginf(self.log_weights).all():
+            return False
+        error = self.log_partition_error if len(self.log_weights) > 1 else 0.0
+        return self._seen_log_sum > self.log_partition + MISSED * error + 1e-9 * abs(self.log_partition)
+
+    @cached_property
+    def _seen_log_sum(self) -> float:
+        """log of the sum over different assignments, those of the chains and those that random ones climb to: below
+        log Z for sure."""
+        problem = self.base.problem
+        feasible = Feasible.of(problem)
+        cards = problem.structure.cardinalities
+        # Seeded by the chains, so that the caller's generator is where it would be without this.
+        draw = np.random.default_rng(self.streams[0])
+        starts = draw.integers(0, cards, (min(len(self.states), CLIMBERS), len(cards)))
+        climbed = np.array([feasible.climbed(row) for row in starts]).reshape(starts.shape)
+        seen = np.unique(problem.states(np.concatenate([self.states[: 8 * CLIMBERS], climbed])), axis=0)
+        scores = np.asarray(problem.graph.score(seen), np.float64)
+        for v, vector in problem.evidence.likelihoods:
+            scores = scores + vector[seen[:, v]]
+        return float(np.logaddexp.reduce(scores))
 
     @property
     def weights(self) -> FloatArray:
@@ -211,7 +250,7 @@ class AnnealedChains:
     @property
     def converged(self) -> bool:
         """Whether all chains arrived and their weights scatter little enough."""
-        return self.complete and (not len(self.log_weights) or self._trusted)
+        return self.complete and (not len(self.log_weights) or (self._trusted and not self._missed))
 
     @property
     def log_partition(self) -> float:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.annealed_chains import AnnealedChains, Base
@@ -33,8 +34,10 @@ class AnnealedImportance:
     marginals follow from the same chains.
 
     The standard error is that of the log of a mean. It is honest as long as the weights have been seen to scatter:
-    where a few chains carry all the weight there is a warning, and the answer says ``converged=False``. Modes that no
-    chain has found cannot be noticed.
+    where a few chains carry all the weight there is a warning, and the answer says ``converged=False``. So it does
+    where the estimate is certainly too low: where a few assignments, those of the chains and some that a quick search
+    finds, add up to more. That is how strong factors that contradict each other show, of which the forest obeys some
+    from the start; other modes that no chain has found cannot be noticed.
 
     Time is that of ``n_chains * n_temperatures`` Gibbs sweeps, memory that of the chains' states.
 
@@ -70,6 +73,7 @@ class AnnealedImportance:
     abilities: ClassVar[frozenset[str]] = frozenset({"rng"})
 
     def __post_init__(self) -> None:
+        check_method(self)
         for setting, least in (("n_chains", 2), ("n_temperatures", 1), ("final_sweeps", 1)):
             value = getattr(self, setting)
             if not isinstance(value, (int, np.integer)) or value < least:
@@ -78,9 +82,15 @@ class AnnealedImportance:
             if self.schedule != "linear":
                 raise ModelError(f"schedule of AnnealedImportance must be 'linear' or powers, got {self.schedule!r}")
             return
-        powers = np.asarray(self.schedule, np.float64)
+        try:
+            powers = np.asarray(self.schedule, np.float64)
+        except (TypeError, ValueError):
+            powers = np.zeros(0)
         if powers.ndim != 1 or len(powers) < 2 or powers[0] != 0 or powers[-1] != 1 or not (np.diff(powers) > 0).all():
-            raise ModelError("powers of the schedule of AnnealedImportance must rise from 0 to 1")
+            raise ModelError(
+                f"schedule of AnnealedImportance must be 'linear' or powers, which must rise from 0 to 1, "
+                f"got {self.schedule!r}"
+            )
 
     def log_partition(
         self, graph: FactorGraph, evidence: Evidence, *, running: Running, rng: np.random.Generator

@@ -160,7 +160,8 @@ def diverse_best(
         seen.add(answer.states.tobytes())
         if found:
             score = answer.score - float(unaries[offsets + answer.states].sum())
-            answer = replace(answer, score=score, gap=np.inf, guarantee="lower", n_best=())
+            own = replace(answer.n_best[0], score=score)
+            answer = replace(answer, score=score, gap=np.inf, guarantee="lower", n_best=(own,))
         found.append(replace(answer, graph=graph))
         unaries[offsets + answer.states] -= penalty
     return tuple(found)

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError
+from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph, Structure
+from markovfield.inference.answers import Decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.registry import resolve
+from markovfield.inference.running import Running
 
-__all__ = ["ENUMERATION_BITS", "candidates", "choose", "first_that_answers"]
+__all__ = ["ENUMERATION_BITS", "candidates", "choose", "first_that_answers", "when_stopped"]
 
 # Up to 2^12 joint states NumPy enumerates, so that textbook models never pay for the compiler; above, a junction
 # tree is faster even though its answers come through many more steps.
@@ -29,6 +31,8 @@ DECODE_WORK_LIMIT, FEW_VARIABLES = 2.0**28, 200
 # log Z. They take seconds for a thousand variables, so large graphs are left to messages.
 OTHERWISE = ("mini_bucket", "belief_propagation")
 MOST_BUCKETS = 5_000
+# Methods that decode in one pass, and have no assignment before they are finished.
+ONE_PASS = ("enumeration", "junction_tree", "variable_elimination")
 
 
 def candidates(
@@ -152,3 +156,33 @@ def first_that_answers(methods: list[Any], run: Callable[[Any], Any]) -> Any:
                 raise
     assert refusal is not None
     raise refusal
+
+
+def when_stopped(
+    stop: BaseException,
+    method: Any,
+    name: str,
+    graph: FactorGraph,
+    evidence: Evidence,
+    running: Running,
+    *,
+    one: bool,
+    variables: Sequence[int] | None,
+) -> Decoding:
+    """What decoding comes to when it is stopped and the method, called ``name``, has nothing to show.
+
+    The answer is what a quick local search finds, where one assignment of all variables is asked for. A method of one
+    pass that was named raises instead, and says what would have answered.
+    """
+    whole = variables is None or len(set(variables)) == graph.n_variables
+    if not (one and whole) or graph.structure.has_latent:
+        raise stop
+    if method != "auto" and name in ONE_PASS:
+        if isinstance(stop, (TimeoutError, StoppedError)):
+            advice = f"{name} has no assignment before it is finished; method 'auto' answers with the best so far"
+            raise type(stop)(f"{stop}: {advice}") from None
+        raise stop
+    from markovfield.inference.problem import prepare
+    from markovfield.inference.relaxed import stopped_decoding
+
+    return stopped_decoding("icm" if method == "auto" else name, prepare(graph, evidence), running, stop, variables)

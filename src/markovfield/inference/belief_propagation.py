@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ModelError
+from markovfield._validation import check_method
+from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, LogPartition, Marginals, decoding_of_states
 from markovfield.inference.convergence import DAMPING, warn_not_converged
@@ -104,6 +105,7 @@ class BeliefPropagation:
     compile: ClassVar[_Compile] = _Compile()
 
     def __post_init__(self) -> None:
+        check_method(self)
         if self.schedule not in SCHEDULES:
             known = ", ".join(repr(s) for s in SCHEDULES)
             raise ModelError(f"schedule of BeliefPropagation must be one of {known}, got {self.schedule!r}")
@@ -119,6 +121,7 @@ class BeliefPropagation:
     ) -> LogPartition:
         """log Z by the pass towards the roots alone on a forest; otherwise the Bethe value."""
         problem = self._forest_problem(graph, evidence, drop_barren=True)
+        start_of(init, graph)
         if problem is not None:
             messages = TreeMessages(problem)
             value = messages.collect(running)
@@ -151,6 +154,7 @@ class BeliefPropagation:
     ) -> Marginals:
         """All single marginals; joint distributions of ``targets`` are worked out when they are asked for."""
         problem = self._forest_problem(graph, evidence)
+        start_of(init, graph)
         if problem is not None:
             return self._tree_marginals(problem, running)
         loopy = self._run(graph, evidence, running, init)
@@ -202,8 +206,13 @@ class BeliefPropagation:
         problem = self._forest_problem(graph, evidence)
         if problem is not None:
             messages = TreeMessages(problem, maximise=True)
-            score = messages.collect(running)
-            states = problem.states(messages.backtrack(running))
+            try:
+                score = messages.collect(running)
+                states = problem.states(messages.backtrack(running))
+            except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+                from markovfield.inference.relaxed import stopped_decoding
+
+                return stopped_decoding(self.name, problem, running, stop, variables)
             return decoding_of_states(
                 graph,
                 [(states, score)],
@@ -214,6 +223,14 @@ class BeliefPropagation:
             )
         loopy = self._run(graph, evidence, running, init, maximise=True)
         chosen, score = assignment(loopy, graph, Running(running.n_jobs))
+        if score == -np.inf:
+            from markovfield.inference.relaxed import Incumbent
+
+            # Messages say nothing of constraints between variables that choose at once: look for any that hold.
+            possible = Incumbent(prepare(graph, evidence))
+            possible.search(np.zeros(int(possible.problem.structure.value_offsets[-1])), Running(running.n_jobs))
+            if possible.score > -np.inf:
+                chosen, score = possible.states.astype(np.int64), possible.score
         return decoding_of_states(
             graph,
             [(chosen.astype(np.int32), score)],

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, decoding_of_states
@@ -184,6 +185,9 @@ class BranchAndBound:
     exact: ClassVar[bool] = True
     verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
     abilities: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        check_method(self, least={"sweeps": 0, "local_search": 0, "max_factor_cells": 1, "seed": 0, "max_work": 0})
 
     def decode(
         self,

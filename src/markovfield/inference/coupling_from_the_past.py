@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Samples
@@ -77,6 +78,7 @@ class CouplingFromThePast:
     abilities: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
+        check_method(self)
         if self.moves not in MOVES:
             known = ", ".join(repr(m) for m in MOVES)
             raise ModelError(f"moves of CouplingFromThePast must be one of {known}, got {self.moves!r}")

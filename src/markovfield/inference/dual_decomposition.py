@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding
@@ -117,14 +118,13 @@ class DualDecomposition:
     abilities: ClassVar[frozenset[str]] = frozenset({"init"})
 
     def __post_init__(self) -> None:
+        check_method(self, least={"max_iterations": 1}, above={"tolerance": 0})
         if self.algorithm not in ("ad3", "subgradient"):
             raise ModelError(f"algorithm of DualDecomposition must be 'ad3' or 'subgradient', got {self.algorithm!r}")
         if self.subproblems not in ("factors", "trees"):
             raise ModelError(f"subproblems of DualDecomposition must be 'factors' or 'trees', got {self.subproblems!r}")
         if self.algorithm == "ad3" and self.subproblems == "trees":
             raise ModelError("subproblems='trees' of DualDecomposition needs algorithm='subgradient'")
-        if self.max_iterations < 1 or not self.tolerance > 0:
-            raise ModelError("max_iterations of DualDecomposition must be at least 1 and tolerance positive")
         if self.penalty is not None and not 0 < self.penalty < np.inf:
             raise ModelError(f"penalty of DualDecomposition must be positive and finite, got {self.penalty}")
 

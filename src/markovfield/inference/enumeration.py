@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
 from markovfield.factor_kinds import DISTANCE, caps, holds, literals, offset_of_count
@@ -70,6 +71,9 @@ class Enumeration:
     exact: ClassVar[bool] = True
     verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals", "decode", "log_partition"})
     abilities: ClassVar[frozenset[str]] = frozenset({"n_best", "marginal_map"})
+
+    def __post_init__(self) -> None:
+        check_method(self, least={"max_states": 1})
 
     def _joint(self, graph: FactorGraph, evidence: Evidence) -> _Joint:
         limit = math.log2(self.max_states) + 1e-9

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factor_graph import NOISY_MAX, FactorGraph, Structure
 from markovfield.inference.answers import Samples
@@ -249,6 +250,7 @@ class RejectionSampling:
     abilities: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
+        check_method(self)
         if self.max_tries < 1:
             raise ModelError(f"max_tries must be at least 1, got {self.max_tries}")
 

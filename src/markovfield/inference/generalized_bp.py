@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import LogPartition, Marginals
@@ -100,6 +101,8 @@ class GeneralizedBP:
     abilities: ClassVar[frozenset[str]] = frozenset({"init"})
 
     def __post_init__(self) -> None:
+        check_method(self, least={"max_cycle": 0, "max_states": 1, "max_iterations": 1}, above={"tolerance": 0})
+        memory_limit_bytes(self.memory_limit)
         if isinstance(self.regions, str):
             if self.regions not in NAMED_REGIONS:
                 raise ModelError(
@@ -107,15 +110,8 @@ class GeneralizedBP:
                 )
         else:
             object.__setattr__(self, "regions", tuple(tuple(r) for r in self.regions))
-        if self.max_cycle < 0 or self.max_states < 1 or self.max_iterations < 1:
-            raise ModelError(
-                "GeneralizedBP needs max_cycle of at least 0, max_states and max_iterations of at least 1, got "
-                f"{self.max_cycle}, {self.max_states} and {self.max_iterations}"
-            )
         if not 0 <= self.damping < 1:
             raise ModelError(f"damping of GeneralizedBP must be at least 0 and below 1, got {self.damping}")
-        if not self.tolerance > 0:
-            raise ModelError(f"tolerance of GeneralizedBP must be positive, got {self.tolerance}")
 
     def region_graph(self, graph: FactorGraph, evidence: Evidence) -> RegionGraph:
         """The regions that a query under some evidence would use; variables by position, auxiliary ones last."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.ancestral import by_ancestors
@@ -107,6 +108,8 @@ class JunctionTree:
     compile: ClassVar[_Compile] = _Compile()
 
     def __post_init__(self) -> None:
+        check_method(self, least={"search": 0, "seed": 0}, above={"work_limit": 0})
+        memory_limit_bytes(self.memory_limit)
         if self.order is not None and not isinstance(self.order, tuple):
             object.__setattr__(self, "order", tuple(self.order))
 

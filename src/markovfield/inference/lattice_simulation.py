@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.diagnostics import standard_error
 from markovfield.inference.lattice_bits import BitEngine
@@ -158,7 +159,7 @@ class LatticeSimulation:
         self.method, self.scan = method, scan
         self._jobs = Running(n_jobs).n_jobs or os.cpu_count() or 1
         self._form = lattice_form(model)
-        generator = np.random.default_rng(rng)
+        generator = generator_of(rng)
         states = _start(self._form, start, generator)
         self._engine = _engine(self._form, states, generator, method, scan, wolff_clusters)
         self.sweeps = 0

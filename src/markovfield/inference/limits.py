@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+from markovfield._validation import number
 from markovfield.exceptions import ModelError
 
 __all__ = ["DEFAULT_MEMORY_LIMIT", "format_bytes", "memory_limit_bytes"]
@@ -54,14 +56,12 @@ def memory_limit_bytes(limit: str | int | float | None) -> float:
     if isinstance(limit, str):
         match = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]*)\s*", limit)
         if match and match[2].lower() in _UNITS:
-            try:
-                return float(match[1]) * 2.0 ** _UNITS[match[2].lower()]
-            except ValueError:
-                pass
+            with suppress(ValueError):
+                size = float(match[1]) * 2.0 ** _UNITS[match[2].lower()]
+                if size > 0:
+                    return size
         raise ModelError(f"memory_limit must be a number of bytes or like '4GiB', got {limit!r}")
-    if not limit > 0:
-        raise ModelError(f"memory_limit must be positive, got {limit!r}")
-    return float(limit)
+    return number(limit, "memory_limit", above=0)
 
 
 def format_bytes(log2_bytes: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,11 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding
 from markovfield.inference.cycle_cuts import WHOLE, CycleCuts
 from markovfield.inference.evidence import Evidence
+from markovfield.inference.highs import INFEASIBLE, Highs
 from markovfield.inference.local_polytope import LocalPolytope, local_polytope
 from markovfield.inference.merged_pairs import prepare_merged
 from markovfield.inference.relaxed import Incumbent, check_decodes_all, relaxed_decoding
@@ -23,21 +24,17 @@ from markovfield.inference.running import Running
 __all__ = ["IntegerProgram", "LinearProgram"]
 
 FloatArray = npt.NDArray[np.float64]
-# What HiGHS says of a program: solved, or no point satisfies it.
-SOLVED, INFEASIBLE = 0, 2
 # HiGHS answers within this of the optimum, relative to it (absolutely, below one): its own tolerances, which stay.
 SOLVER_TOLERANCE = 1e-6
+# Largest scores of this size are handed to HiGHS as they are.
+USUAL = (0.1, 1e4)
 
 
-def _seconds_left(running: Running) -> float | None:
-    if running.time_limit is None:
-        return None
-    return max(0.01, running.time_limit - (time.perf_counter() - running.started))
-
-
-def _options(running: Running, **more: Any) -> dict[str, Any]:
-    left = _seconds_left(running)
-    return {"disp": False, **more} if left is None else {"disp": False, "time_limit": left, **more}
+def _scale(scores: FloatArray) -> float:
+    """A power of two by which to divide scores that HiGHS, whose tolerances are absolute, would take for zero, or lose
+    its own sense of proportion over; 1.0 for the usual ones."""
+    largest = float(np.abs(scores).max(initial=0.0))
+    return 1.0 if largest == 0 or USUAL[0] <= largest <= USUAL[1] else float(np.exp2(np.floor(np.log2(largest))))
 
 
 @dataclass(frozen=True)
@@ -49,8 +46,9 @@ class LinearProgram:
     points that no mixture of assignments can reach; for binary models of pairs on planar graphs without fields that is
     enough to be exact. The assignment takes each variable's heaviest state and changes single variables for the better.
 
-    For small models: there is a column for every cell of every factor, and the solver, which cannot be interrupted
-    but by ``time_limit``, takes from seconds at 10^4 columns to hours at 10^6.
+    For small models: there is a column for every cell of every factor, and the solver takes from seconds at 10^4
+    columns to hours at 10^6. Stopped by ``time_limit``, by the callback or by Ctrl-C, the answer is the best assignment
+    so far with the best bound so far.
 
     Parameters
     ----------
@@ -82,8 +80,7 @@ class LinearProgram:
     abilities: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
-        if self.cycles < 0 or self.cuts < 1 or self.max_columns < 1:
-            raise ModelError("cycles of LinearProgram must be at least 0, cuts and max_columns at least 1")
+        check_method(self, least={"cycles": 0, "cuts": 1, "max_columns": 1})
 
     def decode(
         self,
@@ -100,27 +97,29 @@ class LinearProgram:
         polytope = local_polytope(self.name, problem, self.max_columns)
         best = Incumbent(problem)
         solved = _Rounds(polytope, best, running)
+        stop: BaseException | None = None
         try:
-            settled = self._rounds(solved, running)
-        except (TimeoutError, StoppedError, KeyboardInterrupt):
-            settled = False
-            if best.score == -np.inf and not solved.bounds:
-                raise
+            self._rounds(solved, running)
+        except (TimeoutError, StoppedError, KeyboardInterrupt) as wish:
+            stop = wish
+            best.offer(polytope.rounded(polytope.scores), Running())
         best.search(solved.weights[: polytope.n_states], Running())
+        if stop is not None and best.score == -np.inf:
+            raise stop
         return relaxed_decoding(
             self.name,
             best,
-            min(solved.bounds, default=np.inf),
+            min(solved.bounds, default=polytope.plain_bound),
             running,
             variables=variables,
             # The multipliers are exact to the solver's tolerance, and so is the bound they prove.
-            tolerance=SOLVER_TOLERANCE * max(1.0, abs(best.score)),
-            converged=settled,
+            tolerance=SOLVER_TOLERANCE * max(best.unit, abs(best.score)),
+            converged=stop is None,
             iterations=len(solved.bounds),
             residuals=tuple((-np.diff(solved.bounds)).tolist()),
         )
 
-    def _rounds(self, solved: _Rounds, running: Running) -> bool:
+    def _rounds(self, solved: _Rounds, running: Running) -> None:
         solved.solve()
         cuts = CycleCuts(solved.polytope) if self.cycles and not solved.whole else None
         for _ in range(self.cycles):
@@ -132,7 +131,6 @@ class LinearProgram:
                 break
             solved.rows += found
             solved.solve()
-        return True
 
 
 class _Rounds:
@@ -140,6 +138,8 @@ class _Rounds:
 
     def __init__(self, polytope: LocalPolytope, best: Incumbent, running: Running) -> None:
         self.polytope, self.best, self.running = polytope, best, running
+        self.highs = Highs(running)
+        self.scale = _scale(polytope.scores)
         self.equations, self.right = polytope.equations()
         self.rows: list[Any] = []
         self.bounds: list[float] = []
@@ -154,15 +154,13 @@ class _Rounds:
     def solve(self) -> None:
         """Solve with all inequalities so far; a bound from the multipliers, a candidate from the weights."""
         from scipy import sparse
-        from scipy.optimize import linprog
 
         polytope = self.polytope
         if not polytope.n_columns:
             self.bounds.append(polytope.constant)
             self.best.offer(np.zeros(0, np.int64), self.running)
             return
-        limits: dict[str, Any] = {}
-        below = None
+        below, limits = None, None
         if self.rows:
             owner = np.repeat(np.arange(len(self.rows)), [len(c) for c, _, _ in self.rows])
             below = sparse.csr_array(
@@ -172,25 +170,17 @@ class _Rounds:
                 ),
                 shape=(len(self.rows), polytope.n_columns),
             )
-            limits = {"A_ub": -below, "b_ub": -np.array([r for _, _, r in self.rows])}
-        answer = linprog(
-            -polytope.scores,
-            A_eq=self.equations,
-            b_eq=self.right,
-            bounds=(0, None),
-            method="highs",
-            options=_options(self.running),
-            **limits,
-        )
-        if answer.status == INFEASIBLE:
+            limits = -below, -np.array([r for _, _, r in self.rows])
+        answer = self.highs.solve(-polytope.scores / self.scale, (self.equations, self.right), below=limits)
+        if answer.stop is not None:
+            raise answer.stop
+        if answer.status == INFEASIBLE or answer.point is None:
             raise polytope.problem.impossible()
-        if answer.status != SOLVED or answer.x is None:
-            raise TimeoutError(f"HiGHS gave no solution: {answer.message}")
-        self.weights = np.asarray(answer.x)
-        duals = np.asarray(answer.eqlin.marginals)[polytope.problem.structure.n_variables :]
+        self.weights = answer.point
+        duals = self.scale * answer.equal_prices[polytope.problem.structure.n_variables :]
         scores, less = polytope.scores, 0.0
         if below is not None:
-            prices = np.maximum(0.0, -np.asarray(answer.ineqlin.marginals))
+            prices = self.scale * np.maximum(0.0, -answer.below_prices)
             scores = scores + below.T @ prices
             less = float(prices @ np.array([r for _, _, r in self.rows]))
         self.bounds.append(polytope.bound(scores, duals) - less + polytope.constant)
@@ -202,8 +192,11 @@ class IntegerProgram:
     """The best assignment by branch and cut over the local polytope (``scipy.optimize.milp``, HiGHS).
 
     Only the weights of states must be whole; those of cells follow. Exact within the solver's own tolerances: the gap
-    is its proven bound less the score, and counts as closed below 10^-6, relative to a score above one. Past
-    ``time_limit`` the answer is the best assignment so far with its gap; nothing else interrupts the solver.
+    is its proven bound less the score, and counts as closed below 10^-6, relative to a score above one.
+
+    Past ``time_limit`` the answer is the solver's best assignment so far with its bound. A solver that runs longer than
+    a moment runs in another process, which the callback or Ctrl-C end at once: the answer is then the bound it had
+    printed, and the best assignment of its first moments and of an own search.
 
     Parameters
     ----------
@@ -231,8 +224,9 @@ class IntegerProgram:
     abilities: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
-        if not 0 <= self.relative_gap < np.inf or self.max_columns < 1:
-            raise ModelError("relative_gap of IntegerProgram must be at least 0, max_columns at least 1")
+        check_method(self, least={"relative_gap": 0, "max_columns": 1})
+        if not np.isfinite(self.relative_gap):
+            raise ModelError(f"relative_gap of IntegerProgram must be finite, got {self.relative_gap!r}")
 
     def decode(
         self,
@@ -244,37 +238,33 @@ class IntegerProgram:
         running: Running,
     ) -> Decoding:
         """Branch and cut."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
-
         check_decodes_all(self.name, graph, variables, n_best)
         problem = prepare_merged(graph, evidence)
         polytope = local_polytope(self.name, problem, self.max_columns)
-        running.check()
         best = Incumbent(problem)
-        bound, status = polytope.constant, SOLVED
+        bound, stop = polytope.constant, None
         if polytope.n_columns:
-            rows, right = polytope.equations()
             whole = np.zeros(polytope.n_columns)
             whole[: polytope.n_states] = 1
-            answer = milp(
-                -polytope.scores,
-                integrality=whole,
-                bounds=Bounds(0, 1),
-                constraints=LinearConstraint(rows, right, right),
-                options=_options(running, mip_rel_gap=self.relative_gap),
+            scale = _scale(polytope.scores)
+            answer = Highs(running).solve(
+                -polytope.scores / scale, polytope.equations(), whole=whole, relative_gap=self.relative_gap
             )
-            status = answer.status
-            if status == INFEASIBLE:
+            stop = answer.stop
+            if answer.status == INFEASIBLE:
                 raise problem.impossible()
-            if answer.x is not None:
-                best.offer(polytope.rounded(np.asarray(answer.x)), Running())
-            found = answer.get("mip_dual_bound")
-            bound += np.inf if found is None else -float(found)
+            if answer.point is not None:
+                best.offer(polytope.rounded(answer.point), Running())
+            bound -= scale * answer.bound
         else:
             best.offer(np.zeros(0, np.int64), Running())
-        if best.score == -np.inf and status != SOLVED:
-            raise TimeoutError(f"HiGHS found no assignment within the time limit of {running.time_limit} s")
-        room = max(SOLVER_TOLERANCE, self.relative_gap) * max(1.0, abs(best.score))
+        if stop is not None:
+            best.offer(polytope.rounded(polytope.scores), Running())
+            best.search(polytope.scores[: polytope.n_states], Running())
+            bound = min(bound, polytope.plain_bound)
+            if best.score == -np.inf:
+                raise stop
+        room = max(SOLVER_TOLERANCE, self.relative_gap) * max(best.unit, abs(best.score))
         return relaxed_decoding(
-            self.name, best, bound, running, variables=variables, tolerance=room, converged=status == SOLVED
+            self.name, best, bound, running, variables=variables, tolerance=room, converged=stop is None
         )

@@ -78,6 +78,11 @@ class LocalPolytope:
         moved = scores + self.marginal.T @ duals
         return float(np.maximum.reduceat(moved, self.block_offsets[:-1]).sum()) if len(moved) else 0.0
 
+    @property
+    def plain_bound(self) -> float:
+        """The bound that needs no multipliers: every variable and every factor at its own best."""
+        return self.bound(self.scores, np.zeros(self.marginal.shape[0])) + self.constant
+
     def rounded(self, weights: FloatArray) -> IntArray:
         """The heaviest state of each variable."""
         s = self.problem.structure

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.factor_graph import TABLE, FactorGraph
 from markovfield.factor_kinds import caps
@@ -26,7 +27,7 @@ from markovfield.kernels.domains import factors_of_variables
 from markovfield.kernels.local_search import Factors, anneal, climb_from, fill_gains, shake_steps, tabu_steps
 from markovfield.kernels.random import streams
 
-__all__ = ["ICM", "LocalSearch", "SimulatedAnnealing", "TabuSearch", "check_local", "started_states"]
+__all__ = ["ICM", "LocalSearch", "SimulatedAnnealing", "TabuSearch", "check_local", "check_possible", "started_states"]
 
 FloatArray = npt.NDArray[np.float64]
 # Changes looked at in one call of a kernel: about a tenth of a second.
@@ -194,7 +195,7 @@ def given_states(graph: FactorGraph, init: Any) -> npt.NDArray[np.int64]:
     return states
 
 
-def _check_possible(graph: FactorGraph, evidence: Evidence, running: Running) -> None:
+def check_possible(graph: FactorGraph, evidence: Evidence, running: Running) -> None:
     """Raise `ImpossibleEvidenceError` where a small junction tree proves that there is nothing to find."""
     from markovfield.inference.junction_tree import JunctionTree
 
@@ -222,7 +223,7 @@ def _searched(
         if found.best_broken:
             raise
     if found.best_broken:
-        _check_possible(graph, evidence, running)
+        check_possible(graph, evidence, running)
     states, score = found.answer()
     return decoding_of_states(
         graph,
@@ -267,6 +268,7 @@ class ICM:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
+        check_method(self)
         if self.restarts < 0:
             raise ModelError(f"restarts must be at least 0, got {self.restarts}")
 
@@ -333,6 +335,7 @@ class SimulatedAnnealing:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
+        check_method(self)
         if self.sweeps < 1 or self.runs < 1:
             raise ModelError(f"sweeps and runs must be at least 1, got {self.sweeps} and {self.runs}")
         for name, value in (("start", self.start), ("end", self.end), ("penalty", self.penalty)):
@@ -432,6 +435,7 @@ class TabuSearch:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
+        check_method(self, least={"largest": 0})
         for name in ("steps", "tenure", "shaken"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -200,6 +200,10 @@ class LoopyMessages:
         except (TimeoutError, StoppedError):
             # What there is, is an answer, though not a settled one.
             pass
+        except KeyboardInterrupt:
+            # Decoding answers with the best so far; sums may be part of a fit, which must hear of it.
+            if not self.maximise:
+                raise
         quiet = Running(n_jobs=running.n_jobs)
         while self.tell_factors(everything, quiet):
             self.converged &= ~self.in_logs

@@ -10,12 +10,14 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, decoding_of_states
 from markovfield.inference.compiled import CompiledJunctionTree
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree
+from markovfield.inference.limits import memory_limit_bytes
 from markovfield.inference.running import Running
 
 __all__ = ["MarginalSearch"]
@@ -55,6 +57,8 @@ class MarginalSearch:
     abilities: ClassVar[frozenset[str]] = frozenset({"marginal_map", "rng"})
 
     def __post_init__(self) -> None:
+        check_method(self)
+        memory_limit_bytes(self.memory_limit)
         if self.restarts < 0:
             raise ModelError(f"restarts must be at least 0, got {self.restarts}")
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import LogPartition, Marginals
@@ -80,15 +81,12 @@ class MeanField:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
+        check_method(self, least={"restarts": 1, "max_iterations": 1}, above={"tolerance": 0})
         if isinstance(self.structure, str) and self.structure not in STRUCTURES:
             known = ", ".join(repr(s) for s in STRUCTURES)
             raise ModelError(f"structure of MeanField must be {known} or sets of variables, got {self.structure!r}")
         if self.start not in ("uniform", "random"):
             raise ModelError(f"start of MeanField must be 'uniform' or 'random', got {self.start!r}")
-        if self.restarts < 1 or self.max_iterations < 1:
-            raise ModelError("restarts and max_iterations of MeanField must be at least 1")
-        if not self.tolerance > 0:
-            raise ModelError(f"tolerance of MeanField must be positive, got {self.tolerance}")
 
     def log_partition(
         self,

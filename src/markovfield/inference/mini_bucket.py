@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, Guarantee, LogPartition, Marginals, decoding_of_states
@@ -22,6 +23,7 @@ from markovfield.inference.mini_bucket_orders import Fill, find_fill, order_by_m
 from markovfield.inference.mini_bucket_plan import BucketPlan, plan_buckets
 from markovfield.inference.mini_bucket_search import Search, check_decodable
 from markovfield.inference.problem import Problem, prepare
+from markovfield.inference.relaxed import stopped_decoding
 from markovfield.inference.running import Running
 from markovfield.names import VariableName
 
@@ -114,6 +116,8 @@ class MiniBucket:
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
                 raise ModelError(f"{setting} of MiniBucket must be a whole number of at least {least}, got {value!r}")
+        check_method(self, least={"search": 0, "seed": 0})
+        memory_limit_bytes(self.memory_limit)
         if not self.tolerance >= 0:
             raise ModelError(f"tolerance of MiniBucket must not be negative, got {self.tolerance!r}")
 
@@ -272,9 +276,11 @@ class MiniBucket:
             try:
                 # Tables are not kept: those of two ways to cut would take twice the memory that was promised.
                 found = self._start(Buckets(problem, plan), temperature, running, init)
-            except (TimeoutError, StoppedError):
-                if best is None:
+            except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+                # Decoding, which alone asks at temperature 0, answers Ctrl-C with what it has.
+                if best is None or (temperature and isinstance(stop, KeyboardInterrupt)):
                     raise
+                running.remember(stop)
                 break
             if best is None or found.bound < best[1].bound:
                 best = plan, found
@@ -385,7 +391,10 @@ class MiniBucket:
         if init is not None:
             raise ModelError("mini_bucket decodes from the start and takes no init; it does for marginals")
         problem = prepare(graph, evidence)
-        search = Search(self, problem, running)
+        try:
+            search = Search(self, problem, running)
+        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+            return stopped_decoding(self.name, problem, running, stop, variables)
         search.cool()
         gap = max(0.0, search.bound - search.score)
         converged = search.converged or search.close

@@ -219,6 +219,7 @@ class Buckets:
                 gains.append(gain)
                 converged = gain < tolerance
                 length = min(2.0 * length, LONGEST)
-        except (TimeoutError, StoppedError):
+        except (TimeoutError, StoppedError) as stop:
+            running.remember(stop)
             converged = False
         return Tightened(bound, shifts, weights, tuple(gains), converged)

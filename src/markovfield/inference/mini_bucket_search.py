@@ -11,6 +11,7 @@ import numpy.typing as npt
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.problem import Problem
+from markovfield.inference.relaxed import unit_of
 from markovfield.inference.running import Running
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Search:
 
     def __init__(self, method: MiniBucket, problem: Problem, running: Running) -> None:
         self.method, self.running = method, running
+        self.unit = unit_of(problem)
         buckets, first = method.best_buckets(problem, 0.0, running)
         self.buckets, self.bound, self.shifts = buckets, first.bound, first.shifts
         buckets.forward(first.shifts, 0.0 * first.weights, Running())
@@ -62,13 +64,13 @@ class Search:
             if not self.close:
                 cutset = method.cutset(buckets, shifts, temperature * self.shares, self.running, self.states)
                 self.keep(cutset.decode())
-        except (TimeoutError, StoppedError):
+        except (TimeoutError, StoppedError, KeyboardInterrupt):
             self.converged = False
 
     @property
     def tolerance(self) -> float:
         """What rounding may leave between a score and the bound on it."""
-        return 1e-9 * (1.0 + abs(self.score)) if self.score > -np.inf else 0.0
+        return 1e-9 * (self.unit + abs(self.score)) if self.score > -np.inf else 0.0
 
     @property
     def close(self) -> bool:

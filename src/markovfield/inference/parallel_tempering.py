@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Marginals, Samples
@@ -162,6 +163,7 @@ class ParallelTempering:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
+        check_method(self)
         check_settings(self)
         if self.base not in BASES:
             raise ModelError(f"base of ParallelTempering must be 'gibbs' or 'metropolis', got {self.base!r}")
@@ -172,7 +174,10 @@ class ParallelTempering:
                     f"got {getattr(self, setting)!r}"
                 )
         if self.temperatures is not None:
-            given = np.asarray(self.temperatures, np.float64)
+            try:
+                given = np.asarray(self.temperatures, np.float64)
+            except (TypeError, ValueError):
+                given = np.zeros(0)
             if given.ndim != 1 or len(np.unique(given)) < 2 or not (given >= 0).all() or given.max(initial=0.0) != 1.0:
                 raise ModelError(
                     "temperatures of ParallelTempering must be two or more different inverse temperatures from 0 to 1, "

@@ -184,14 +184,6 @@ def _planned(form: SpinForm) -> PlanarForm | str:
     return (NOT_PLANAR if torus is None else TORUS_FIELDS).format(n=form.n_spins, m=len(nonzero), k=len(ghosts))
 
 
-def _prepared(graph: FactorGraph, evidence: Evidence) -> Problem:
-    """Lowered and reduced; variables with one state to begin with leave the factors as observed ones do."""
-    single = (graph.structure.cardinalities == 1) & (evidence.states < 0)
-    if single.any():
-        evidence = Evidence(np.where(single, 0, evidence.states).astype(np.int32), evidence.likelihoods)
-    return prepare(graph, evidence)
-
-
 def planar_form(problem: Problem) -> PlanarForm | None:
     """Write a prepared problem as an Ising model on the plane or a torus without fields; None where it is not one.
 
@@ -216,7 +208,7 @@ def is_planar_ising(graph: FactorGraph, evidence: Evidence) -> bool:
     >>> is_planar_ising(graph, Evidence.parse(graph.structure, None))
     True
     """
-    return planar_form(_prepared(graph, evidence)) is not None
+    return planar_form(prepare(graph, evidence)) is not None
 
 
 def _solved(form: PlanarForm, running: Running, *, keep: bool) -> PlanarSolution:
@@ -263,7 +255,7 @@ class PlanarIsing:
     abilities: ClassVar[frozenset[str]] = frozenset()
 
     def _form(self, graph: FactorGraph, evidence: Evidence) -> PlanarForm:
-        form = spin_form(_prepared(graph, evidence))
+        form = spin_form(prepare(graph, evidence))
         found = NOT_SPINS if form is None else _planned(form)
         if form is not None and form.constant == -np.inf:
             raise form.problem.impossible()

@@ -12,12 +12,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.local_search import ICM, TabuSearch, check_local
 from markovfield.inference.running import Progress, Running
+from markovfield.inference.subgraph_search import SubgraphSearch
 
 __all__ = ["Portfolio"]
 
@@ -37,6 +39,8 @@ class _Best:
 
     answer: Decoding | None = None
     bound: float = np.inf
+    # What scores are compared in: one, or the largest log-potential where all are smaller.
+    unit: float = 1.0
     told: list[str] = field(default_factory=list)
 
     @property
@@ -49,7 +53,7 @@ class _Best:
 
     @property
     def tolerance(self) -> float:
-        return ROUNDING * max(1.0, abs(self.score))
+        return ROUNDING * max(self.unit, abs(self.score))
 
     @property
     def proven(self) -> bool:
@@ -68,9 +72,10 @@ class Portfolio:
     """Several methods in turn until one proves the answer or the time is over; ``auto`` ends here.
 
     First a climb, then graph cuts where every variable has two states and expansion moves where there are more; TRW-S
-    for a bound, mini-buckets where the model is not too large, local search from the best so far, and branch and bound.
-    What that does not prove in its share of the time is handed to toulbar2, where it is installed. The answer has the
-    best assignment and the best bound of all of them.
+    for a bound, moves of subgraphs from the best so far, mini-buckets where the model is not too large, tabu search and
+    branch and bound. What that does not prove in its share of the time is handed to toulbar2, where it is installed.
+    The time left goes to subgraphs and tabu search, to whichever gained more when it was last asked. The answer has
+    the best assignment and the best bound of all of them.
 
     Parameters
     ----------
@@ -94,6 +99,7 @@ class Portfolio:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
+        check_method(self)
         if not self.seconds > 0:
             raise ModelError(f"seconds must be positive, got {self.seconds}")
 
@@ -113,9 +119,11 @@ class Portfolio:
         limit = self.seconds if running.time_limit is None else running.time_limit
         # What came before may have used up the time; some of it is this method's own.
         deadline = max(running.started + limit, time.perf_counter() + LEAST_SHARE * limit)
-        best, stopped = _Best(), False
+        finite = np.abs(graph.log_tables[np.isfinite(graph.log_tables)])
+        largest = float(finite.max(initial=0.0))
+        best, stopped = _Best(unit=min(1.0, largest) if largest > 0 else 1.0), False
         with _interrupts() as interrupted:
-            for method, share in _stages(graph):
+            for method, share in _stages(graph, best):
                 left = deadline - time.perf_counter()
                 if best.proven or interrupted.is_set() or (left <= 0.02 * limit and best.answer is not None):
                     break
@@ -145,7 +153,7 @@ class Portfolio:
         )
 
 
-def _stages(graph: FactorGraph) -> Iterator[tuple[Any, float]]:
+def _stages(graph: FactorGraph, best: _Best) -> Iterator[tuple[Any, float]]:
     """Methods in turn, each with its share of the time that is left."""
     from markovfield.inference.branch_and_bound import BranchAndBound
     from markovfield.inference.graph_cut import GraphCut
@@ -160,14 +168,28 @@ def _stages(graph: FactorGraph) -> Iterator[tuple[Any, float]]:
     else:
         yield AlphaExpansion(), 0.2
     yield TRWS(), 0.3
+    yield SubgraphSearch(), 0.2
     if graph.n_variables <= MOST_BUCKETS:
         yield MiniBucket(), 0.2
     yield TabuSearch(), 0.1
     if graph.structure.n_cells <= MOST_SEARCHED:
-        yield BranchAndBound(), 0.5 if installed() else 1.0
+        yield BranchAndBound(), 0.5 if installed() else 0.7
         if installed():
             yield Toulbar2(), 1.0
-    yield TabuSearch(steps=10**9), 1.0
+    yield from _searches(best)
+
+
+def _searches(best: _Best) -> Iterator[tuple[Any, float]]:
+    """Subgraphs and tabu search by what they gained in a second when they were last asked; in turn where none did."""
+    searches: list[list[Any]] = [[np.inf, SubgraphSearch(steps=10**9)], [np.inf, TabuSearch(steps=10**9)]]
+    while True:
+        # The first of the best; who was asked goes to the end.
+        entry = max(searches, key=lambda entry: float(entry[0]))
+        score, started = best.score, time.perf_counter()
+        yield entry[1], 0.3
+        entry[0] = (best.score - score) / max(time.perf_counter() - started, 1e-9) if score > -np.inf else 0.0
+        searches.remove(entry)
+        searches.append(entry)
 
 
 def _run(
@@ -187,7 +209,8 @@ def _run(
         bound = min(best.bound, progress.bound if progress.bound is not None else np.inf)
         with suppress(TimeoutError):  # each method has a limit of its own
             running.check(value if value > -np.inf else None, bound if bound < np.inf else None)
-        return False
+        # Whoever reaches what was proven before is done.
+        return best.bound - value <= ROUNDING * max(best.unit, abs(value))
 
     settings: dict[str, Any] = {}
     if "init" in method.abilities and init is not None:

@@ -105,6 +105,7 @@ ENTRIES = (
     Entry("icm", "inference.local_search:ICM", ("decode",)),
     Entry("simulated_annealing", "inference.local_search:SimulatedAnnealing", ("decode",), aliases=("sa", "annealing")),
     Entry("tabu_search", "inference.local_search:TabuSearch", ("decode",), aliases=("tabu",)),
+    Entry("subgraph_search", "inference.subgraph_search:SubgraphSearch", ("decode",), aliases=("subgraphs",)),
     Entry("marginal_search", "inference.marginal_search:MarginalSearch", ("decode",), aliases=("mmap_search",)),
     Entry("gibbs", "inference.gibbs:Gibbs", ("sample", "marginals")),
     Entry("metropolis", "inference.metropolis:Metropolis", ("sample", "marginals")),

@@ -17,11 +17,22 @@ from markovfield.inference.local_search import LocalSearch, given_states
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
 
-__all__ = ["ROUNDING", "Incumbent", "check_decodes_all", "relaxed_decoding"]
+__all__ = ["ROUNDING", "Incumbent", "check_decodes_all", "relaxed_decoding", "stopped_decoding", "unit_of"]
 
 FloatArray = npt.NDArray[np.float64]
 # Bound and score are sums over the whole graph, rounded in different orders: nearer than this they are the same.
 ROUNDING = 1e-9
+
+
+def unit_of(problem: Problem) -> float:
+    """What scores are compared in: one, or the largest log-potential where all are smaller.
+
+    A difference of 10^-9 is rounding among numbers around one, and everything among numbers around 10^-12.
+    """
+    pool = problem.potentials.log_tables
+    sizes = [np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in (pool, problem.likelihood)]
+    largest = float(max(sizes))
+    return min(1.0, largest) if largest > 0 else 1.0
 
 
 def check_decodes_all(name: str, graph: FactorGraph, variables: Sequence[int] | None, n_best: int) -> None:
@@ -44,6 +55,7 @@ class Incumbent:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self.unit = unit_of(problem)
         self.score = -np.inf
         self.states = np.zeros(problem.graph.n_variables, np.int32)
         self._search: LocalSearch | None = None
@@ -66,7 +78,7 @@ class Incumbent:
 
     def meets(self, bound: float) -> bool:
         """Whether the best assignment is as good as the bound, but for rounding."""
-        return self.score > -np.inf and bound - self.score <= ROUNDING * max(1.0, abs(self.score))
+        return self.score > -np.inf and bound - self.score <= ROUNDING * max(self.unit, abs(self.score))
 
     def offer_given(self, init: Any, running: Running) -> None:
         """Start from an earlier answer, or a dict of states by name."""
@@ -93,6 +105,22 @@ class Incumbent:
         return self.states, self.score
 
 
+def stopped_decoding(
+    name: str, problem: Problem, running: Running, stop: BaseException, variables: Sequence[int] | None = None
+) -> Decoding:
+    """The answer of a method that was stopped before it had one: a quick local search, of which nothing is proven.
+
+    Raises ``stop`` where that finds no assignment free of hard zeros.
+    """
+    best = Incumbent(problem)
+    n_values = int(problem.structure.value_offsets[-1])
+    best.offer(np.zeros(problem.structure.n_variables, np.int64), Running())
+    best.search(np.zeros(n_values), Running())
+    if best.score == -np.inf:
+        raise stop
+    return relaxed_decoding(name, best, np.inf, running, variables=variables, converged=False)
+
+
 def relaxed_decoding(
     name: str,
     best: Incumbent,
@@ -107,7 +135,7 @@ def relaxed_decoding(
     states, score = best.answer(name)
     gap = max(0.0, bound - score)
     if tolerance is None:
-        tolerance = ROUNDING * max(1.0, abs(score))
+        tolerance = ROUNDING * max(best.unit, abs(score))
     return decoding_of_states(
         best.problem.graph,
         [(states, score)],

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
 
+from markovfield._validation import number, whole_number
 from markovfield.exceptions import ModelError, StoppedError
 
 __all__ = ["Progress", "Running"]
@@ -50,21 +51,33 @@ class Running:
     callback: Callable[[Progress], bool | None] | None = None
     started: float = field(default_factory=time.perf_counter)
     _steps: list[int] = field(default_factory=lambda: [0])
+    _stops: list[BaseException] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if self.n_jobs is not None and self.n_jobs < 1:
+        if self.n_jobs is not None and whole_number(self.n_jobs, "n_jobs") < 1:
             raise ModelError(f"n_jobs must be at least 1, got {self.n_jobs}")
-        if self.time_limit is not None and not self.time_limit > 0:
+        if self.time_limit is not None and not number(self.time_limit, "time_limit") > 0:
             raise ModelError(f"time_limit must be positive, got {self.time_limit}")
+        if self.callback is not None and not callable(self.callback):
+            raise ModelError(f"callback must be a function of a Progress, got {self.callback!r}")
 
     def check(self, value: float | None = None, bound: float | None = None) -> None:
         """Between two steps: tell the callback, and stop when it or the clock says so."""
+        if self._stops:
+            raise self._stops[0]
         self._steps[0] += 1
         seconds = time.perf_counter() - self.started
         if self.callback is not None and self.callback(Progress(self._steps[0], seconds, value, bound)):
             raise StoppedError("stopped by the callback")
         if self.time_limit is not None and seconds > self.time_limit:
             raise TimeoutError(f"no answer within the time limit of {self.time_limit:g} s")
+
+    def remember(self, stop: BaseException) -> None:
+        """Every later check raises what a part of the work has caught, so that the whole stops too.
+
+        The clock and most callbacks would say it again; Ctrl-C does not.
+        """
+        self._stops.append(stop)
 
     def alone(self, task: Callable[[], int]) -> int:
         """One step."""

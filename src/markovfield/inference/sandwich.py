@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Guarantee, LogPartition, Marginals
@@ -130,12 +131,9 @@ class Sandwich:
     abilities: ClassVar[frozenset[str]] = frozenset({"rng"})
 
     def __post_init__(self) -> None:
-        if not self.time_limit > 0:
-            raise ModelError(f"time_limit of Sandwich must be positive, got {self.time_limit}")
+        check_method(self, least={"tolerance": 0}, above={"time_limit": 0})
         if isinstance(self.methods, str) or not len(self.methods):
             raise ModelError(f"methods of Sandwich must be a tuple of methods, got {self.methods!r}")
-        if not self.tolerance >= 0:
-            raise ModelError(f"tolerance of Sandwich must not be negative, got {self.tolerance}")
         object.__setattr__(self, "methods", tuple(self.methods))
 
     def log_partition(

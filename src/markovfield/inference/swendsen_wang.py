@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ImpossibleEvidenceError, ModelError
+from markovfield._validation import check_method
+from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Marginals, Samples
 from markovfield.inference.evidence import Evidence
@@ -55,12 +56,7 @@ class ClusterModel:
         >>> model.graph.crossed.tolist(), model.has_fields
         ([1], False)
         """
-        known = _with_single_states(graph, evidence)
-        try:
-            problem = prepare(graph, known)
-        except ImpossibleEvidenceError:
-            raise evidence.impossible(graph.structure) from None
-        problem = replace(problem, evidence=evidence)
+        problem = prepare(graph, evidence)
         spins = spin_form(problem)
         if spins is not None:
             own = np.stack([-spins.field, spins.field], axis=1)
@@ -69,7 +65,7 @@ class ClusterModel:
         potts = potts_form(problem)
         if potts is None:
             # With the states that are ruled out left in their domains, all variables may still have equally many.
-            problem = replace(prepare(graph, known, propagate_zeros=False), evidence=evidence)
+            problem = prepare(graph, evidence, propagate_zeros=False)
             potts = potts_form(problem)
         if potts is None:
             raise ModelError(
@@ -108,12 +104,6 @@ class ClusterModel:
         """How many sweeps last about 50 ms."""
         cost = PAIR_COST * len(self.graph.first) + STATE_COST * self.graph.q * len(self.graph.columns)
         return max(1, int(STEP / max(100, cost * (1 + 2 * local))))
-
-
-def _with_single_states(graph: FactorGraph, evidence: Evidence) -> Evidence:
-    """Evidence with the variables of one state observed, so that no factor holds them."""
-    single = graph.structure.cardinalities == 1
-    return Evidence(np.where(single, np.int32(0), evidence.states), evidence.likelihoods) if single.any() else evidence
 
 
 def _arrays(form: Any, q: int, crossed: Any, strength: FloatArray, own: FloatArray) -> ClusterGraph:
@@ -178,6 +168,7 @@ class ClusterTransition:
 
 def check_cluster_settings(method: Any, *counts: str) -> None:
     """Raise where a setting of a cluster method makes no sense; ``counts`` are its own, at least 1 or None."""
+    check_method(method)
     check_settings(method)
     for setting, least in (("local_sweeps", 0), *((count, 1) for count in counts)):
         value = getattr(method, setting)

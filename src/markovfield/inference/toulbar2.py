@@ -18,12 +18,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import Feasible
 from markovfield.inference.problem import Problem, prepare
+from markovfield.inference.relaxed import unit_of
 from markovfield.inference.running import Running
 from markovfield.inference.soft_consistency import CostScale, cost_scale
 
@@ -58,7 +60,8 @@ class Toulbar2:
     Parameters
     ----------
     tolerance
-        How far the score may be from the best, for log-potentials that have no common decimal unit.
+        How far the score may be from the best, for log-potentials that have no common decimal unit; relative to the
+        largest where all are below one.
     vac
         Depth to which virtual arc consistency is maintained; 1 is in preprocessing only, 0 is never.
     max_factor_cells
@@ -82,6 +85,9 @@ class Toulbar2:
     exact: ClassVar[bool] = True
     verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
     abilities: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        check_method(self, least={"vac": 0, "max_factor_cells": 1}, above={"tolerance": 0})
 
     def decode(
         self,
@@ -157,7 +163,8 @@ class _HandedOver:
         if np.isneginf(constants).any():
             raise problem.impossible()
         factors = int((arity > 0).sum() + problem.active.sum())
-        scale = _coarser(cost_scale(np.concatenate([pool, problem.likelihood]), factors), method.tolerance, factors)
+        exact = cost_scale(np.concatenate([pool, problem.likelihood]), factors)
+        scale = _coarser(exact, method.tolerance * unit_of(problem), factors)
         scopes: list[IntArray] = []
         tables: list[IntArray] = []
         for f in np.flatnonzero(arity > 0).tolist():

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, LogPartition, Marginals, decoding_of_states
@@ -76,6 +77,11 @@ class TreeReweighted:
     abilities: ClassVar[frozenset[str]] = frozenset({"init"})
 
     def __post_init__(self) -> None:
+        check_method(
+            self,
+            least={"max_iterations": 1, "frank_wolfe_iterations": 0, "max_factor_cells": 1},
+            above={"tolerance": 0},
+        )
         if isinstance(self.trees, str):
             if self.trees not in ("uniform", "optimised"):
                 raise ModelError(
@@ -94,10 +100,6 @@ class TreeReweighted:
                 )
         if not 0.0 <= self.damping < 1.0:
             raise ModelError(f"damping of TreeReweighted must be from 0 to below 1, got {self.damping}")
-        if self.max_iterations < 1 or self.frank_wolfe_iterations < 0:
-            raise ModelError("max_iterations of TreeReweighted must be at least 1, frank_wolfe_iterations at least 0")
-        if not self.tolerance > 0:
-            raise ModelError(f"tolerance of TreeReweighted must be positive, got {self.tolerance}")
 
     def log_partition(
         self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Marginals | None = None
@@ -162,6 +164,7 @@ class TreeReweighted:
     ) -> Decoding:
         """The best assignment that a tree chooses, and the mean of the trees' best scores as an upper bound."""
         from markovfield.inference.feasible import best_of
+        from markovfield.inference.relaxed import unit_of
 
         if graph.structure.has_latent:
             raise ModelError(
@@ -189,7 +192,7 @@ class TreeReweighted:
             variables,
             gap=gap,
             # Both numbers are sums over the whole graph, rounded in different orders.
-            tolerance=1e-9 * max(1.0, abs(score)),
+            tolerance=1e-9 * max(unit_of(problem), abs(score)),
             guarantee="approximate",
             method=self.name,
             converged=run.converged,
@@ -220,7 +223,10 @@ class TreeReweighted:
             run.settle(running)
             if self.trees == "optimised" and not maximise:
                 run.optimise(running, self.frank_wolfe_iterations)
-        except (TimeoutError, StoppedError):
+        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+            # Sums may be part of a fit, which must hear of Ctrl-C.
+            if isinstance(stop, KeyboardInterrupt) and not maximise:
+                raise
             run.converged = False
         run.finish()
         return run

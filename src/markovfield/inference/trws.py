@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ModelError, StoppedError
+from markovfield._validation import check_method
+from markovfield.exceptions import StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding
 from markovfield.inference.convergence import warn_not_converged
@@ -147,10 +148,7 @@ class TRWS:
     abilities: ClassVar[frozenset[str]] = frozenset({"init"})
 
     def __post_init__(self) -> None:
-        if self.max_iterations < 1:
-            raise ModelError(f"max_iterations of TRWS must be at least 1, got {self.max_iterations}")
-        if not self.tolerance >= 0:
-            raise ModelError(f"tolerance of TRWS must be at least 0, got {self.tolerance}")
+        check_method(self, least={"max_iterations": 1, "tolerance": 0})
 
     def decode(
         self,

@@ -10,10 +10,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding, LogPartition, Marginals
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree, deferred
+from markovfield.inference.limits import memory_limit_bytes
 from markovfield.inference.problem import Problem
 from markovfield.inference.propagation import propagate
 from markovfield.inference.running import Running
@@ -58,6 +60,8 @@ class VariableElimination:
     abilities: ClassVar[frozenset[str]] = frozenset({"n_best", "marginal_map"})
 
     def __post_init__(self) -> None:
+        check_method(self, least={"search": 0, "seed": 0})
+        memory_limit_bytes(self.memory_limit)
         if self.order is not None and not isinstance(self.order, tuple):
             object.__setattr__(self, "order", tuple(self.order))
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ImpossibleEvidenceError, ModelError
+from markovfield._validation import generator_of, whole_number
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph, Structure
 from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples, Solution
-from markovfield.inference.automatic import candidates, first_that_answers
+from markovfield.inference.automatic import candidates, first_that_answers, when_stopped
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.running import Progress, Running
 from markovfield.names import VariableName
@@ -25,6 +26,8 @@ def graph_of(model: Any) -> FactorGraph:
     """The factor graph behind anything that compiles to one."""
     if isinstance(model, FactorGraph):
         return model
+    if isinstance(model, str):
+        raise ModelError(f"expected a model, got the text {model!r}; mf.read_network reads a model from a file")
     if not hasattr(model, "compile"):
         raise ModelError(f"expected a model with a compile() method, got {type(model).__name__}")
     graph = model.compile()
@@ -41,7 +44,7 @@ def _extra(method: Any, init: Any, rng: Any) -> dict[str, Any]:
             raise ModelError(f"method {method.name!r} does not iterate and takes no init")
         extra["init"] = init
     if "rng" in method.abilities:
-        extra["rng"] = np.random.default_rng(rng)
+        extra["rng"] = generator_of(rng)
     return extra
 
 
@@ -91,6 +94,8 @@ def marginals(
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
     methods = candidates(method, "marginals", graph, known)
+    if targets is not None and not isinstance(targets, (list, tuple, set, frozenset)):
+        raise ModelError(f"targets must be a list of lists of variables, got {targets!r}")
     sets = [graph.names.positions(t) for t in targets or ()]
 
     def run(chosen: Any) -> Any:
@@ -161,6 +166,11 @@ def decode(
         variables a matrix whose entry [true, decoded] is the cost.
     n_best
         How many best assignments to list.
+    time_limit, callback
+        See `Running`. Past the limit, stopped by the callback or by Ctrl-C, the answer is the best assignment so far,
+        not ``converged``, with the gap that is proven by then. Only methods that have nothing before they are finished
+        (`JunctionTree`, `VariableElimination`, and any method for the *n* best or marginal MAP) raise `TimeoutError`,
+        `StoppedError` or ``KeyboardInterrupt`` instead.
 
     Examples
     --------
@@ -176,8 +186,7 @@ def decode(
     running = Running(n_jobs, time_limit, callback)
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
-    if not isinstance(n_best, (int, np.integer)) or n_best < 1:
-        raise ModelError(f"n_best must be a whole number of at least 1, got {n_best!r}")
+    n_best = whole_number(n_best, "n_best", 1)
     positions = None if variables is None else graph.names.positions(variables)
     if loss is not None:
         return _least_expected_loss(graph, known, positions, loss, n_best, method, running, rng)
@@ -185,9 +194,12 @@ def decode(
 
     def run(chosen: Any) -> Any:
         extra = _extra(chosen, init, rng)
-        return chosen.decode(graph, known, variables=positions, n_best=int(n_best), running=running, **extra)
+        return chosen.decode(graph, known, variables=positions, n_best=n_best, running=running, **extra)
 
-    answer: Decoding = first_that_answers(methods, run)
+    try:
+        answer: Decoding = first_that_answers(methods, run)
+    except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+        return when_stopped(stop, method, methods[0].name, graph, known, running, one=n_best == 1, variables=positions)
     return answer
 
 
@@ -208,11 +220,16 @@ def _least_expected_loss(
     if isinstance(loss, str) and loss != "hamming":
         raise ModelError(f"loss must be 'hamming' or a mapping from variable to cost matrix, got {loss!r}")
     costs: dict[int, npt.NDArray[np.float64]] = {}
+    if not isinstance(loss, (str, Mapping)):
+        raise ModelError(f"loss must be 'hamming' or a mapping from variable to cost matrix, got {loss!r}")
     if not isinstance(loss, str):
         for name, matrix in loss.items():
             v = s.names.position(name)
             card = int(s.cardinalities[v])
-            costs[v] = np.asarray(matrix, np.float64)
+            try:
+                costs[v] = np.asarray(matrix, np.float64)
+            except (TypeError, ValueError):
+                raise ModelError(f"the loss of variable {name!r} must be a matrix of numbers, got {matrix!r}") from None
             if costs[v].shape != (card, card):
                 raise ModelError(f"the loss of variable {name!r} needs shape ({card}, {card}), got {costs[v].shape}")
 
@@ -276,13 +293,12 @@ def sample(
     running = Running(n_jobs, time_limit, callback)
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
-    if not isinstance(size, (int, np.integer)) or size < 0:
-        raise ModelError(f"size must be a whole number of samples, got {size!r}")
+    size = whole_number(size, "size", 0)
     methods = candidates(method, "sample", graph, known)
 
     def run(chosen: Any) -> Any:
-        extra = _extra(chosen, init, rng) | {"rng": np.random.default_rng(rng)}
-        return chosen.sample(graph, int(size), known, running=running, **extra)
+        extra = _extra(chosen, init, rng) | {"rng": generator_of(rng)}
+        return chosen.sample(graph, size, known, running=running, **extra)
 
     answer: Samples = first_that_answers(methods, run)
     return answer
@@ -312,6 +328,8 @@ def probability(
     below = log_partition(graph, known, method)
     states = known.states.copy()
     likelihoods = list(known.likelihoods)
+    if not isinstance(event, Mapping):
+        raise ModelError(f"event must be a mapping from variable to state or states, got {event!r}")
     for name, value in event.items():
         v = s.names.position(name)
         card = int(s.cardinalities[v])

@@ -1,5 +1,6 @@
-"""Reading and writing models and data: BIF, XMLBIF, Hugin, UAI, wcsp, CoNLL and CRFsuite files, and our own archive."""
+"""Reading and writing models and data: BIF, XMLBIF, Hugin, UAI, wcsp, AD3, CoNLL, CRFsuite, and our own archive."""
 
+from markovfield.io.ad3 import read_ad3
 from markovfield.io.archive import load, save
 from markovfield.io.bif import read_bif, write_bif
 from markovfield.io.columns import read_csv
@@ -18,6 +19,7 @@ __all__ = [
     "UaiResult",
     "cost_from_score",
     "load",
+    "read_ad3",
     "read_bif",
     "read_conll",
     "read_conllu",

@@ -173,6 +173,8 @@ def _text(source: Source, encoding: str) -> str:
     else:
         try:
             text = source.data.decode(encoding)
+        except LookupError:
+            raise ModelError(f"there is no text encoding {encoding!r}; utf-8 and latin-1 are common ones") from None
         except UnicodeDecodeError as error:
             raise source.error(error.start, f"this byte is not {encoding} text") from None
     return text.replace("\r\n", "\n")

@@ -9,6 +9,7 @@ from typing import Any
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.files import PathLike
+from markovfield.io.ad3 import read_ad3
 from markovfield.io.archive import load, save
 from markovfield.io.bif import read_bif, write_bif
 from markovfield.io.hugin import read_hugin, write_hugin
@@ -17,7 +18,7 @@ from markovfield.io.wcsp import read_wcsp, write_wcsp
 from markovfield.io.xmlbif import read_xmlbif, write_xmlbif
 from markovfield.models import BayesianNetwork, MarkovNetwork
 
-__all__ = ["READABLE", "read_network", "write_network"]
+__all__ = ["READABLE", "check_ending", "read_network", "write_network"]
 
 Model = FactorGraph | MarkovNetwork | BayesianNetwork
 
@@ -30,6 +31,7 @@ _READERS: dict[str, Callable[[PathLike], Model]] = {
     ".uai": read_uai,
     ".wcsp": read_wcsp,
     ".cfn": read_wcsp,
+    ".fg": read_ad3,
 }
 _WRITERS: dict[str, Callable[[Any, PathLike], None]] = {
     ".bif": write_bif,
@@ -45,7 +47,8 @@ _WRITERS: dict[str, Callable[[Any, PathLike], None]] = {
 _COMPRESSED = (".gz", ".xz")
 
 READABLE = (
-    "a .bif, .xmlbif, .bifxml, .xml, .net, .uai, .wcsp or .cfn file (.gz or .xz as well), or an archive written by save"
+    "a .bif, .xmlbif, .bifxml, .xml, .net, .uai, .wcsp, .cfn or .fg file (.gz or .xz as well), or an archive written "
+    "by save"
 )
 
 
@@ -62,14 +65,14 @@ def read_network(path: PathLike) -> Model:
     Parameters
     ----------
     path
-        A file whose name ends in ``.bif``, ``.xmlbif``, ``.bifxml``, ``.xml``, ``.net``, ``.uai``, ``.wcsp`` or
-        ``.cfn``, then perhaps in ``.gz`` or ``.xz``; or an archive written by `save`, by any name.
+        A file whose name ends in ``.bif``, ``.xmlbif``, ``.bifxml``, ``.xml``, ``.net``, ``.uai``, ``.wcsp``,
+        ``.cfn`` or ``.fg`` (AD3's), then perhaps in ``.gz`` or ``.xz``; or an archive written by `save`, by any name.
 
     Returns
     -------
     BayesianNetwork, FactorGraph or MarkovNetwork
         A `BayesianNetwork` from BIF, XMLBIF and Hugin files, a `FactorGraph` from UAI files, a `MarkovNetwork`
-        from wcsp and cfn files, from an archive what was saved.
+        from wcsp, cfn and fg files, from an archive what was saved.
 
     Raises
     ------
@@ -114,7 +117,11 @@ def write_network(net: Model, path: PathLike) -> None:
     ModelError
         For another ending, or a model that the format cannot hold.
     """
-    ending = _ending(path)
-    if ending not in _WRITERS:
+    check_ending(path)
+    _WRITERS[_ending(path)](net, path)
+
+
+def check_ending(path: PathLike) -> None:
+    """Raise where `write_network` would not know the format that a file's name asks for."""
+    if _ending(path) not in _WRITERS:
         raise ModelError(f"write_network() knows the endings {', '.join(_WRITERS)}, got {os.fspath(path)!r}")
-    _WRITERS[ending](net, path)

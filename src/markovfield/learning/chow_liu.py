@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.inference.running import Running
 from markovfield.learning.counting import family_counts
@@ -110,6 +111,7 @@ class ChowLiu:
     min_information: float = 0.0
 
     def __post_init__(self) -> None:
+        check_method(self)
         if not self.min_information >= 0:
             raise ModelError(f"min_information of ChowLiu must not be negative, got {self.min_information!r}")
 

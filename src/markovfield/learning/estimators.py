@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.inference.running import Running
 from markovfield.learning.data import DataTable
@@ -142,6 +143,9 @@ class DirichletEstimate:
     exact: ClassVar[bool] = True
     verbs: ClassVar[frozenset[str]] = frozenset({"fit"})
     missing_values: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_method(self, above={"equivalent_sample_size": 0})
 
     def fit(
         self, network: BayesianNetwork, table: DataTable, *, rng: np.random.Generator, running: Running

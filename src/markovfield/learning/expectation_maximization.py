@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.inference.convergence import warn_not_converged
 from markovfield.inference.running import Running
@@ -83,6 +84,7 @@ class ExpectationMaximization:
     missing_values: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        check_method(self, above={"equivalent_sample_size": 0})
         for setting in ("max_iterations", "restarts"):
             value = getattr(self, setting)
             if not isinstance(value, int | np.integer) or value < 1:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.registry import resolve
 from markovfield.inference.running import Running
@@ -70,7 +71,7 @@ def fit(
     """
     running = Running(n_jobs, time_limit, callback)
     form = type(model).__name__
-    generator = np.random.default_rng(rng)
+    generator = generator_of(rng)
     if not isinstance(model, BayesianNetwork):
         from markovfield.models import LinearGaussianNetwork
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.inference.running import Running
 from markovfield.learning.climber import Climber, Step
@@ -203,6 +204,7 @@ class HillClimbing:
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
+        check_method(self)
         resolve_score(self.score)
         for setting, least in (("tabu", 0), ("patience", 0), ("reinsertions", 0), ("restarts", 0)):
             value = getattr(self, setting)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.inference.running import Running
 from markovfield.learning.counting import family_counts
@@ -112,6 +113,7 @@ class PC:
     test: Literal["g2", "chi2"] = "g2"
 
     def __post_init__(self) -> None:
+        check_method(self)
         if not 0 < self.alpha < 1:
             raise ModelError(f"alpha of PC must lie between 0 and 1, got {self.alpha!r}")
         if self.max_given is not None and self.max_given < 0:

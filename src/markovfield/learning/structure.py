@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.registry import resolve
 from markovfield.inference.running import Progress, Running
@@ -181,7 +182,7 @@ def learn_structure(
     if not table.n_rows:
         raise ModelError("a structure cannot be learned from no rows" + (" that are complete" if drop_missing else ""))
     started = time.perf_counter()
-    learned: LearnedStructure = chosen.learn(table, running=running, rng=np.random.default_rng(rng))
+    learned: LearnedStructure = chosen.learn(table, running=running, rng=generator_of(rng))
     return replace(learned, seconds=time.perf_counter() - started)
 
 

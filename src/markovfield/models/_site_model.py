@@ -13,6 +13,9 @@ from markovfield.names import VariableName
 
 __all__ = ["SiteModel"]
 
+# What `compile` has read, or will: changed later it would be ignored.
+FIXED = ("coupling", "edge_couplings", "field", "spins")
+
 
 class SiteModel(ABC):
     """Sites, and a number for each edge between them; what a state means is left to the model."""
@@ -22,6 +25,13 @@ class SiteModel(ABC):
     coupling: Any
     edge_couplings: FloatArray
     field: Any
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in FIXED and name in vars(self):
+            made = type(self).__name__
+            given = "coupling" if name == "edge_couplings" else name
+            raise ModelError(f"{name} of {made} is fixed once the model is made: write {made}(..., {given}=...) anew")
+        super().__setattr__(name, value)
 
     def _told(self) -> str:
         sites = f"{self.n_variables} sites" if self.shape is None else f"{' x '.join(map(str, self.shape))} sites"

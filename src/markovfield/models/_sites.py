@@ -148,7 +148,9 @@ def _no_periods(periodic: Any, model: str) -> None:
 def _lattice(shape: tuple[int, ...], periodic: Any, model: str) -> Sites:
     if len(shape) > MOST_AXES or min(shape) < 1:
         raise ModelError(f"{model} needs a shape of one to {MOST_AXES} positive lengths, got {shape}")
-    wraps = [periodic] * len(shape) if isinstance(periodic, (bool, np.bool_)) else list(periodic)
+    wraps = [periodic] * len(shape) if isinstance(periodic, (bool, np.bool_)) else []
+    if isinstance(periodic, (list, tuple, np.ndarray)):
+        wraps = list(periodic)
     if len(wraps) != len(shape) or not all(isinstance(w, (bool, np.bool_)) for w in wraps):
         raise ModelError(f"{model}(periodic=...) must be a bool or one for each axis of {shape}, got {periodic!r}")
     for length, wrap in zip(shape, wraps, strict=True):
@@ -217,6 +219,8 @@ def _checked(sites: Sites, model: str) -> Sites:
 
 def given_numbers(given: Any, what: str) -> FloatArray:
     """An argument as finite float64 numbers."""
+    if given is None:
+        raise ModelError(f"{what} must be numbers, got None")
     try:
         values = np.array(given, np.float64)
     except (TypeError, ValueError) as error:

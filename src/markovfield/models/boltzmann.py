@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import generator_of, whole_number
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
-from markovfield.models._sites import IntArray, Sites, given_numbers, pair_graph, sigmoid
+from markovfield.models._parameters import Parameter
+from markovfield.models._sites import IntArray, Sites, pair_graph, sigmoid
 from markovfield.names import Names
 
 __all__ = ["BoltzmannMachine", "RestrictedBoltzmannMachine", "Statistics"]
@@ -19,22 +21,6 @@ FloatArray = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.int8]
 # 2^this many states of the smaller layer are summed at most, 2^CHUNK at a time.
 MOST_SUMMED, CHUNK = 24, 12
-
-
-def _count(value: Any, what: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ModelError(f"{what} must be a whole number of at least {least}, got {value!r}")
-    return int(value)
-
-
-def _shaped(given: Any, shape: tuple[int, ...], what: str) -> FloatArray:
-    """Numbers of a shape, zeros where none are given."""
-    if given is None:
-        return np.zeros(shape)
-    values = given_numbers(given, what)
-    if values.shape != shape:
-        raise ModelError(f"{what} must have shape {shape}, got {values.shape}")
-    return values
 
 
 def _bits(states: npt.ArrayLike, n: int, what: str) -> FloatArray:
@@ -88,14 +74,13 @@ class BoltzmannMachine:
     [0.881, 0.881, 0.5]
     """
 
+    weights = Parameter("n_units", "n_units", symmetric=True)
+    biases = Parameter("n_units")
+
     def __init__(self, n_visible: int, n_hidden: int = 0, weights: Any = None, biases: Any = None) -> None:
-        self.n_visible = _count(n_visible, "BoltzmannMachine(n_visible=...)", 1)
-        self.n_hidden = _count(n_hidden, "BoltzmannMachine(n_hidden=...)", 0)
-        n = self.n_units
-        self.weights = _shaped(weights, (n, n), "BoltzmannMachine(weights=...)")
-        if not np.array_equal(self.weights, self.weights.T) or np.diagonal(self.weights).any():
-            raise ModelError("BoltzmannMachine(weights=...) must be symmetric with zeros on the diagonal")
-        self.biases = _shaped(biases, (n,), "BoltzmannMachine(biases=...)")
+        self.n_visible = whole_number(n_visible, "BoltzmannMachine(n_visible=...)", 1)
+        self.n_hidden = whole_number(n_hidden, "BoltzmannMachine(n_hidden=...)", 0)
+        self.weights, self.biases = weights, biases
 
     def __repr__(self) -> str:
         return f"BoltzmannMachine({self.n_visible} visible, {self.n_hidden} hidden units)"
@@ -166,6 +151,10 @@ class RestrictedBoltzmannMachine:
     -5.1243
     """
 
+    weights = Parameter("n_visible", "n_hidden")
+    visible_biases = Parameter("n_visible")
+    hidden_biases = Parameter("n_hidden")
+
     def __init__(
         self,
         n_visible: int,
@@ -175,11 +164,9 @@ class RestrictedBoltzmannMachine:
         hidden_biases: Any = None,
     ) -> None:
         name = "RestrictedBoltzmannMachine"
-        self.n_visible = _count(n_visible, f"{name}(n_visible=...)", 1)
-        self.n_hidden = _count(n_hidden, f"{name}(n_hidden=...)", 1)
-        self.weights = _shaped(weights, (self.n_visible, self.n_hidden), f"{name}(weights=...)")
-        self.visible_biases = _shaped(visible_biases, (self.n_visible,), f"{name}(visible_biases=...)")
-        self.hidden_biases = _shaped(hidden_biases, (self.n_hidden,), f"{name}(hidden_biases=...)")
+        self.n_visible = whole_number(n_visible, f"{name}(n_visible=...)", 1)
+        self.n_hidden = whole_number(n_hidden, f"{name}(n_hidden=...)", 1)
+        self.weights, self.visible_biases, self.hidden_biases = weights, visible_biases, hidden_biases
 
     def __repr__(self) -> str:
         return f"RestrictedBoltzmannMachine({self.n_visible} visible, {self.n_hidden} hidden units)"
@@ -199,12 +186,12 @@ class RestrictedBoltzmannMachine:
     def sample_hidden(self, visible: npt.ArrayLike, *, rng: int | np.random.Generator | None = None) -> Bits:
         """Hidden units drawn given visible ones, ``int8[..., n_hidden]``."""
         p = self.hidden_probabilities(visible)
-        return (np.random.default_rng(rng).random(p.shape) < p).astype(np.int8)
+        return (generator_of(rng).random(p.shape) < p).astype(np.int8)
 
     def sample_visible(self, hidden: npt.ArrayLike, *, rng: int | np.random.Generator | None = None) -> Bits:
         """Visible units drawn given hidden ones, ``int8[..., n_visible]``."""
         p = self.visible_probabilities(hidden)
-        return (np.random.default_rng(rng).random(p.shape) < p).astype(np.int8)
+        return (generator_of(rng).random(p.shape) < p).astype(np.int8)
 
     def gibbs(
         self, visible: npt.ArrayLike, steps: int = 1, *, rng: int | np.random.Generator | None = None
@@ -214,8 +201,8 @@ class RestrictedBoltzmannMachine:
         Returns the last visible states and hidden states drawn given them. All rows move at once, each a chain of its
         own; a step costs two products of matrices.
         """
-        steps = _count(steps, "gibbs(steps=...)", 0)
-        generator = np.random.default_rng(rng)
+        steps = whole_number(steps, "gibbs(steps=...)", 0)
+        generator = generator_of(rng)
         v = _bits(visible, self.n_visible, "gibbs(visible)").astype(np.int8)
         h = self.sample_hidden(v, rng=generator)
         for _ in range(steps):

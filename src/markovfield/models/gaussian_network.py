@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import generator_of
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.gaussian_field import GaussianField
 from markovfield.models._cycles import find_cycle
@@ -348,7 +349,7 @@ class LinearGaussianNetwork:
         if size < 0:
             raise ModelError(f"LinearGaussianNetwork.sample(size) must not be negative, got {size}")
         order, above, weights, bias, variance = self._arrays()
-        drawn = np.random.default_rng(rng).standard_normal((size, self.n_variables)) * np.sqrt(variance) + bias
+        drawn = generator_of(rng).standard_normal((size, self.n_variables)) * np.sqrt(variance) + bias
         for v in order:
             if len(above[v]):
                 drawn[:, v] += drawn[:, above[v]] @ weights[v]

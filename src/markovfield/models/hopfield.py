@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import generator_of, number, whole_number
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
+from markovfield.models._parameters import Parameter
 from markovfield.models._sites import SameStates, Sites, pair_graph, sigmoid
 from markovfield.names import Names
 
@@ -86,14 +88,16 @@ class Hopfield:
     (True, True)
     """
 
+    weights = Parameter("n_units", "n_units")
+    biases = Parameter("n_units")
+
     def __init__(self, shape: int | Sequence[int]) -> None:
-        given = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-        if not given or not all(isinstance(x, (int, np.integer)) and x >= 1 for x in given):
+        given = tuple(shape) if isinstance(shape, (list, tuple, np.ndarray)) else (shape,)
+        whole = all(isinstance(x, (int, np.integer)) and not isinstance(x, bool) and x >= 1 for x in given)
+        if not given or not whole:
             raise ModelError(f"Hopfield(shape) must be a number of units or an image's lengths, got {shape!r}")
         self.shape: tuple[int, ...] = tuple(int(x) for x in given)
-        n = self.n_units
-        self.weights: FloatArray = np.zeros((n, n))
-        self.biases: FloatArray = np.zeros(n)
+        self.weights = self.biases = None
         self.patterns: Spins = np.zeros((0, *self.shape), np.int8)
 
     def __repr__(self) -> str:
@@ -157,8 +161,12 @@ class Hopfield:
         rows, _ = self._spins(patterns, "store(patterns)")
         if rule not in ("outer", "pseudo_likelihood"):
             raise ModelError(f"store(rule=...) must be 'outer' or 'pseudo_likelihood', got {rule!r}")
-        if not l2 >= 0 or not np.isfinite(l2):
+        if not 0 <= number(l2, "store(l2=...)") < np.inf:
             raise ModelError(f"store(l2=...) must be at least zero, got {l2!r}")
+        if not isinstance(biases, (bool, np.bool_)):
+            raise ModelError(f"store(biases=...) must be True or False, got {biases!r}")
+        whole_number(max_iterations, "store(max_iterations=...)", 1)
+        number(tolerance, "store(tolerance=...)", above=0)
         if not len(rows):
             raise ModelError("store(patterns) needs at least one pattern")
         known = np.concatenate([self.patterns.reshape(-1, self.n_units), rows])
@@ -221,11 +229,17 @@ class Hopfield:
         start, free = self._start(partial, known)
         if order not in ("random", "sequential"):
             raise ModelError(f"complete(order=...) must be 'random' or 'sequential', got {order!r}")
-        if max_sweeps < 1 or any(not 0 <= moment <= max_sweeps for moment in record):
-            raise ModelError(f"complete(record=...) needs moments from 0 to max_sweeps, here {max_sweeps}")
+        whole_number(max_sweeps, "complete(max_sweeps=...)", 1)
+        if not isinstance(record, (list, tuple, np.ndarray)):
+            raise ModelError(f"complete(record=...) must be a list of moments, got {record!r}")
+        for moment in record:
+            if not number(moment, "complete(record=...)", least=0) <= max_sweeps:
+                raise ModelError(
+                    f"complete(record=...) needs moments from 0 to max_sweeps, here {max_sweeps}, got {moment!r}"
+                )
         from markovfield.kernels.hopfield import update_units
 
-        generator = np.random.default_rng(rng)
+        generator = generator_of(rng)
         states, n = start.copy(), len(free)
         fields = states @ self.weights + self.biases
         moments = sorted(round(moment * n) for moment in record)

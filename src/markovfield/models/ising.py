@@ -211,9 +211,10 @@ class Ising(SiteModel):
         else:
             scale, fields = 0.25, self._own() / 2 + around / 4
         made.edge_couplings = scale * self.edge_couplings
-        made.coupling = scale * self.coupling if isinstance(self.coupling, float) else made.edge_couplings
         if isinstance(self.coupling, tuple):
             made.coupling = tuple(scale * c for c in self.coupling)
+        else:
+            made.coupling = scale * self.coupling if isinstance(self.coupling, float) else made.edge_couplings
         made.field = fields.reshape(self._sites.form)
         made.edge_couplings.flags.writeable = made.field.flags.writeable = False
         return made

@@ -71,6 +71,8 @@ class MarkovNetwork:
         self._n_cells = 0
         self._compiled: FactorGraph | None = None
         self._names: Names | None = None
+        if variables is not None and not isinstance(variables, Mapping):
+            raise ModelError(f"variables are a dict from name to states, got {type(variables).__name__}")
         for name, states in (variables or {}).items():
             self.add_variable(name, states)
 
@@ -103,7 +105,7 @@ class MarkovNetwork:
         return self._names
 
     def _scope(self, variables: Sequence[VariableName]) -> list[int]:
-        if isinstance(variables, str):
+        if isinstance(variables, (str, int)):
             raise ModelError(f"a scope is a sequence of variable names; write [{variables!r}]")
         try:
             return [self._position[v] for v in variables]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import whole_number
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.models._site_model import SiteModel
@@ -64,15 +65,13 @@ class Potts(SiteModel):
         *,
         periodic: bool | Sequence[bool] = False,
     ) -> None:
-        if isinstance(n_states, bool) or not isinstance(n_states, (int, np.integer)) or n_states < 2:
-            raise ModelError(f"Potts(n_states=...) must be a whole number of at least 2, got {n_states!r}")
-        self._n_states = int(n_states)
+        self._n_states = whole_number(n_states, "Potts(n_states=...)", 2)
         self._sites = sites_of(shape_or_graph, periodic, "Potts")
         self.coupling, self.edge_couplings = edge_values(self._sites, coupling, shape_or_graph, "Potts")
-        self.field = None
-        if field is not None:
-            zero = np.zeros(self._n_states)
-            self.field = site_values(self._sites, field, shape_or_graph, "Potts", zero, (self._n_states,))
+        zero = np.zeros(self._n_states)
+        self.field = (
+            None if field is None else site_values(self._sites, field, shape_or_graph, "Potts", zero, zero.shape)
+        )
         self._compiled = None
 
     def __repr__(self) -> str:
@@ -112,6 +111,8 @@ class Potts(SiteModel):
     def _rows(self, states: Any, what: str) -> tuple[IntArray, tuple[int, ...], tuple[int, ...]]:
         """States as ``int64[rows, n]``, with the shapes before the sites and of the sites."""
         rows, before, last = self._sites.rows(getattr(states, "states", states), what)
+        if not np.issubdtype(rows.dtype, np.number) and rows.dtype != np.bool_:
+            raise ModelError(f"{what} needs states 0 to {self.n_states - 1}, got {rows.flat[0]!r}")
         whole = rows.astype(np.int64)
         strange = (whole != rows) | (whole < 0) | (whole >= self.n_states)
         if strange.any():

@@ -1,0 +1,49 @@
+"""Potentials of any order of magnitude: a bound is a bound, and what is called optimal is best, not only nearly so."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import markovfield as mf
+from markovfield.inference.registry import methods
+from markovfield.inference.toulbar2 import installed
+from tests.inference.relaxations import glass
+
+# Its scores are sums of logs of probabilities, which know nothing below 10^-16.
+ABSOLUTE = {"marginal_search"}
+NAMES = [name for name in methods("decode") if name not in ABSOLUTE]
+
+
+def scaled(n_states: int, scale: float) -> tuple[mf.FactorGraph, float]:
+    """A lattice of random tables times a number, and its best score, by looking at all assignments."""
+    _, factors = glass(np.random.default_rng(n_states), 3, 3, n_states)
+    net = mf.MarkovNetwork(dict.fromkeys(range(9), n_states))
+    for scope, table in factors:
+        net.add_factor(list(scope), log_table=scale * table)
+    graph = net.compile()
+    return graph, float(graph.score(np.array(list(itertools.product(range(n_states), repeat=9)))).max())
+
+
+@pytest.mark.filterwarnings("ignore:.*did not converge")
+@pytest.mark.parametrize("scale", [1e-300, 1e-100, 1e-15, 1e-12, 1e-9, 1e12])
+@pytest.mark.parametrize("name", NAMES)
+def test_bounds_and_optimality(name: str, scale: float) -> None:
+    if name == "toulbar2" and not installed():
+        pytest.skip("pytoulbar2 is not installed")
+    for n_states in (2, 3):
+        if name == "graph_cut" and n_states > 2:
+            continue
+        graph, best = scaled(n_states, scale)
+        answer = mf.decode(graph, method=name, rng=0, time_limit=20)
+        # Sums of 21 numbers, rounded in any order; toulbar2 is handed whole numbers, 2^50 of them at most.
+        rounding = 1e-12 * best
+        assert answer.score == pytest.approx(graph.score(answer.assignment), rel=1e-12)
+        assert answer.score <= best + rounding
+        assert answer.upper_bound >= best - rounding
+        if answer.optimal:
+            assert answer.score >= best - rounding
+        if methods("decode")[name].exact:
+            assert answer.optimal
