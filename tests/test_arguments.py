@@ -206,3 +206,15 @@ def test_a_setting_above_a_limit() -> None:
     assert Method(None).share is None
     assert refusal(lambda: Method(0.25)) == "share of Method must be above 0.25, got 0.25"
     assert refusal(lambda: Method("a")) == "share of Method must be a number or None, got 'a'"  # type: ignore[arg-type]
+
+
+def test_potentials_that_overflow_when_added() -> None:
+    net = mf.MarkovNetwork({"a": 2, "b": 2})
+    net.add_factor(["a", "b"], log_table=[[1e308, 1], [1, -1e308]])
+    net.add_factor(["a"], log_table=[1e308, 0])
+    assert "1e+308 in 2 factors" in refusal(lambda: mf.decode(net, method="dual_decomposition"))
+
+
+def test_old_generators_are_taken() -> None:
+    first, second = (mf.sample(NET, 5, rng=np.random.RandomState(3)).states for _ in range(2))
+    np.testing.assert_array_equal(first, second)

@@ -62,7 +62,7 @@ def number(value: Any, what: str, *, least: float | None = None, above: float | 
 
 
 def generator_of(rng: Any, what: str = "rng") -> np.random.Generator:
-    """The generator behind a seed, a NumPy generator, bit generator or seed sequence, or None.
+    """The generator behind a seed, a NumPy generator (old or new), bit generator or seed sequence, or None.
 
     Examples
     --------
@@ -76,6 +76,8 @@ def generator_of(rng: Any, what: str = "rng") -> np.random.Generator:
         return np.random.default_rng(rng)
     if isinstance(rng, (np.random.BitGenerator, np.random.SeedSequence)):
         return np.random.default_rng(rng)
+    if isinstance(rng, np.random.RandomState):
+        return np.random.Generator(rng._bit_generator)
     if isinstance(rng, (list, tuple, np.ndarray)) and len(rng) and all(_is_whole(x) and x >= 0 for x in rng):
         return np.random.default_rng(rng)
     raise ModelError(f"{what} must be a seed of at least 0, a NumPy generator or None, got {rng!r}")

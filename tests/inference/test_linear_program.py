@@ -128,12 +128,6 @@ def test_the_integer_program_keeps_to_its_time_limit() -> None:
         assert answer.score <= answer.upper_bound and (answer.optimal or not answer.converged)
 
 
-def test_near_enough_is_optimal_within_the_gap_asked_for() -> None:
-    net, _ = glass(np.random.default_rng(1), 5, 5, 3)
-    answer = mf.decode(net, method=IntegerProgram(relative_gap=0.5))
-    assert answer.optimal and answer.tolerance == pytest.approx(0.5 * abs(answer.score))
-
-
 def test_impossible_models() -> None:
     bad = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
     bad.add_factors([("A", "B"), ("B", "C"), ("C", "A")], np.ones((2, 2)) - np.eye(2))
@@ -164,3 +158,16 @@ def test_what_they_refuse() -> None:
         IntegerProgram(relative_gap=-1.0)
     with pytest.raises(mf.ModelError, match="linear_program finds one assignment, not 2"):
         mf.decode(net, method=LinearProgram(), n_best=2)
+
+
+def test_a_wide_relative_gap_is_no_proof():
+    rng = np.random.default_rng(0)
+    net = mf.MarkovNetwork(dict.fromkeys(range(10), 3))
+    for i in range(10):
+        for j in range(i):
+            net.add_factor([j, i], log_table=rng.normal(size=(3, 3)))
+    best = mf.decode(net, method="branch_and_bound")
+    loose = mf.decode(net, method=IntegerProgram(relative_gap=5.0))
+    assert loose.upper_bound >= best.score - 1e-6 and (not loose.optimal or loose.score >= best.score - 1e-6)
+    assert loose.optimal == (loose.guarantee == "exact")
+    assert loose.gap > 1.0 and not loose.optimal

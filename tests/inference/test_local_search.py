@@ -115,3 +115,23 @@ def test_what_local_search_does_not_answer():
         mf.decode(graph, method="icm", n_best=2)
     with pytest.raises(mf.ModelError, match="marginal MAP"):
         mf.decode(graph, method="icm", variables=[0])
+
+
+def test_climbs_of_many_pieces_come_to_an_end(monkeypatch: pytest.MonkeyPatch):
+    """More variables than one call of the kernel looks at."""
+    rng = np.random.default_rng(3)
+    model = mf.Ising((30, 30), coupling=0.5, field=rng.normal(size=(30, 30)))
+    whole = mf.decode(model, method=ICM())
+    monkeypatch.setattr("markovfield.inference.local_search.CHUNK", 100)
+    pieces = mf.decode(model, method=ICM())
+    assert whole.converged and pieces.converged
+    np.testing.assert_array_equal(whole.states, pieces.states)
+    calls: list[float] = []
+
+    def stop(progress: mf.Progress) -> bool:
+        calls.append(progress.seconds)
+        return len(calls) == 5
+
+    stopped = mf.decode(model, method=ICM(), callback=stop)
+    start = mf.decode(model, method=ICM(), callback=lambda progress: True)
+    assert not stopped.converged and start.score < stopped.score < whole.score

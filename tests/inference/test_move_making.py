@@ -321,3 +321,13 @@ def test_without_memory_for_networks_the_answer_is_the_same(monkeypatch):
     anew = mf.decode(net, method=AlphaExpansion())
     assert kept.assignment == anew.assignment and kept.converged and anew.converged
     assert anew.score <= best + 1e-9 and mf.decode(net, method=AlphaBetaSwap()).score <= best + 1e-9
+
+
+@pytest.mark.parametrize("method", [AlphaExpansion(), AlphaBetaSwap()])
+def test_likelihoods_of_zero_leave_a_way_to_start(method):
+    net = mf.MarkovNetwork({"A": 2, "B": 2})
+    net.add_factor(["A", "B"], [[1.0, 0.0], [0.0, 1.0]])
+    net.add_factor(["A"], [3.0, 1.0])
+    assert mf.decode(net, {"B": [0.0, 1.0]}, method=method).assignment == {"A": 1, "B": 1}
+    with pytest.raises(mf.ImpossibleEvidenceError):
+        mf.decode(net, {"B": [0.0, 1.0], "A": [1.0, 0.0]}, method=method)

@@ -47,3 +47,19 @@ def test_bounds_and_optimality(name: str, scale: float) -> None:
             assert answer.score >= best - rounding
         if methods("decode")[name].exact:
             assert answer.optimal
+
+
+@pytest.mark.parametrize("name", ["graph_cut", "portfolio"])
+def test_frustrated_pairs(name: str) -> None:
+    """Roof duality leaves most of these open, and what it does not prove is not called best."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        net = mf.MarkovNetwork(dict.fromkeys(range(8), 2))
+        for i, j in itertools.combinations(range(8), 2):
+            net.add_factor([i, j], log_table=1e-11 * rng.normal(size=(2, 2)))
+        graph = net.compile()
+        scores = graph.score(np.array(list(itertools.product(range(2), repeat=8))))
+        answer = mf.decode(graph, method=name, rng=0, time_limit=5)
+        assert answer.upper_bound >= scores.max() * (1 - 1e-9)
+        if answer.optimal:
+            assert answer.score == pytest.approx(scores.max(), rel=1e-9)

@@ -16,7 +16,8 @@ import pytest
 
 import markovfield as mf
 from markovfield.inference import highs
-from markovfield.inference.automatic import ONE_PASS
+from markovfield.inference.automatic import ONE_PASS, decoders
+from markovfield.inference.evidence import Evidence
 from markovfield.inference.linear_program import IntegerProgram, LinearProgram
 from markovfield.inference.registry import methods
 from markovfield.inference.running import Running
@@ -201,3 +202,29 @@ def test_a_stop_that_was_caught_is_remembered() -> None:
     running.remember(KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         running.check()
+
+
+def test_ctrl_c_inside_a_kernel_is_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code turns it into a SystemError; one that has another cause stays what it is."""
+
+    def interrupted(cause: BaseException) -> Any:
+        def plan(*_: Any, **__: Any) -> Any:
+            raise SystemError("returned a result with an exception set") from cause
+
+        return plan
+
+    model = mf.Ising((14, 14), coupling=-1.0, field=0.1)
+    monkeypatch.setattr("markovfield.inference.verbs.candidates", interrupted(KeyboardInterrupt()))
+    answer = mf.decode(model)
+    assert not answer.converged and np.isfinite(answer.score)
+    monkeypatch.setattr("markovfield.inference.verbs.candidates", interrupted(ValueError()))
+    with pytest.raises(SystemError):
+        mf.decode(model)
+
+
+def test_auto_does_not_plan_a_tree_for_longer_than_it_has() -> None:
+    model = mf.Ising((150, 150), coupling=np.random.default_rng(0).normal(), field=0.1)
+    graph = model.compile()
+    known = Evidence.parse(graph.structure, None)
+    names = [method.name for method in decoders(graph, known, True, None, 0.5)]
+    assert names == ["portfolio"] or names[0] == "graph_cut"

@@ -111,3 +111,67 @@ def test_threads_and_kinds_of_rows_do_not_change_training():
     np.testing.assert_array_equal(one.model_.weights, two.model_.weights)
     edged = ChainCRF(max_iterations=8).fit(X, Y, edges=EDGES)
     assert edged.report_.iterations == 8
+
+
+X3, Y3 = [[["x"], ["y"]]] * 3, [["A", "B"]] * 3
+
+
+def test_a_refit_that_fails_leaves_the_model_before_it():
+    crf = mf.ChainCRF(l2=0.1).fit(X3, Y3)
+    before = crf.predict(X3)
+    with pytest.raises(mf.ModelError):
+        crf.fit([[["y"], ["x"], ["z"]]], [["A", "B"]])
+    with pytest.raises(TimeoutError):
+        crf.fit([[["y"], ["x"]]], [["D", "C"]], time_limit=1e-9)
+    assert crf.predict(X3) == before and crf.classes_ == ["A", "B"]
+    warm = mf.ChainCRF(l2=0.1, warm_start=True).fit(X3, Y3)
+    with pytest.raises(TimeoutError):
+        warm.fit([[["new"], ["x"]]], [["D", "C"]], time_limit=1e-9)
+    assert warm.predict(X3) == before and "new" not in warm.vectoriser_.attributes_
+
+
+def test_warm_starts_keep_their_edges():
+    edges = [[["e"], ["e"]]] * 3
+    crf = mf.ChainCRF(warm_start=True).fit(X3, Y3, edges=edges)
+    with pytest.raises(mf.ModelError, match="warm_start needs edges"):
+        crf.fit(X3, Y3)
+    assert crf.fit(X3, Y3, edges=edges).predict(X3, edges=edges) == Y3
+
+
+def test_the_development_set_is_decoded_under_constraints():
+    X = [[["b"], ["i", "j", "k"]], [["o"], ["o"]]] * 5
+    y = [["B-X", "I-X"], ["O", "O"]] * 5
+    X_dev, y_dev = [[["o"], ["i", "j", "k"]]], [["O", "I-X"]]
+    crf = mf.ChainCRF(
+        l2=0.01, constraints="iob2", early_stopping=30, early_stopping_metric="f1", max_iterations=10
+    ).fit(X, y, X_dev, y_dev)
+    assert crf.report_.accuracies[-1] == crf.score(X_dev, y_dev) == 0.5
+    assert crf.report_.f1_scores[-1] == 0.0
+
+
+def test_what_cannot_work_is_said_before_training(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    with pytest.raises(mf.ModelError, match="iob3"):
+        mf.ChainCRF(constraints="iob3", verbose=True).fit(X3, Y3)
+    with pytest.raises(mf.ModelError, match="a folder that does not exist"):
+        mf.ChainCRF(checkpoint=tmp_path / "no" / "x.mf", verbose=True).fit(X3, Y3)
+    for bad in ({"rng": "x"}, {"rng": -1}, {"solver": ["lbfgs"]}, {"order": True}):
+        with pytest.raises(mf.ModelError, match=next(iter(bad))):
+            mf.ChainCRF(**bad).fit(X3, Y3)
+    assert "iteration" not in capsys.readouterr().out
+
+
+def test_numpy_scalars_and_class_weights_are_saved(tmp_path: Path):
+    y = [list(np.array(["A", "B"]))] * 3
+    crf = mf.ChainCRF(l2=np.float32(0.5), class_weight={"A": 10.0}).fit(X3, y)
+    assert type(crf.report_.objective) is float
+    crf.save(tmp_path / "m.mf")
+    again = mf.load(tmp_path / "m.mf")
+    assert again.class_weight == {"A": 10.0} and again.predict(X3) == Y3
+    again.set_params(warm_start=True).fit(X3, Y3)
+    assert again.report_.objective == pytest.approx(crf.report_.objective, rel=1e-3)
+
+
+def test_training_that_never_moves_has_not_converged():
+    X = [[{"a": 1e14}], [{"a": -1e14}]] * 20
+    report = mf.ChainCRF().fit(X, [["A"], ["B"]] * 20).report_
+    assert report.iterations > 0 or not report.converged

@@ -31,6 +31,8 @@ DECODE_WORK_LIMIT, FEW_VARIABLES = 2.0**28, 200
 # log Z. They take seconds for a thousand variables, so large graphs are left to messages.
 OTHERWISE = ("mini_bucket", "belief_propagation")
 MOST_BUCKETS = 5_000
+# Seconds that planning a tree takes for each variable, about: where that is much of the time, none is planned.
+PLANNING = 2.5e-5
 # Methods that decode in one pass, and have no assignment before they are finished.
 ONE_PASS = ("enumeration", "junction_tree", "variable_elimination")
 
@@ -43,6 +45,7 @@ def candidates(
     *,
     one: bool = True,
     variables: Sequence[int] | None = None,
+    time_limit: float | None = None,
 ) -> list[Any]:
     """The methods to try in turn: the one that was named, or those of ``"auto"``.
 
@@ -60,7 +63,7 @@ def candidates(
 
     exact: list[Any] = [JunctionTree(work_limit=AUTO_WORK_LIMIT)]
     if verb == "decode":
-        return decoders(graph, evidence, one, variables)
+        return decoders(graph, evidence, one, variables, time_limit)
     if verb in ("marginals", "log_partition") and graph.n_variables > PLANAR_VARIABLES:
         from markovfield.inference.planar import PlanarIsing, is_planar_ising
 
@@ -69,7 +72,13 @@ def candidates(
     return [*exact, *otherwise(verb, graph)]
 
 
-def decoders(graph: FactorGraph, evidence: Evidence, one: bool, variables: Sequence[int] | None) -> list[Any]:
+def decoders(
+    graph: FactorGraph,
+    evidence: Evidence,
+    one: bool,
+    variables: Sequence[int] | None,
+    time_limit: float | None = None,
+) -> list[Any]:
     """Methods that ``"auto"`` decodes by, in turn.
 
     Messages on a forest, a junction tree where it is small, a graph cut where variables have two states and pairs are
@@ -94,6 +103,8 @@ def decoders(graph: FactorGraph, evidence: Evidence, one: bool, variables: Seque
         # Planning a tree for a million pixels would take longer than cutting them.
         if int(graph.structure.cardinalities.max()) <= 2 and is_submodular(graph, evidence):
             return [GraphCut(persistency=False), Portfolio()]
+    if time_limit is not None and graph.n_variables * PLANNING > time_limit / 4:
+        return [Portfolio()]
     # A long search for a good order is only worth it where a greedy one is nearly good enough.
     greedy = JunctionTree(search=0, work_limit=DECODE_WORK_LIMIT)
     states = greedy.tree(greedy.prepare(graph, evidence)).log2_states

@@ -19,6 +19,7 @@ from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import BUDGET, Feasible
 from markovfield.inference.flow_networks import FlowGraph, Network
 from markovfield.inference.pair_problem import PairProblem, check_decodable, pair_problem
+from markovfield.inference.relaxed import unit_of
 from markovfield.inference.running import Running
 from markovfield.kernels.max_flow import balance
 
@@ -168,6 +169,7 @@ class _Run:
 
     def __init__(self, pairs: PairProblem, form: CutForm) -> None:
         self.pairs, self.form = pairs, form
+        self.unit = unit_of(pairs.problem)
         n = pairs.n_variables
         alone = np.bincount(form.low, minlength=n) + np.bincount(form.high, minlength=n) == 0
         self.fixed = pairs.problem.structure.cardinalities == 1
@@ -232,7 +234,7 @@ class _Run:
         self.states = feasible.climbed(states)
         least = form.penalty(self.states)
         for k in range(rounds):
-            if least - self.paid <= SAME * max(1.0, abs(least)):
+            if least - self.paid <= SAME * max(self.unit, abs(least)):
                 break
             running.check()
             self.rounds += 1
@@ -261,7 +263,7 @@ class _Run:
         problem = self.pairs.problem
         score = self.pairs.score(self.states)
         gap = max(0.0, self.form.penalty(self.states) - self.paid)
-        tolerance = SAME * max(1.0, abs(score))
+        tolerance = SAME * max(self.unit, abs(score))
         persistent = self.proven[: problem.graph.n_variables] | (gap <= tolerance)
         persistent.flags.writeable = False
         found = decoding_of_states(
@@ -295,7 +297,8 @@ def _states_of(pairs: PairProblem, init: Any) -> npt.NDArray[np.int64]:
     given = np.zeros(pairs.n_variables, np.int64)
     for v in range(n):
         if problem.reduced is None:
-            given[v] = max(int(init.states[v]), 0)
+            state = int(init.states[v])
+            given[v] = state if 0 <= state < problem.structure.cardinalities[v] else 0
         else:
             r = problem.reduced
             possible = r.states[r.state_offsets[v] : r.state_offsets[v + 1]].tolist()

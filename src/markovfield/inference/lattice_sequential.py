@@ -159,7 +159,8 @@ def _edges(which: IntArray, tables: PairTables, k: int) -> tuple[int, Any, Any, 
     distinct, inverse = np.unique(which, return_inverse=True)
     cells = tables.cells[(tables.starts[distinct][:, None] + np.arange(k * k))].reshape(len(distinct), k, k)
     high, low = cells[:, 0, 0], cells.min(axis=(1, 2))
-    step = high - cells[:, 0, 1]
+    with np.errstate(invalid="ignore"):
+        step = high - cells[:, 0, 1]
     if np.isfinite(low).all() and (step >= 0).all():
         apart = np.abs(np.arange(k)[:, None] - np.arange(k))
         wanted = np.maximum(high[:, None, None] - step[:, None, None] * apart, low[:, None, None])

@@ -201,7 +201,7 @@ class IntegerProgram:
     Parameters
     ----------
     relative_gap
-        Stop when the proven bound is this near, relative to the score.
+        Stop when the proven bound is this near, relative to the score; `Decoding.optimal` asks for more.
     max_columns
         Larger programs are refused.
 
@@ -264,7 +264,7 @@ class IntegerProgram:
             bound = min(bound, polytope.plain_bound)
             if best.score == -np.inf:
                 raise stop
-        room = max(SOLVER_TOLERANCE, self.relative_gap) * max(best.unit, abs(best.score))
+        room = SOLVER_TOLERANCE * max(best.unit, abs(best.score))
         return relaxed_decoding(
             self.name, best, bound, running, variables=variables, tolerance=room, converged=stop is None
         )

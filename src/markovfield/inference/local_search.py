@@ -112,16 +112,17 @@ class LocalSearch:
 
     def climb(self, order: npt.NDArray[np.int64], running: Running) -> None:
         """Change single variables for the better until none is left to change."""
-        done = False
-        while not done:
-            self.queue[: len(order)] = order
-            self.queued[order] = True
-            done = climb_from(
-                self.factors, self.queue, len(order), *self.gains, self.queued, self.tally, _NO_JOURNAL, CHUNK
-            )
-            order = np.arange(len(self.states))
-            running.check(self.best_score)
-        self.renew()
+        self.queue[: len(order)] = order
+        self.queued[order] = True
+        ends = np.array([0, len(order)])
+        try:
+            while not climb_from(
+                self.factors, self.queue, ends, *self.gains, self.queued, self.tally, _NO_JOURNAL, CHUNK
+            ):
+                running.check(self.best_score)
+        finally:
+            self.queued[:] = False
+            self.renew()
 
     def shake(self, steps: int, shaken: int, rng: np.random.Generator, running: Running) -> None:
         """Iterated local search for so many steps."""

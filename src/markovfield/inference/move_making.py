@@ -20,6 +20,7 @@ from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import BUDGET, Feasible
 from markovfield.inference.move_networks import Moves
 from markovfield.inference.pair_problem import PairProblem, check_decodable, pair_problem
+from markovfield.inference.problem import prepare
 from markovfield.inference.running import Running
 
 __all__ = ["AlphaBetaSwap", "AlphaExpansion"]
@@ -225,7 +226,14 @@ def _first_states(method: str, pairs: PairProblem, init: Decoding | None, order:
     preference = pairs.own.copy()
     preference[np.arange(len(states)), states] += 1.0
     inside = np.arange(pairs.own.shape[1]) < problem.structure.cardinalities[:, None]
-    found = Feasible.of(problem).assignment(preference[inside])
+    if np.isneginf(problem.likelihood).any():
+        # Likelihoods that rule states out are no factors: the search sees them where they shrink domains.
+        small = prepare(problem.lowered, problem.evidence)
+        found = Feasible.of(small).assignment(np.zeros(int(small.structure.value_offsets[-1])))
+        if found is not None and small.reduced is not None:
+            found = small.reduced.states[small.reduced.state_offsets[:-1] + found].astype(np.int64)
+    else:
+        found = Feasible.of(problem).assignment(preference[inside])
     if found is None or pairs.score(found) == -np.inf:
         raise ModelError(
             f"no assignment free of hard zeros was found in {BUDGET} steps back: use junction_tree to decode"

@@ -17,7 +17,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, Mo
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Decoding
 from markovfield.inference.evidence import Evidence
-from markovfield.inference.local_search import ICM, TabuSearch, check_local
+from markovfield.inference.local_search import ICM, TabuSearch, check_local, given_states
 from markovfield.inference.running import Progress, Running
 from markovfield.inference.subgraph_search import SubgraphSearch
 
@@ -116,6 +116,8 @@ class Portfolio:
     ) -> Decoding:
         """Go through the stages."""
         check_local(self.name, graph, variables, n_best)
+        if init is not None:
+            given_states(graph, init)  # refuses what is no start
         limit = self.seconds if running.time_limit is None else running.time_limit
         # What came before may have used up the time; some of it is this method's own.
         deadline = max(running.started + limit, time.perf_counter() + LEAST_SHARE * limit)

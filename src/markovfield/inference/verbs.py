@@ -190,17 +190,41 @@ def decode(
     positions = None if variables is None else graph.names.positions(variables)
     if loss is not None:
         return _least_expected_loss(graph, known, positions, loss, n_best, method, running, rng)
-    methods = candidates(method, "decode", graph, known, one=n_best == 1, variables=positions)
+    _check_sums(graph)
+    one = n_best == 1
+    methods: list[Any] = []
 
     def run(chosen: Any) -> Any:
         extra = _extra(chosen, init, rng)
         return chosen.decode(graph, known, variables=positions, n_best=n_best, running=running, **extra)
 
+    stop: BaseException
     try:
+        methods += candidates(method, "decode", graph, known, one=one, variables=positions, time_limit=time_limit)
         answer: Decoding = first_that_answers(methods, run)
-    except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
-        return when_stopped(stop, method, methods[0].name, graph, known, running, one=n_best == 1, variables=positions)
-    return answer
+        return answer
+    except (TimeoutError, StoppedError, KeyboardInterrupt) as error:
+        stop = error
+    except SystemError as error:
+        # What a compiled kernel makes of Ctrl-C.
+        if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise
+        stop = KeyboardInterrupt()
+    name = methods[0].name if methods else "icm"
+    return when_stopped(stop, method, name, graph, known, running, one=one, variables=positions)
+
+
+def _check_sums(graph: FactorGraph) -> None:
+    """Refuse log-potentials whose sum may overflow: nothing could be compared."""
+    if "overflow" not in graph.cache:
+        finite = graph.log_tables[np.isfinite(graph.log_tables)]
+        largest = float(np.abs(finite).max(initial=0.0))
+        graph.cache["overflow"] = largest if largest > 1e307 / max(1, graph.structure.n_factors) else None
+    if graph.cache["overflow"] is not None:
+        raise ModelError(
+            f"log-potentials of up to {graph.cache['overflow']:.3g} in {graph.structure.n_factors} factors add up to "
+            "more than a float holds: scale them down"
+        )
 
 
 def _least_expected_loss(

@@ -185,19 +185,19 @@ def _move(at, v, state, states, totals, soft, hard, tally):
 
 
 @kernel
-def climb_from(at, queue, length, states, totals, soft, hard, queued, tally, journal, most):
+def climb_from(at, queue, ends, states, totals, soft, hard, queued, tally, journal, most):
     """Put variables into their best state, those in ``queue`` first and then again where a neighbour has moved, until
     none gains (iterated conditional modes) or ``most`` variables were looked at.
 
-    ``queue`` is a ring of n + 1 places whose first ``length`` hold variables marked as ``queued``; it is left empty, or
-    unmarked where the work was cut short. ``journal`` takes pairs of a variable and the state it left, its first entry
-    counting them; it may be empty. Whether it came to its end.
+    ``queue`` is a ring of n + 1 places that holds variables marked as ``queued``, from ``ends[0]`` up to ``ends[1]``;
+    both tell what is left where the work was cut short. ``journal`` takes pairs of a variable and the state it left,
+    its first entry counting them; it may be empty. Whether it came to its end.
     """
     size = len(queue)
-    head, tail = 0, length
+    head, tail = ends[0], ends[1]
     for _ in range(most):
         if head == tail:
-            return True
+            break
         v = queue[head]
         head = (head + 1) % size
         queued[v] = False
@@ -218,10 +218,8 @@ def climb_from(at, queue, length, states, totals, soft, hard, queued, tally, jou
                     queued[u] = True
                     queue[tail] = u
                     tail = (tail + 1) % size
-    while head != tail:
-        queued[queue[head]] = False
-        head = (head + 1) % size
-    return False
+    ends[0], ends[1] = head, tail
+    return head == tail
 
 
 @kernel
@@ -249,6 +247,7 @@ def shake_steps(at, steps, shaken, stream, queue, states, totals, soft, hard, qu
     The variables shaken are a walk over neighbours from a random one, so that the damage, and the work, is local.
     """
     n = len(states)
+    ends = np.zeros(2, np.int64)
     for _ in range(steps):
         before_broken, before_value = tally[0], tally[1]
         journal[0] = 0
@@ -266,7 +265,11 @@ def shake_steps(at, steps, shaken, stream, queue, states, totals, soft, hard, qu
                 f = at.variable_factors[at.variable_offsets[v] + draw_index(stream, around)]
                 wide = at.scope_offsets[f + 1] - at.scope_offsets[f]
                 v = np.int64(at.scopes[at.scope_offsets[f] + draw_index(stream, wide)])
-        climb_from(at, queue, length, states, totals, soft, hard, queued, tally, journal, len(journal))
+        ends[0], ends[1] = 0, length
+        climb_from(at, queue, ends, states, totals, soft, hard, queued, tally, journal, len(journal))
+        while ends[0] != ends[1]:
+            queued[queue[ends[0]]] = False
+            ends[0] = (ends[0] + 1) % len(queue)
         worse = tally[0] > before_broken or (tally[0] == before_broken and tally[1] < before_value)
         if worse:
             for i in range(journal[0], 0, -1):

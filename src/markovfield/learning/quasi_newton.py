@@ -199,7 +199,8 @@ def minimise(
                 history = _History(len(w), memory, running)  # forget a history that leads uphill, and try the gradient
                 continue
             if found is None:
-                message, converged = "no step lowers the objective further", True
+                # After some iterations that is what rounding leaves; at the start it is a failure.
+                message, converged = "no step lowers the objective further", iteration > 0 and bool(np.isfinite(value))
                 break
             new, value, new_gradient, used = found
             evaluations += used

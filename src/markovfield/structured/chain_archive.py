@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,18 +54,20 @@ def described(
 ) -> tuple[dict[str, Any], Arrays]:
     """What an archive holds of a `ChainCRF`: settings, labels, attributes, features and weights.
 
-    Settings that are not plain values, such as a dict of class weights or a generator, are left out.
+    A generator of random numbers is left out.
     """
-    for label in crf.classes_:
+    labels = [_plain(label) for label in crf.classes_]
+    for label in labels:
         if type(label) not in _PLAIN or (isinstance(label, float) and not math.isfinite(label)):
             raise ModelError(f"label {label!r} cannot be saved; name labels by str, int, finite float or bool")
     about, arrays = crf.vectoriser_.described()
-    given = {k: v.item() if isinstance(v, np.generic) else v for k, v in crf.get_params(deep=False).items()}
+    given = {k: _plain(v) for k, v in crf.get_params(deep=False).items()}
     settings = {k: v for k, v in given.items() if type(v) in _PLAIN and k not in _PASSING}
     body = {
         "class": type(crf).__name__,
         "settings": settings,
-        "labels": list(crf.classes_),
+        "class_weight": None,
+        "labels": labels,
         "vectoriser": about,
         "edge_vectoriser": None,
         "n_states": features.n_labels,
@@ -72,6 +75,9 @@ def described(
         "order": int(features.order),
         "report": None if report is None else {**report.to_dict(), "objective": _finite(report.objective)},
     }
+    weights_of_labels = getattr(crf, "class_weight", None)
+    if isinstance(weights_of_labels, Mapping):
+        body["class_weight"] = [[_plain(label), float(weight)] for label, weight in weights_of_labels.items()]
     if crf.edge_vectoriser_ is not None:
         body["edge_vectoriser"], on_edges = crf.edge_vectoriser_.described()
         arrays = {**arrays, **{_EDGES + name: array for name, array in on_edges.items()}}
@@ -114,8 +120,26 @@ def restored(about: dict[str, Any], arrays: Arrays, known: set[str]) -> Restored
         on_edges = _vectoriser(about["edge_vectoriser"], theirs)
     _check(features, arrays["weights"], vectoriser, on_edges)
     settings = {name: value for name, value in settings.items() if name in known}
+    if about.get("class_weight") is not None:
+        settings["class_weight"] = _class_weight(about["class_weight"], labels)
     weights = np.ascontiguousarray(arrays["weights"])
     return Restored(settings, labels, vectoriser, on_edges, features, weights, _report(about.get("report"), features))
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _class_weight(pairs: Any, labels: list[Any]) -> dict[Any, float]:
+    """Weights of labels, as they were given to the constructor."""
+    try:
+        found = {label: float(weight) for label, weight in pairs}
+    except (TypeError, ValueError):
+        raise FormatError("its class weights are not pairs of a label and a number") from None
+    if any(label not in labels or not 0 <= weight < math.inf for label, weight in found.items()):
+        raise FormatError("its class weights are not those of its labels")
+    return found
 
 
 def _finite(value: float) -> float | None:

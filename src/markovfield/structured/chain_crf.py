@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -209,16 +210,39 @@ class ChainCRF(ChainQueries, BaseEstimator):
             Those that made X and edges, where they come as `SequenceData`: they know the names of attributes.
         """
         settings = checked_settings(self)
+        before = dict(vars(self))
+        try:
+            self._fit(X, y, (X_dev, y_dev), (edges, edges_dev), sample_weight, (vectoriser, edge_vectoriser), settings,
+                      Running(self.n_jobs, time_limit, callback))  # fmt: skip
+        except BaseException:
+            # What was fitted before stays, whole.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _fit(
+        self,
+        X: Iterable[Any],
+        y: Iterable[Sequence[Any]],
+        development: tuple[Any, Any],
+        both_edges: tuple[Any, Any],
+        sample_weight: npt.ArrayLike | None,
+        vectorisers: tuple[AttributeVectoriser | None, AttributeVectoriser | None],
+        settings: dict[str, Any],
+        running: Running,
+    ) -> None:
+        (X_dev, y_dev), (edges, edges_dev) = development, both_edges
         if settings["order"] == 2 and edges is not None:
             raise ModelError("ChainCRF: order=2 takes no edges; use order=1 with edges, or order=2 without")
         if settings["early_stopping"] is not None and X_dev is None:
             raise ModelError("early_stopping needs a development set: pass X_dev and y_dev to fit")
         self._check_development(X_dev, y_dev, edges, edges_dev)
         before = self._before() if self.warm_start and hasattr(self, "model_") else None
-        data = self._learn(X, "vectoriser_", vectoriser, before is not None)
-        on_edges = (
-            None if edges is None else self._learn(edges, "edge_vectoriser_", edge_vectoriser, before is not None)
-        )
+        if before is not None and edges is None and self.edge_vectoriser_ is not None:
+            raise ModelError("warm_start needs edges, as the last fit had: pass edges, or set warm_start=False")
+        data = self._learn(X, "vectoriser_", vectorisers[0], before is not None)
+        on_edges = None if edges is None else self._learn(edges, "edge_vectoriser_", vectorisers[1], before is not None)
         if edges is None:
             self.edge_vectoriser_ = None
         encoder, numbers = self._labels(y, data, before is not None)
@@ -248,6 +272,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
         self._encoder, self.classes_ = encoder, list(encoder.classes_)
         # What was fitted, whatever is set later.
         self.constraints_, self.hidden_states_ = self.constraints, int(settings["hidden_states"])
+        forbidden = self._forbidden()
         watched, true = None, []
         if X_dev is not None and y_dev is not None:
             dev = self.vectoriser_.transform(X_dev)
@@ -265,6 +290,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
             chunks=None if settings["early_stopping_metric"] == "accuracy" else (encoder, true),
             verbose=self.verbose,
             hidden=hidden,
+            forbidden=forbidden,
             keep=None if self.checkpoint is None else lambda w: self._write(self.checkpoint, features, w, None),
             every=settings["checkpoint_every"],
         )
@@ -277,12 +303,11 @@ class ChainCRF(ChainQueries, BaseEstimator):
             weights=weights,
             clamped=clamped,
             watch=watch,
-            running=Running(self.n_jobs, time_limit, callback),
+            running=running,
             settings=settings,
         )
-        self.model_ = chain_model(features, found.astype(settings["dtype"]), self._forbidden())
+        self.model_ = chain_model(features, found.astype(settings["dtype"]), forbidden)
         self.n_iter_ = self.report_.iterations
-        return self
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Sequence[Any]], **keywords: Any) -> ChainCRF:
         """Learn from further sequences, from the weights so far: one pass of an online solver, or a whole fit.
@@ -337,6 +362,8 @@ class ChainCRF(ChainQueries, BaseEstimator):
             return known.transform(X)
         if further and known is not None:
             sequences = list(X)
+            known = deepcopy(known)  # a fit that fails leaves the one before it whole
+            setattr(self, name, known)
             known.partial_fit(sequences)
             return known.transform(sequences)
         fresh = AttributeVectoriser(hashing=self.hashing)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from markovfield._validation import generator_of
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.inference.running import Running
 from markovfield.structured.chain_features import Encoded
@@ -163,7 +164,7 @@ class ChainQueries:
         if not isinstance(size, (int, np.integer)) or size < 0:
             raise ModelError(f"size must be a whole number from 0 on, got {size!r}")
         names = self._names()
-        drawn = self.model_.sample(self._encoded(X, edges), int(size), np.random.default_rng(rng))
+        drawn = self.model_.sample(self._encoded(X, edges), int(size), generator_of(rng))
         return [names[paths].tolist() for paths in drawn]
 
     def entropy(self, X: Iterable[Any], *, edges: Iterable[Any] | None = None) -> FloatArray:

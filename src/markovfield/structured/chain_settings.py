@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
 from markovfield.structured.chain_online import ONLINE_SOLVERS
 from markovfield.structured.chain_training import METRICS, SOLVERS
@@ -40,9 +42,10 @@ def checked_settings(crf: Any) -> dict[str, Any]:
             found[ours] = found[theirs]
     if found["c2"] is not None:
         _check_number("c2", found["c2"])
-        found["l2"] = 2 * found["c2"]
+        found["l2"] = 2 * float(found["c2"])
     for name in ("l1", "l2", "tolerance"):
         _check_number(name, found[name])
+        found[name] = float(found[name])
     _check_solver(found)
     least = {"min_count": 0, "period": 1, "hidden_states": 1, "checkpoint_every": 1, "max_iterations": 1}
     for name, lowest in {**least, "early_stopping": 1}.items():
@@ -57,17 +60,19 @@ def checked_settings(crf: Any) -> dict[str, Any]:
             raise ModelError("ChainCRF: step must be above 0")
         found["step"] = float(found["step"])
     metric = found["early_stopping_metric"]
-    if metric not in METRICS:
+    if not isinstance(metric, str) or metric not in METRICS:
         raise ModelError(f"ChainCRF: early_stopping_metric must be one of {', '.join(METRICS)}, got {metric!r}")
     if found["dtype"] not in ("float64", "float32"):
         raise ModelError(f"ChainCRF: dtype must be 'float64' or 'float32', got {found['dtype']!r}")
-    if found["order"] not in (1, 2):
+    if isinstance(found["order"], bool) or found["order"] not in (1, 2):
         raise ModelError(f"ChainCRF: order must be 1 or 2, got {found['order']!r}")
     found["online"] = found["solver"] in ONLINE_SOLVERS
     if found["online"] and (found["order"] == 2 or found["hidden_states"] > 1):
         what = "order=2" if found["order"] == 2 else "hidden_states"
         raise ModelError(f"ChainCRF: {what} needs a batch solver, solver='lbfgs'; got {found['solver']!r}")
-    found["rng"] = np.random.default_rng(crf.rng)
+    found["rng"] = generator_of(crf.rng, "ChainCRF: rng")
+    if found["checkpoint"] is not None and not Path(found["checkpoint"]).absolute().parent.is_dir():
+        raise ModelError(f"ChainCRF: checkpoint {str(found['checkpoint'])!r} is in a folder that does not exist")
     return found
 
 
@@ -78,8 +83,9 @@ def check_labels(classes: list[Any]) -> None:
 
 
 def _check_solver(found: dict[str, Any]) -> None:
-    solver = _SOLVER_ALIASES.get(found["solver"], found["solver"])
-    if solver not in SOLVERS:
+    solver = found["solver"]
+    solver = _SOLVER_ALIASES.get(solver, solver) if isinstance(solver, str) else solver
+    if not isinstance(solver, str) or solver not in SOLVERS:
         raise ModelError(f"ChainCRF: solver must be one of {', '.join(SOLVERS)}, got {solver!r}")
     if found["l1"] > 0 and solver == "lbfgs":
         solver = "owlqn"

@@ -81,7 +81,8 @@ class Watch:
     """Looks at the development set after each iteration, keeps the best weights, and says when to stop.
 
     ``keep`` is called with the weights of every so many iterations: a checkpoint. ``hidden`` states stand for each
-    label. With ``chunks``, an encoder of labels and the true ones, the best weights are those of the best F1.
+    label, and no path takes a ``forbidden`` step. With ``chunks``, an encoder of labels and the true ones, the best
+    weights are those of the best F1.
     """
 
     def __init__(
@@ -93,11 +94,13 @@ class Watch:
         chunks: tuple[LabelEncoder, list[list[Any]]] | None,
         verbose: bool,
         hidden: int,
+        forbidden: npt.NDArray[np.bool_] | None,
         keep: Callable[[FloatArray], None] | None,
         every: int,
     ) -> None:
         self.features, self.watched, self.patience, self.verbose = features, watched, patience, verbose
         self.hidden, self.keep, self.every, self.chunks = hidden, keep, every, chunks
+        self.forbidden = forbidden
         self.accuracies: list[float] = []
         self.f1_scores: list[float] = []
         self.best: FloatArray | None = None
@@ -107,7 +110,7 @@ class Watch:
         said = ""
         if self.watched is not None:
             data, labels = self.watched
-            paths, _ = chain_model(self.features, weights).decode(data)
+            paths, _ = chain_model(self.features, weights, self.forbidden).decode(data)
             found = paths // self.hidden
             self.accuracies.append(float((found == labels).mean()) if len(labels) else 0.0)
             said = f"  accuracy {self.accuracies[-1]:.5f}"
