@@ -43,6 +43,7 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.proofs
 	$(BIN)/python -m benchmarks.decode
 	$(BIN)/python -m benchmarks.chain_crf
+	$(BIN)/python -m benchmarks.chain_crf_wapiti
 	$(BIN)/python -m benchmarks.hidden_markov
 
 docs: .venv/installed
