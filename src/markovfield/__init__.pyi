@@ -15,11 +15,9 @@ from markovfield.gaussian_field import GaussianField as GaussianField
 from markovfield.inference.aggregate import aggregate as aggregate
 from markovfield.inference.annealed_importance import AnnealedImportance as AnnealedImportance
 from markovfield.inference.answers import Components as Components
-from markovfield.inference.answers import Decoding as Decoding
 from markovfield.inference.answers import LogPartition as LogPartition
 from markovfield.inference.answers import Marginals as Marginals
 from markovfield.inference.answers import Samples as Samples
-from markovfield.inference.answers import Solution as Solution
 from markovfield.inference.augmented import AugmentedDecoder as AugmentedDecoder
 from markovfield.inference.augmented import diverse_best as diverse_best
 from markovfield.inference.belief_propagation import BeliefPropagation as BeliefPropagation
@@ -29,6 +27,8 @@ from markovfield.inference.compiled import MarginalsBatch as MarginalsBatch
 from markovfield.inference.compiled_propagation import CompiledPropagation as CompiledPropagation
 from markovfield.inference.compiled_propagation import PropagationBatch as PropagationBatch
 from markovfield.inference.coupling_from_the_past import CouplingFromThePast as CouplingFromThePast
+from markovfield.inference.decodings import Decoding as Decoding
+from markovfield.inference.decodings import Solution as Solution
 from markovfield.inference.diagnostics import MonteCarlo as MonteCarlo
 from markovfield.inference.diagnostics import autocorrelation_time as autocorrelation_time
 from markovfield.inference.diagnostics import effective_sample_size as effective_sample_size

@@ -50,7 +50,8 @@ _BY_MODULE = {
     "markovfield.structured.templates": ["Template"],
     "markovfield.structured.token_features": ["TokenFeatures"],
     "markovfield.gaussian_field": ["GaussianField"],
-    "markovfield.inference.answers": ["Components", "Decoding", "LogPartition", "Marginals", "Samples", "Solution"],
+    "markovfield.inference.answers": ["Components", "LogPartition", "Marginals", "Samples"],
+    "markovfield.inference.decodings": ["Decoding", "Solution"],
     "markovfield.inference.verbs": [
         "decode",
         "expected_counts",

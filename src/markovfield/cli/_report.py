@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding, LogPartition, Marginals
+from markovfield.inference.answers import LogPartition, Marginals
+from markovfield.inference.decodings import Decoding
 
 __all__ = [
     "assignment_table",

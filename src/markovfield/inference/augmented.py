@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.inference.answers import Decoding
+from markovfield.inference.decodings import Decoding
 from markovfield.inference.verbs import decode, graph_of
 
 __all__ = ["AugmentedDecoder", "diverse_best"]

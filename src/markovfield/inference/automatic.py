@@ -9,7 +9,7 @@ import numpy as np
 
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.inference.answers import Decoding
+from markovfield.inference.decodings import Decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.registry import resolve
 from markovfield.inference.running import Running

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding, LogPartition, Marginals, decoding_of_states
+from markovfield.inference.answers import LogPartition, Marginals
 from markovfield.inference.convergence import DAMPING, warn_not_converged
+from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.loopy_answers import assignment, beliefs, bethe, components, factor_joint, pool_counts
 from markovfield.inference.loopy_propagation import LoopyMessages, Settings, start_of

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding, decoding_of_states
+from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import Feasible
 from markovfield.inference.junction_tree import JunctionTree

@@ -15,13 +15,8 @@ from markovfield._validation import check_method
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
 from markovfield.factor_kinds import DISTANCE, caps, holds, literals, offset_of_count
-from markovfield.inference.answers import (
-    Decoding,
-    LogPartition,
-    Marginals,
-    Samples,
-    decoding_of_states,
-)
+from markovfield.inference.answers import LogPartition, Marginals, Samples
+from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.running import Running
 from markovfield.structured_factors import noisy_max_counts, noisy_max_table

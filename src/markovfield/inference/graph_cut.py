@@ -13,8 +13,8 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding, decoding_of_states
 from markovfield.inference.cut_form import CutForm, cut_form
+from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import BUDGET, Feasible
 from markovfield.inference.flow_networks import FlowGraph, Network

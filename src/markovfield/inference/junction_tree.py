@@ -14,14 +14,15 @@ from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.ancestral import by_ancestors
-from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples
-from markovfield.inference.answers import decoding_of_states as _decoding
+from markovfield.inference.answers import LogPartition, Marginals, Samples
 from markovfield.inference.clique_queries import (
     best_assignments,
     clique_holding,
     draw_samples,
     joint_of_clique,
 )
+from markovfield.inference.decodings import Decoding
+from markovfield.inference.decodings import decoding_of_states as _decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.latent_decoding import latent_best, latent_max_marginals
 from markovfield.inference.limits import memory_limit_bytes

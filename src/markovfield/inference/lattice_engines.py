@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
@@ -190,7 +191,7 @@ class PottsEngine:
         return self._states
 
 
-class _Measured:
+class _Measured(ABC):
     """Engines that measure a whole configuration between sweeps."""
 
     def __init__(self, form: LatticeForm, states: States) -> None:
@@ -224,8 +225,9 @@ class _Measured:
         parts = min(jobs, layers)
         return [(layers * p // parts, layers * (p + 1) // parts) for p in range(parts)]
 
+    @abstractmethod
     def _sweep(self, sweeps: int, jobs: int) -> None:
-        raise NotImplementedError
+        """So many sweeps, on so many threads."""
 
 
 class TypewriterEngine(_Measured):

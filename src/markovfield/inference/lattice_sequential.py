@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.factor_graph import Structure
-from markovfield.inference.answers import Decoding
+from markovfield.inference.decodings import Decoding
 from markovfield.inference.problem import Problem
 from markovfield.inference.relaxed import Incumbent
 from markovfield.inference.running import Running

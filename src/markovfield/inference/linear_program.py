@@ -12,8 +12,8 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding
 from markovfield.inference.cycle_cuts import WHOLE, CycleCuts
+from markovfield.inference.decodings import Decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.highs import INFEASIBLE, Highs
 from markovfield.inference.local_polytope import LocalPolytope, local_polytope

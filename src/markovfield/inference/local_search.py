@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
-from markovfield.factor_graph import TABLE, FactorGraph
+from markovfield.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.factor_kinds import caps
-from markovfield.inference.answers import Decoding, decoding_of_states
+from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import Feasible
 from markovfield.inference.problem import prepare
@@ -27,7 +27,17 @@ from markovfield.kernels.domains import factors_of_variables
 from markovfield.kernels.local_search import Factors, anneal, climb_from, fill_gains, shake_steps, tabu_steps
 from markovfield.kernels.random import streams
 
-__all__ = ["ICM", "LocalSearch", "SimulatedAnnealing", "TabuSearch", "check_local", "check_possible", "started_states"]
+__all__ = [
+    "ICM",
+    "LocalSearch",
+    "SimulatedAnnealing",
+    "TabuSearch",
+    "add_unary",
+    "check_local",
+    "check_possible",
+    "given_states",
+    "started_states",
+]
 
 FloatArray = npt.NDArray[np.float64]
 # Changes looked at in one call of a kernel: about a tenth of a second.
@@ -158,13 +168,7 @@ def started_states(
     own = np.zeros(int(s.value_offsets[-1]))
     for v, vector in evidence.likelihoods:
         own[s.value_offsets[v] : s.value_offsets[v + 1]] += vector
-    unary = np.flatnonzero((np.diff(s.scope_offsets) == 1) & (s.kind == TABLE))
-    variable, axis = s.scopes[s.scope_offsets[unary]], s.scope_offsets[unary]
-    cards = s.cardinalities[variable].astype(np.int64)
-    factor = np.repeat(np.arange(len(unary)), cards)
-    state = np.arange(int(cards.sum())) - np.repeat(np.cumsum(cards) - cards, cards)
-    cells = s.table_offsets[unary][factor] + s.table_strides[axis][factor] * state
-    np.add.at(own, s.value_offsets[variable[factor]] + state, graph.log_tables[cells])
+    add_unary(s, graph.log_tables, own)
     owner = np.repeat(np.arange(s.n_variables), s.cardinalities)
     # The first of the largest, variable by variable: a stable sort by owner, then by falling value.
     order = np.lexsort((-own, owner))
@@ -178,6 +182,17 @@ def started_states(
         if found is not None:
             return problem.states(found)
     return best
+
+
+def add_unary(s: Structure, log_tables: FloatArray, own: FloatArray) -> None:
+    """Add the plain tables of one variable to ``own``, the scores of all variables' states."""
+    unary = np.flatnonzero((np.diff(s.scope_offsets) == 1) & (s.kind == TABLE))
+    variable, axis = s.scopes[s.scope_offsets[unary]], s.scope_offsets[unary]
+    cards = s.cardinalities[variable].astype(np.int64)
+    factor = np.repeat(np.arange(len(unary)), cards)
+    state = np.arange(int(cards.sum())) - np.repeat(np.cumsum(cards) - cards, cards)
+    cells = s.table_offsets[unary][factor] + s.table_strides[axis][factor] * state
+    np.add.at(own, s.value_offsets[variable[factor]] + state, log_tables[cells])
 
 
 def given_states(graph: FactorGraph, init: Any) -> npt.NDArray[np.int64]:

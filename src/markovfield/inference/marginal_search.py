@@ -13,8 +13,8 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding, decoding_of_states
 from markovfield.inference.compiled import CompiledJunctionTree
+from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree
 from markovfield.inference.limits import memory_limit_bytes

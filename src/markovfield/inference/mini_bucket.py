@@ -13,8 +13,9 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding, Guarantee, LogPartition, Marginals, decoding_of_states
+from markovfield.inference.answers import Guarantee, LogPartition, Marginals
 from markovfield.inference.convergence import warn_not_converged
+from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.limits import memory_limit_bytes
 from markovfield.inference.mini_bucket_bounds import Buckets, Tightened

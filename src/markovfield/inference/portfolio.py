@@ -15,9 +15,10 @@ import numpy as np
 from markovfield._validation import check_method
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding
+from markovfield.inference.decodings import Decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.local_search import ICM, TabuSearch, check_local, given_states
+from markovfield.inference.relaxed import unit_among
 from markovfield.inference.running import Progress, Running
 from markovfield.inference.subgraph_search import SubgraphSearch
 
@@ -121,9 +122,7 @@ class Portfolio:
         limit = self.seconds if running.time_limit is None else running.time_limit
         # What came before may have used up the time; some of it is this method's own.
         deadline = max(running.started + limit, time.perf_counter() + LEAST_SHARE * limit)
-        finite = np.abs(graph.log_tables[np.isfinite(graph.log_tables)])
-        largest = float(finite.max(initial=0.0))
-        best, stopped = _Best(unit=min(1.0, largest) if largest > 0 else 1.0), False
+        best, stopped = _Best(unit=unit_among(graph.log_tables)), False
         with _interrupts() as interrupted:
             for method, share in _stages(graph, best):
                 left = deadline - time.perf_counter()

@@ -11,13 +11,21 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding, decoding_of_states
+from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.feasible import BUDGET, Feasible
 from markovfield.inference.local_search import LocalSearch, given_states
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
 
-__all__ = ["ROUNDING", "Incumbent", "check_decodes_all", "relaxed_decoding", "stopped_decoding", "unit_of"]
+__all__ = [
+    "ROUNDING",
+    "Incumbent",
+    "check_decodes_all",
+    "relaxed_decoding",
+    "stopped_decoding",
+    "unit_among",
+    "unit_of",
+]
 
 FloatArray = npt.NDArray[np.float64]
 # Bound and score are sums over the whole graph, rounded in different orders: nearer than this they are the same.
@@ -25,13 +33,16 @@ ROUNDING = 1e-9
 
 
 def unit_of(problem: Problem) -> float:
-    """What scores are compared in: one, or the largest log-potential where all are smaller.
+    """What scores of a problem are compared in: see `unit_among`."""
+    return unit_among(problem.potentials.log_tables, problem.likelihood)
+
+
+def unit_among(*potentials: FloatArray) -> float:
+    """What sums of log-potentials are compared in: one, or the largest of them where all are smaller.
 
     A difference of 10^-9 is rounding among numbers around one, and everything among numbers around 10^-12.
     """
-    pool = problem.potentials.log_tables
-    sizes = [np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in (pool, problem.likelihood)]
-    largest = float(max(sizes))
+    largest = float(max(np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in potentials))
     return min(1.0, largest) if largest > 0 else 1.0
 
 

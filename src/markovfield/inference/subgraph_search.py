@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
-from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.inference.answers import Decoding, decoding_of_states
+from markovfield.factor_graph import FactorGraph
+from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import Feasible
-from markovfield.inference.local_search import check_local, check_possible, started_states
+from markovfield.inference.local_search import add_unary, check_local, check_possible, started_states
 from markovfield.inference.merged_pairs import prepare_merged
 from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.relaxed import unit_of
@@ -244,7 +244,7 @@ def _model(problem: Problem) -> tuple[Model, float]:
         pool, hopeless = np.where(hard, low - cost, pool), 0.5 * cost
     arity = np.diff(s.scope_offsets)
     own = likelihood if len(likelihood) else np.zeros(int(s.value_offsets[-1]))
-    _add_unary(s, np.flatnonzero(arity == 1), pool, own)
+    add_unary(s, pool, own)
     kept = np.flatnonzero(arity >= 2)
     scope_offsets = np.zeros(len(kept) + 1, np.int64)
     np.cumsum(arity[kept], out=scope_offsets[1:])
@@ -270,17 +270,6 @@ def _model(problem: Problem) -> tuple[Model, float]:
         np.flatnonzero(cards > 1),
     )
     return model, hopeless
-
-
-def _add_unary(s: Structure, factors: IntArray, pool: FloatArray, own: FloatArray) -> None:
-    """Add tables of one variable to the scores of its states."""
-    axis = s.scope_offsets[factors]
-    variable = s.scopes[axis]
-    cards = s.cardinalities[variable].astype(np.int64)
-    which = np.repeat(np.arange(len(factors)), cards)
-    state = np.arange(len(which)) - np.repeat(np.cumsum(cards) - cards, cards)
-    cells = s.table_offsets[factors][which] + s.table_strides[axis][which] * state
-    np.add.at(own, s.value_offsets[variable[which]] + state, pool[cells])
 
 
 def _neighbours(

@@ -12,8 +12,9 @@ import numpy as np
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding, LogPartition, Marginals, decoding_of_states
+from markovfield.inference.answers import LogPartition, Marginals
 from markovfield.inference.convergence import DAMPING, warn_not_converged
+from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.pairwise_form import pairwise_form
 from markovfield.inference.problem import Problem, prepare

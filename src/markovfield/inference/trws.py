@@ -12,8 +12,8 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.exceptions import StoppedError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding
 from markovfield.inference.convergence import warn_not_converged
+from markovfield.inference.decodings import Decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.lattice_sequential import LatticeMessages
 from markovfield.inference.merged_pairs import prepare_merged

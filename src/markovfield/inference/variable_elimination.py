@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Decoding, LogPartition, Marginals
+from markovfield.inference.answers import LogPartition, Marginals
+from markovfield.inference.decodings import Decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree, deferred
 from markovfield.inference.limits import memory_limit_bytes

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from markovfield._validation import generator_of, whole_number
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.inference.answers import Decoding, LogPartition, Marginals, Samples, Solution
+from markovfield.inference.answers import LogPartition, Marginals, Samples
 from markovfield.inference.automatic import candidates, first_that_answers, when_stopped
+from markovfield.inference.decodings import Decoding, Solution
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.running import Progress, Running
 from markovfield.names import VariableName

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
@@ -20,20 +21,20 @@ IntArray = npt.NDArray[np.int64]
 LARGEST_GLOBAL = 1 << 16
 
 
-class Parameters:
+class Parameters(ABC):
     """The words after a function's name, read one after the other by whichever format they stand in."""
 
+    @abstractmethod
     def number(self, what: str) -> float:
         """The next parameter as a number."""
-        raise NotImplementedError
 
+    @abstractmethod
     def integer(self, what: str, low: int, high: int) -> int:
         """The next parameter as a whole number in a range."""
-        raise NotImplementedError
 
+    @abstractmethod
     def word(self, what: str) -> str:
         """The next parameter as text."""
-        raise NotImplementedError
 
 
 def _penalty(excess: npt.NDArray[Any], delta: float, top: float) -> FloatArray:
