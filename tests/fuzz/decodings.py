@@ -14,11 +14,12 @@ from tests.fuzz.verdicts import TOLERANCE, Broken, log_tolerance, promises_exact
 
 
 def allowed(case: Case) -> float:
-    """How far below the best an assignment may be that is called optimal, and how much may count as optimal.
+    """How far below the best an assignment may be that is called optimal.
 
-    A billionth of what the potentials could differ by, and the rounding of sums of their size.
+    A billionth of what the potentials could differ by, or of their unit where that is more, and the rounding of sums of
+    their size. A tolerance may be stated as up to ten times that.
     """
-    return 1e-9 * case.spread + case.rounding
+    return 1e-9 * (case.spread + case.unit) + case.rounding
 
 
 def asked_for(question: Question) -> float:
@@ -56,7 +57,7 @@ def check_plain(case: Case, question: Question, answer: Any) -> Iterator[Broken]
         f"score {answer.score!r}, true {score!r}, best {best!r}, gap {answer.gap!r}, tolerance {answer.tolerance!r}, "
         f"optimal {answer.optimal}, {answer.guarantee}"
     )
-    if score == -np.inf or not abs(answer.score - score) <= case.rounding + TOLERANCE * min(1.0, case.spread):
+    if score == -np.inf or not abs(answer.score - score) <= case.rounding + TOLERANCE * case.unit:
         yield Broken("the score is that of the assignment", said)
         return
     # Whole numbers leave nothing to rounding while a float holds them.
@@ -67,7 +68,7 @@ def check_plain(case: Case, question: Question, answer: Any) -> Iterator[Broken]
     if answer.optimal and not loose:
         if score < best - slack:
             yield Broken("optimal is the best", said)
-        if answer.tolerance > room + (TOLERANCE if case.spread == 0 else 0.0):
+        if answer.tolerance > 10 * room:
             yield Broken("the tolerance is rounding of the spread", f"{said}, spread {case.spread}, allowed {room}")
     if answer.guarantee == "exact" and not loose and score < best - slack and not answer.optimal:
         yield Broken("exact is the best", said)
@@ -129,7 +130,7 @@ def check_marginal_map(case: Case, question: Question, answer: Any) -> Iterator[
         yield Broken("the upper bound holds", said)
     if (answer.optimal or answer.guarantee == "exact") and own < best - room:
         yield Broken("optimal is the best", said)
-    if answer.optimal and answer.tolerance > room:
+    if answer.optimal and answer.tolerance > 10 * room:
         yield Broken("the tolerance is rounding of the spread", f"{said}, tolerance {answer.tolerance}")
     if promises_exact(question) and question.method != "auto" and not answer.optimal:
         yield Broken("an exact method proves its answer", said)

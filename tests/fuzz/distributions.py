@@ -12,7 +12,7 @@ import markovfield as mf
 from tests.fuzz import estimates
 from tests.fuzz.models import Case
 from tests.fuzz.options import Question
-from tests.fuzz.verdicts import TOLERANCE, Broken, log_tolerance, probabilities, promises_exact
+from tests.fuzz.verdicts import TOLERANCE, Broken, log_tolerance, probabilities, promises_exact, same_logs
 from tests.oracle import Oracle
 
 
@@ -99,8 +99,7 @@ def check_exact_extras(case: Case, question: Question, answer: Any) -> Iterator[
         maxima = {}
     for v, label in enumerate(case.labels if maxima else ()):
         truth = oracle.max_marginal(v)
-        same = (truth == maxima[label]) | (np.abs(np.nan_to_num(truth - maxima[label], nan=np.inf)) <= room)
-        if not same.all():
+        if not same_logs(maxima[label], truth, room):
             yield Broken("max-marginals are exact", f"{label!r}: {maxima[label].tolist()} for {truth.tolist()}")
             break
     try:

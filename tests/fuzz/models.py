@@ -170,6 +170,12 @@ class Case:
         """What the factors could add up to in size."""
         return float(sum(np.abs(t).max(initial=0.0) for t in self.finite_tables))
 
+    @cached_property
+    def unit(self) -> float:
+        """What scores are compared in: one, or the largest log-potential where all are smaller."""
+        largest = max((float(np.abs(t).max(initial=0.0)) for t in self.finite_tables), default=0.0)
+        return min(1.0, largest) if largest > 0 else 1.0
+
     @property
     def rounding(self) -> float:
         """What adding log-potentials up, in any order, may do to a sum: a few units in the last place of each step."""

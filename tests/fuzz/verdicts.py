@@ -47,3 +47,9 @@ def probabilities(ours: np.ndarray, theirs: np.ndarray, room: float) -> str:
     if (ours[theirs == 0] != 0).any():
         return f"an impossible state has a probability: {ours.tolist()} for {theirs.tolist()}"
     return ""
+
+
+def same_logs(ours: np.ndarray, theirs: np.ndarray, room: float) -> bool:
+    """Whether logs are equal up to ``room``, and -inf in the same places."""
+    finite = np.isfinite(theirs)
+    return bool((ours[~finite] == theirs[~finite]).all() and (np.abs(ours[finite] - theirs[finite]) <= room).all())
