@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -201,6 +202,9 @@ def main() -> int:
         return 1 if found else 0
     if given.anew:
         STATE.unlink(missing_ok=True)
+    # Being ended is no reason to lose what was found.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     state = State.load(given.first, given.first + given.models, given.jobs)
     watch(state, given.seconds)
     say(f"{state.done} models, {len(state.findings)} findings")
