@@ -28,6 +28,14 @@ from tests.fuzz.verdicts import GENERAL, Broken, promises_exact
 __all__ = ["Broken", "ask", "broken_by", "checked"]
 
 
+# Methods whose pages say that they never fall below what they start from.
+NEVER_WORSE = {"icm", "alpha_expansion", "alpha_beta_swap", "tabu_search", "subgraph_search", "portfolio"}
+
+
+class Worse(Exception):
+    """A search that ends below where it started."""
+
+
 def ask(model: Any, case: Case, question: Question, **others: Any) -> Any:
     """Put a question to a model."""
     method = method_of(question, case.labels)
@@ -52,9 +60,13 @@ def ask(model: Any, case: Case, question: Question, **others: Any) -> Any:
         calls = iter(range(question.stop))
         keywords["callback"] = lambda progress: next(calls, None) is None
     verb = getattr(mf, question.verb)
-    if question.warm:
-        keywords["init"] = verb(model, evidence=evidence, method=method, **keywords)
-    return verb(model, evidence=evidence, method=method, **keywords)
+    if not question.warm:
+        return verb(model, evidence=evidence, method=method, **keywords)
+    earlier = verb(model, evidence=evidence, method=method, **keywords)
+    answer = verb(model, evidence=evidence, method=method, init=earlier, **keywords)
+    if question.verb == "decode" and question.method in NEVER_WORSE and answer.score < earlier.score - case.rounding:
+        raise Worse(f"{answer.score!r} after {earlier.score!r}")
+    return answer
 
 
 def broken_by(case: Case, question: Question, model: Any = None) -> list[Broken]:
@@ -70,13 +82,14 @@ def broken_by(case: Case, question: Question, model: Any = None) -> list[Broken]
         except (mf.ModelError, mf.MemoryLimitError) as error:
             found = _refused(case, question, error)
         except (TimeoutError, mf.StoppedError) as error:
-            stopped = question.stop >= 0
-            found = [] if stopped else [Broken(f"crash: {type(error).__name__}", str(error))]
+            found = [] if question.stopped else [Broken(f"crash: {type(error).__name__}", str(error))]
         except Exception as error:
             found = [Broken(f"crash: {type(error).__name__}", str(error)[:300])]
         else:
             try:
                 found = list(checked(case, question, answer))
+                if question.method == "auto" and question.verb == question.asked and not question.stopped:
+                    found += _as_explained(model, case, question, answer)
                 if question.again:
                     found += _same_again(model, case, question, answer)
             except (mf.ImpossibleEvidenceError, AssertionError, IndexError, RuntimeError, TypeError) as error:
@@ -123,6 +136,14 @@ def _same_again(model: Any, case: Case, question: Question, answer: Any) -> Iter
         if one is not None and not np.array_equal(np.asarray(one), np.asarray(two), equal_nan=True):
             yield Broken("the same bits when asked again", f"{name}: {one} and {two}")
             return
+
+
+def _as_explained(model: Any, case: Case, question: Question, answer: Any) -> Iterator[Broken]:
+    """`explain` tells which method "auto" takes."""
+    if question.verb in ("marginals", "log_partition", "decode", "sample"):
+        told = mf.explain(model, question.verb, case.named(case.evidence))
+        if told.method != answer.method:
+            yield Broken("explain tells what auto does", f"{told.method} and {answer.method}")
 
 
 def checked(case: Case, question: Question, answer: Any) -> Iterator[Broken]:

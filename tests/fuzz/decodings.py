@@ -68,15 +68,28 @@ def check_plain(case: Case, question: Question, answer: Any) -> Iterator[Broken]
     if answer.optimal and not loose:
         if score < best - slack:
             yield Broken("optimal is the best", said)
-        if answer.tolerance > 10 * room:
+        if case.spread > 0 and answer.tolerance > 10 * room:
             yield Broken("the tolerance is rounding of the spread", f"{said}, spread {case.spread}, allowed {room}")
     if answer.guarantee == "exact" and not loose and score < best - slack and not answer.optimal:
         yield Broken("exact is the best", said)
     if promises_exact(question) and not loose and not answer.optimal:
         yield Broken("an exact method proves its answer", said)
     yield from check_persistent(case, answer, room)
+    if question.method == "icm" and not question.stopped:
+        yield from check_local(case, answer, room)
     if question.keywords.get("n_best", 1) > 1:
         yield from check_n_best(case, question, answer)
+
+
+def check_local(case: Case, answer: Any, room: float) -> Iterator[Broken]:
+    """No change of a single variable improves a local optimum."""
+    for v, card in enumerate(case.cardinalities):
+        for state in range(card):
+            other = answer.states.copy()
+            other[v] = state
+            if case.oracle.score(other) > answer.score + room:
+                yield Broken("a local optimum", f"{case.labels[v]!r} in {state}: {case.oracle.score(other)!r}")
+                return
 
 
 def check_persistent(case: Case, answer: Any, room: float) -> Iterator[Broken]:

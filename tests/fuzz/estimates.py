@@ -63,7 +63,7 @@ def check_sample(case: Case, question: Question, answer: Any) -> Iterator[Broken
     """Rows are possible assignments; those of exact methods have the right frequencies."""
     size = question.keywords["size"]
     if answer.states.shape != (size, case.n_variables) or answer.states.dtype != np.int32:
-        if not (question.stop >= 0 and not answer.converged):
+        if not (question.stopped and not answer.converged):
             yield Broken("samples have the size asked for", f"{answer.states.shape} of {answer.states.dtype}")
         return
     if not len(answer) or not case.n_variables:
@@ -77,10 +77,11 @@ def check_sample(case: Case, question: Question, answer: Any) -> Iterator[Broken
         return
     cls = class_asked(question)
     exact = cls.exact if cls is not None else answer.guarantee == "exact"
-    if exact and answer.guarantee != "exact" and question.stop < 0:
+    if exact and answer.guarantee != "exact" and not question.stopped:
         yield Broken("an exact method is exact", answer.guarantee)
     if size < 100:
         return
+    yield from check_weighted(case, answer)
     rng = np.random.default_rng(size)
     groups = [(v,) for v in range(case.n_variables)] + [tuple(rng.permutation(case.n_variables)[:3].tolist())]
     if answer.guarantee == "exact" and answer.log_weights is None:
@@ -89,6 +90,22 @@ def check_sample(case: Case, question: Question, answer: Any) -> Iterator[Broken
             if wrong:
                 yield Broken("exact samples have the right frequencies", f"{group}: {wrong}")
                 return
+
+
+def check_weighted(case: Case, answer: Any) -> Iterator[Broken]:
+    """Weighted draws that are worth most of their number, and an estimate of log Z that comes with them."""
+    size = answer.effective_sample_size if answer.log_weights is not None else 0.0
+    if size > len(answer) / 4:
+        for v, label in enumerate(case.labels):
+            found, errors = answer.frequencies(label)
+            if outside(found, errors, case.oracle.marginal(v), size).any():
+                said = f"{label!r}: {found.round(4).tolist()} for {case.oracle.marginal(v).round(4).tolist()}"
+                yield Broken("weighted samples have the right frequencies", said)
+                return
+    off = abs(answer.log_partition - case.oracle.log_partition)
+    if off > SIGMAS * answer.log_partition_error + FLOOR / len(answer) + case.rounding and answer.converged:
+        said = f"{answer.log_partition!r} +- {answer.log_partition_error!r} for {case.oracle.log_partition!r}"
+        yield Broken("log Z is within its standard errors", said)
 
 
 def frequencies(case: Case, states: np.ndarray, group: tuple[int, ...]) -> str:

@@ -62,6 +62,11 @@ class Question:
     again: int = 0
 
     @property
+    def stopped(self) -> bool:
+        """Whether something may end the work early."""
+        return self.stop >= 0 or "time_limit" in self.keywords
+
+    @property
     def asked(self) -> str:
         """The verb with what changes its meaning."""
         if self.verb == "aggregate":
@@ -160,6 +165,24 @@ def _sets(case: Case, rng: np.random.Generator) -> Any:
     return (Places(tuple(order[:2])), Places(tuple(order[2:5])))
 
 
+def _covering_trees(case: Case, rng: np.random.Generator) -> Any:
+    """Spanning trees of the graph of pairs that have every edge between them."""
+    edges = sorted({tuple(sorted(set(scope))) for scope, _, _ in case.placed if len(set(scope)) == 2})
+    left, trees = set(edges), []
+    while left:
+        root = list(range(case.n_variables))
+        tree = []
+        # Edges that no tree has yet come first.
+        for edge in sorted(edges, key=lambda e: (e not in left, rng.random())):
+            a, b = (root[v] for v in edge)
+            if a != b:
+                root = [a if r == b else r for r in root]
+                tree.append(Places(edge))
+        left -= {t.positions for t in tree}
+        trees.append(tuple(tree))
+    return tuple(trees) or "uniform"
+
+
 def _one_of(*values: Any) -> Callable[[Case, np.random.Generator], Any]:
     return lambda case, rng: values[int(rng.integers(0, len(values)))]
 
@@ -212,6 +235,7 @@ OWN_VALUES: dict[tuple[str, str], Callable[[Case, np.random.Generator], Any]] = 
     ("sandwich", "methods"): _one_of(
         ("mean_field", "tree_reweighted"), ("mini_bucket",), ("mean_field", "mini_bucket"), ("tree_reweighted",)
     ),
+    ("tree_reweighted", "trees"): lambda case, rng: "optimised" if rng.random() < 0.5 else _covering_trees(case, rng),
     ("mean_field", "structure"): lambda case, rng: (
         _sets(case, rng) if rng.random() < 0.3 else str(rng.choice(["chains", "trees"]))
     ),
@@ -371,12 +395,14 @@ def _registered(verb: str, case: Case, rng: np.random.Generator) -> Question:
     keywords["rng"] = int(rng.integers(0, 1000))
     if rng.random() < 0.2:
         keywords["n_jobs"] = int(rng.integers(1, 3))
+    if rng.random() < 0.03:
+        keywords["time_limit"] = float(rng.choice([1e-6, 1e-3, 0.02]))
     extra: dict[str, Any] = {}
     if rng.random() < 0.05:
         extra["stop"] = int(rng.integers(0, 4))
     elif cls is not None and "init" in cls.abilities and "loss" not in keywords and rng.random() < 0.15:
         extra["warm"] = True
-    elif rng.random() < 0.08 and name not in ("portfolio", "sandwich", "auto"):
+    elif rng.random() < 0.08 and name not in ("portfolio", "sandwich", "auto") and "time_limit" not in keywords:
         extra["again"] = int(rng.integers(1, 3))
     return Question(verb, name, settings, keywords, **extra)
 

@@ -25,7 +25,7 @@ class Broken:
 def promises_exact(question: Question) -> bool:
     """Whether the method asked is exact by its nature, and was not stopped."""
     cls = class_asked(question)
-    return question.stop < 0 and (question.method in GENERAL or (cls is not None and cls.exact))
+    return not question.stopped and (question.method in GENERAL or (cls is not None and cls.exact))
 
 
 def log_tolerance(case: Case, truth: float) -> float:
