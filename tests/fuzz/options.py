@@ -412,7 +412,7 @@ def _loss(case: Case, rng: np.random.Generator) -> Any:
     return ByPlace(tuple((v, np.round(rng.random((case.cardinalities[v],) * 2), 2)) for v in chosen))
 
 
-def questions_of(seed: int, case: Case, many: int = 3) -> list[Question]:
+def questions_of(seed: int, case: Case, many: int = 4) -> list[Question]:
     """The questions put to the model of a seed."""
     rng = np.random.default_rng([seed, 13])
     return [question_of(case, rng) for _ in range(many)]
