@@ -409,7 +409,10 @@ def _registered(verb: str, case: Case, rng: np.random.Generator) -> Question:
 
 def _loss(case: Case, rng: np.random.Generator) -> Any:
     chosen = _subset(rng, case.n_variables, 3) if case.n_variables else ()
-    return ByPlace(tuple((v, np.round(rng.random((case.cardinalities[v],) * 2), 2)) for v in chosen))
+    costs = [np.round(rng.random((case.cardinalities[v],) * 2), 2) for v in chosen]
+    if rng.random() < 0.7:
+        costs = [cost * (1 - np.eye(len(cost))) for cost in costs]
+    return ByPlace(tuple(zip(chosen, costs, strict=True)))
 
 
 def questions_of(seed: int, case: Case, many: int = 4) -> list[Question]:

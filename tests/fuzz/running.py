@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tests.fuzz.claims import broken_by
-from tests.fuzz.models import case_of
-from tests.fuzz.options import questions_of
+from tests.fuzz.models import Case, case_of
+from tests.fuzz.options import Question, questions_of
 from tests.fuzz.reproduction import code_of
 from tests.fuzz.shrinking import failure, smallest
 
@@ -23,13 +23,27 @@ class Finding:
     claim: str
     detail: str
     code: str
+    traits: str = ""
 
     @property
     def key(self) -> str:
-        return f"{self.asked} | {self.method} | {self.claim}"
+        return " | ".join([self.asked, self.method, self.claim, *([self.traits] if self.traits else [])])
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def traits_of(case: Case, question: Question) -> str:
+    """What about a case is known to break things, so that one cause does not hide another."""
+    words = {
+        "other tables of a directed model": case.form == "tables" and case.directed,
+        "large constants": case.magnitude > 1e8,
+        "given order": "order" in question.settings,
+        "tiny potentials": 0 < case.magnitude < 1e-6,
+        "huge potentials": 300 < case.magnitude < 1e8,
+        "stopped": question.stopped,
+    }
+    return ", ".join(word for word, holds in words.items() if holds)
 
 
 def findings_of(seed: int, known: Collection[str] = (), seconds: float = 10.0) -> Iterator[Finding]:
@@ -43,7 +57,8 @@ def findings_of(seed: int, known: Collection[str] = (), seconds: float = 10.0) -
     shared = case.build() if seed % 2 else None
     for i, question in enumerate(questions):
         for broken in broken_by(case, question, shared):
-            found = Finding(seed, question.asked, question.method, broken.claim, broken.detail, "")
+            traits = traits_of(case, question)
+            found = Finding(seed, question.asked, question.method, broken.claim, broken.detail, "", traits)
             if found.key in known:
                 yield found
                 continue
@@ -51,4 +66,4 @@ def findings_of(seed: int, known: Collection[str] = (), seconds: float = 10.0) -
             if shared is not None and failure(case, asked, broken.claim) is None:
                 asked = questions[: i + 1]
             small = smallest(case, asked, broken, seconds)
-            yield Finding(seed, question.asked, question.method, broken.claim, small[2].detail, code_of(*small))
+            yield replace(found, detail=small[2].detail, code=code_of(*small))

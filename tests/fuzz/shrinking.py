@@ -68,6 +68,9 @@ def _smaller(case: Case, questions: tuple[Question, ...]) -> Iterator[Trial]:
     if len(case.parts) == 1:
         for v in range(case.n_variables):
             yield from _without_variable(case, questions, v)
+        if case.directed:
+            for i in range(len(case.parts[0].operations)):
+                yield from ((fewer, questions) for fewer in _fewer_parents(case, i))
         for v in range(case.n_variables):
             yield from _fewer_states(case, questions, v)
         yield from _simpler_numbers(case, questions)
@@ -139,20 +142,57 @@ def _renamed(op: Operation, new: dict[int, int]) -> Operation:
     return replace(op, scopes=tuple(tuple(new[v] for v in scope) for scope in op.scopes))
 
 
+def _pool_of(case: Case) -> dict[int, np.ndarray]:
+    """The part of a case's own pool that each operation of a directed model reads, by the operation's place."""
+    assert case.tables is not None
+    operations = case.parts[0].operations
+    found, at = {}, 0
+    # Conditional tables are compiled in the order of their children.
+    for i in sorted(range(len(operations)), key=lambda i: operations[i].child):  # type: ignore[union-attr]
+        size = operations[i].table.size  # type: ignore[union-attr]
+        found[i], at = case.tables[at : at + size], at + size
+    return found
+
+
 def _without_variable(case: Case, questions: tuple[Question, ...], v: int) -> Iterator[Trial]:
     """The case without a variable and what touches it; in a Bayesian network only a childless one."""
     spec = case.parts[0]
-    if case.form == "tables" or any(isinstance(op, Cpt) and v in op.parents for op in spec.operations):
+    if any(isinstance(op, Cpt) and v in op.parents for op in spec.operations):
         return
     new = {u: u - (u > v) for u in range(spec.n_variables) if u != v}
-    kept = [_renamed(op, new) for op in spec.operations if v not in _scope_of(op)]
+    kept = [i for i, op in enumerate(spec.operations) if v not in _scope_of(op)]
+    operations = tuple(_renamed(spec.operations[i], new) for i in kept)
     smaller = Spec(
         tuple(c for u, c in enumerate(spec.cardinalities) if u != v),
-        tuple(kept),
+        operations,
         tuple(x for u, x in enumerate(spec.labels) if u != v),
     )
     evidence = {new[u]: e for u, e in case.evidence.items() if u != v}
-    yield replace(case, parts=(smaller,), evidence=evidence), tuple(_moved(q, new) for q in questions)
+    changed = replace(case, parts=(smaller,), evidence=evidence)
+    if case.form == "tables":
+        if not case.directed:
+            return
+        pool = _pool_of(case)
+        order = sorted(kept, key=lambda i: spec.operations[i].child)  # type: ignore[union-attr]
+        changed = replace(changed, tables=np.concatenate([np.zeros(0), *(pool[i] for i in order)]))
+    yield changed, tuple(_moved(q, new) for q in questions)
+
+
+def _fewer_parents(case: Case, i: int) -> Iterator[Case]:
+    """A conditional table with one parent less, in its first state."""
+    op = case.parts[0].operations[i]
+    if not isinstance(op, Cpt) or isinstance(op, Noisy):
+        return
+    operations = case.parts[0].operations
+    for axis in range(len(op.parents)):
+        fewer = op.parents[:axis] + op.parents[axis + 1 :]
+        cut = Cpt(op.child, fewer, np.take(op.table, 0, axis))
+        changed = _with(case, [*operations[:i], cut, *operations[i + 1 :]])
+        if case.form == "tables":
+            pool = _pool_of(case)
+            pool[i] = np.take(pool[i].reshape(op.table.shape), 0, axis).ravel()
+            changed = replace(changed, tables=np.concatenate(list(pool.values())))
+        yield changed
 
 
 def _fewer_states(case: Case, questions: tuple[Question, ...], v: int) -> Iterator[Trial]:
@@ -183,9 +223,16 @@ def _simpler_numbers(case: Case, questions: tuple[Question, ...]) -> Iterator[Tr
     """Fewer scopes on a table, and zeros, whole numbers or shorter numbers in it."""
     if case.form == "tables":
         assert case.tables is not None
-        for simpler in (0 * case.tables, np.round(case.tables), np.round(case.tables, 1)):
+        for simpler in (np.zeros(len(case.tables)), np.round(case.tables), np.round(case.tables, 1)):
             if not np.array_equal(simpler, case.tables):
                 yield replace(case, tables=simpler), questions
+        # Numbers that were replaced do not matter.
+        plain = [
+            Cpt(op.child, op.parents, np.full(op.table.shape, 1.0 / op.table.shape[-1])) if isinstance(op, Cpt) else op
+            for op in case.parts[0].operations
+        ]
+        if any(isinstance(op, Cpt) and (op.table != op.table[..., :1]).any() for op in case.parts[0].operations):
+            yield _with(case, plain), questions
         return
     operations = case.parts[0].operations
     for i, op in enumerate(operations):
