@@ -144,6 +144,9 @@ def check_expected_counts(case: Case, question: Question, answer: Any) -> Iterat
     hard = {v: e for v, e in case.evidence.items() if np.ndim(e) == 0}
     clamped = replace(case, evidence=hard)
     value, counts = answer
+    if clamped.oracle.impossible:
+        yield Broken("impossible evidence is an error", f"log Z {value}")
+        return
     room = log_tolerance(case, clamped.oracle.log_partition)
     if not abs(value - clamped.oracle.log_partition) <= room:
         yield Broken("log Z is exact", f"{value!r} for {clamped.oracle.log_partition!r}")
