@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from markovfield import factor_graph, factor_kinds
 from markovfield.factor_graph import CARDINALITY, CLAUSE, DISTANCE, PARITY, TABLE, FactorGraph, Structure
 from markovfield.kernels import kinds
 from tests.oracle import Oracle
+from tests.patience import patience
 from tests.strategies import (
     Apart,
     Counted,
@@ -360,9 +360,8 @@ class TestAThousandVariables:
 
     def check(self, net: mf.MarkovNetwork, log_z: float, first: float) -> None:
         mf.log_partition(net, method="junction_tree")  # compiled and planned
-        started = time.perf_counter()
-        answer = mf.marginals(net, method="junction_tree")
-        assert time.perf_counter() - started < 5.0
+        with patience():
+            answer = mf.marginals(net, method="junction_tree")
         assert answer.log_partition == pytest.approx(log_z, abs=1e-8)
         assert answer[0][1] == pytest.approx(first, abs=1e-10)
 

@@ -36,11 +36,11 @@ def test_a_textbook_model_never_pays_for_the_compiler():
     assert run(code) == "False"
 
 
-def test_time_added_to_numpy():
-    clock = "time.perf_counter()"
-    code = f"import time, numpy; start = {clock}; import markovfield; print({clock} - start)"
-    # The least of several runs: other work on the machine only adds.
-    assert min(float(run(code)) for _ in range(5)) < 0.1
+def test_importing_costs_less_than_numpy():
+    """A few hundredths of a second beside a tenth; CPU time, as a ratio, whatever else the machine does."""
+    clock = "time.process_time()"
+    code = f"import time; a = {clock}; import numpy; b = {clock}; import markovfield; print(({clock} - b) / (b - a))"
+    assert min(float(run(code)) for _ in range(5)) < 1.0
 
 
 def test_every_public_name_resolves():

@@ -377,7 +377,7 @@ class TestArchive:
             good.cardinalities, good.scope_offsets, good.scopes, good.table_offsets, np.array(strides), 10,
             good.child, good.kind, good.names,
         )  # fmt: skip
-        mio.save(FactorGraph(bad, np.zeros(10)), tmp_path / "model.mfz")
+        mio.save(FactorGraph(bad, np.zeros(10), marks_hold=True), tmp_path / "model.mfz")
         with pytest.raises(mf.FormatError, match=message):
             mio.load(tmp_path / "model.mfz")
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.conditional_marks import sound_marks, true_marks
 from markovfield.exceptions import ModelError
 from markovfield.factor_kinds import (
     CARDINALITY,
@@ -66,7 +67,7 @@ class Structure:
         Length of the pool of log-potentials.
     child
         ``int32[m]``: the variable a factor is a conditional distribution of (it sums to one over that variable for
-        every state of the others), or -1.
+        every state of the others), or -1. A `FactorGraph` keeps the marks that are true of its tables.
     kind
         ``int8[m]``: `TABLE` or a structured kind, as `markovfield.kernels.kinds` describes them.
     names
@@ -123,6 +124,8 @@ class Structure:
         children = np.full(m, -1, np.int32) if child is None else np.array(child, np.int32)
         if len(kinds) != m or len(children) != m:
             raise ModelError(f"child and kind need one entry per factor, {m}")
+        if len(children) and not (children.min() >= -1 and children.max() < n):
+            raise ModelError(f"a factor is marked as a distribution of variable {children.max()} of {n}")
         repeated = _factors_with_repeats(offsets, flat)
         if repeated:
             from markovfield.structured_factors import merge_repeated_axes
@@ -140,6 +143,9 @@ class Structure:
             names if names is not None else Names(range(n)),
         )
         check_cells(structure)
+        sound = sound_marks(n, structure.scope_offsets, structure.scopes, structure.child)
+        if not np.array_equal(sound, structure.child):
+            structure = replace(structure, child=_frozen(sound, np.int32))
         return structure
 
     @property
@@ -220,6 +226,14 @@ class FactorGraph:
 
     ``-inf`` is a hard constraint and is exact.
 
+    Parameters
+    ----------
+    structure, log_tables
+        Where the structure marks a factor as a conditional distribution that the tables do not make one, the mark is
+        dropped: `structure` is then another, kept with the one given.
+    marks_hold
+        Whoever makes distributions himself may vouch for them, and spare the check.
+
     Examples
     --------
     >>> import markovfield as mf
@@ -234,13 +248,16 @@ class FactorGraph:
 
     structure: Structure
     log_tables: FloatArray
+    marks_hold: InitVar[bool] = False
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, marks_hold: bool) -> None:
         tables = _frozen(self.log_tables, np.float64)
         if tables.shape != (self.structure.n_cells,):
             raise ModelError(f"log_tables must have shape ({self.structure.n_cells},), got {tables.shape}")
         object.__setattr__(self, "log_tables", tables)
+        if not marks_hold:
+            object.__setattr__(self, "structure", true_marks(self.structure, tables))
 
     def __repr__(self) -> str:
         s = self.structure
@@ -280,8 +297,13 @@ class FactorGraph:
             raise ModelError(f"log-potential {self.log_tables[bad[0]]} in cell {bad[0]} is not a number below +inf")
 
     def with_tables(self, log_tables: npt.ArrayLike) -> FactorGraph:
-        """The same structure with other log-potentials; O(1) for a read-only float64 array, plans are kept."""
-        return FactorGraph(self.structure, np.asarray(log_tables, np.float64))
+        """The same structure with other log-potentials; O(1) for a read-only float64 array, plans are kept.
+
+        Factors that were conditional distributions are looked at (a pass over their cells): those that no longer sum to
+        one lose their mark, and those that do again have it back.
+        """
+        declared = self.structure.cache.get("declared", self.structure)
+        return FactorGraph(declared, np.asarray(log_tables, np.float64))
 
     def cells(self, factor: int) -> npt.NDArray[np.int64]:
         """Pool index of every cell of a factor, shaped like its table (axes as in its scope).
@@ -388,7 +410,7 @@ class FactorGraph:
             kind=join([s.kind for s in structures], np.int8),
             names=Names(names, states),
         )
-        return FactorGraph(structure, join([g.log_tables for g in parts], np.float64))
+        return FactorGraph(structure, join([g.log_tables for g in parts], np.float64), marks_hold=True)
 
     def lower(self) -> FactorGraph:
         """An equivalent graph of plain tables only; itself when it has no structured factor.
@@ -410,7 +432,8 @@ class FactorGraph:
             rest = (
                 np.where(origin >= 0, self.log_tables[np.maximum(origin, 0)], constants) if len(origin) else constants
             )
-            found = self.cache["lowered"] = FactorGraph(structure, np.concatenate([self.log_tables, rest]))
+            pool = np.concatenate([self.log_tables, rest])
+            found = self.cache["lowered"] = FactorGraph(structure, pool, marks_hold=True)
         return found
 
     def _copied(self) -> npt.NDArray[np.int64]:
@@ -436,7 +459,10 @@ class FactorGraph:
         return (start < 0) | (origin[np.maximum(start, 0)] >= 0)
 
     def to_networkx(self) -> nx.Graph:
-        """The bipartite graph: variables by name (``bipartite=0``), factors as ``("factor", i)`` (``bipartite=1``)."""
+        """The bipartite graph: variables by name (``bipartite=0``), factors as ``("factor", i)`` (``bipartite=1``).
+
+        A factor carries its ``log_table`` and its ``scope``, the variables in the order of the table's axes.
+        """
         import networkx as nx
 
         s = self.structure
@@ -444,6 +470,7 @@ class FactorGraph:
         for i, name in enumerate(s.names.variables):
             graph.add_node(name, bipartite=0, states=list(s.names.state_names(i, int(s.cardinalities[i]))))
         for f in range(s.n_factors):
-            graph.add_node(("factor", f), bipartite=1, log_table=self.table(f))
-            graph.add_edges_from((("factor", f), s.names.variables[v]) for v in s.scope(f).tolist())
+            scope = tuple(s.names.variables[v] for v in s.scope(f).tolist())
+            graph.add_node(("factor", f), bipartite=1, log_table=self.table(f), scope=scope)
+            graph.add_edges_from((("factor", f), v) for v in scope)
         return graph

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections import defaultdict
 
 import networkx as nx
@@ -27,6 +26,7 @@ from markovfield.graphs import (
     v_structures,
 )
 from tests.graphs import independence_cases as cases
+from tests.patience import patience
 
 
 @pytest.fixture(scope="module")
@@ -197,10 +197,9 @@ def test_thousands_of_nodes_take_seconds():
     dag.add_nodes_from(range(3000))
     dag.add_edges_from((int(rng.integers(v)), v) for v in range(1, 3000) for _ in range(2))
     tree = nx.DiGraph((int(rng.integers(v)), v) for v in range(1, 3000))
-    start = time.perf_counter()
-    for graph in (dag, tree):
-        assert cpdag(dag_of_cpdag(cpdag(graph))) == cpdag(graph)
-    assert time.perf_counter() - start < 10
+    with patience():
+        for graph in (dag, tree):
+            assert cpdag(dag_of_cpdag(cpdag(graph))) == cpdag(graph)
     assert cpdag(tree).directed.number_of_edges() == 0
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ from hypothesis import strategies as st
 
 from markovfield.kernels.orders import eliminate, search_order, search_order_balanced
 from tests.graphs import reference
+from tests.patience import patience
 
 EFFORTS = [0.0, 2e5]
 RULES = [0, 1, 2, 3]
@@ -180,9 +179,8 @@ def test_a_balanced_search_stops_when_the_order_is_cheap():
     given_arrays = reference.arrays([2] * 100, scopes)
     cheap = search_order_balanced(*given_arrays, stage, 1e9, 1.0, np.inf, 0, 3)
     assert_valid([2] * 100, scopes, [0] * 100, cheap)
-    start = time.perf_counter()
-    search_order_balanced(*given_arrays, stage, 1e12, 1.0, np.inf, 0, 3)
-    assert time.perf_counter() - start < 1
+    with patience():
+        search_order_balanced(*given_arrays, stage, 1e12, 1.0, np.inf, 0, 3)
 
 
 def test_read_only_arguments_are_as_good_and_arguments_are_not_written():
@@ -201,9 +199,8 @@ def test_a_million_variable_chain_is_linear():
     scopes = np.stack([np.arange(n - 1), np.arange(1, n)], 1).astype(np.int32).ravel()
     arguments = np.full(n, 2, np.int32), offsets, scopes, np.zeros(n, np.int8)
     search_order(np.full(3, 2, np.int32), offsets[:3], scopes[:4], np.zeros(3, np.int8), 0.0, 0, 3)
-    start = time.process_time()
-    result = search_order(*arguments, 0.0, 0, 3)
-    assert time.process_time() - start < 2
+    with patience():
+        result = search_order(*arguments, 0.0, 0, 3)
     assert width(result) == 1 and result[3] == pytest.approx(np.log2(4 * (n - 1)))
 
 

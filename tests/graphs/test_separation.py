@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import networkx as nx
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from markovfield.exceptions import ModelError
 from markovfield.graphs import MixedGraph, active_path, as_mixed_graph, d_separated, dependence, moralize, separated
 from tests.graphs import independence_cases as cases
+from tests.patience import patience
 
 # Murphy figure 19.2(a).
 FIGURE = nx.DiGraph([(1, 2), (1, 3), (2, 4), (2, 5), (3, 5), (3, 6), (4, 7), (5, 7), (6, 7)])
@@ -163,7 +163,6 @@ def test_ten_thousand_nodes_take_well_under_a_second(method):
     dag.add_edges_from((int(rng.integers(v)), v) for v in range(1, 10_000) for _ in range(3))
     # One child of all the others: marrying its parents would make 50 million edges.
     dag.add_edges_from((v, "last") for v in range(10_000))
-    start = time.perf_counter()
-    assert d_separated(dag, 9_998, 9_999, given=list(dag.pred[9_999]), method=method)
-    assert not d_separated(dag, 9_998, 9_999, given=[*dag.pred[9_999], "last"], method=method)
-    assert time.perf_counter() - start < 2.0
+    with patience():
+        assert d_separated(dag, 9_998, 9_999, given=list(dag.pred[9_999]), method=method)
+        assert not d_separated(dag, 9_998, 9_999, given=[*dag.pred[9_999], "last"], method=method)

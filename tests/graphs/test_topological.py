@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import networkx as nx
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from markovfield.exceptions import ModelError
 from markovfield.graphs import count_topological_sorts, topological, topological_sorts
 from tests.graphs import independence_cases as cases
+from tests.patience import patience
 
 
 @given(cases.dags(7))
@@ -49,10 +49,9 @@ def test_known_counts():
 
 
 def test_two_dozen_nodes_are_counted_in_seconds():
-    start = time.perf_counter()
-    for seed in range(3):
-        count_topological_sorts(cases.random_dag(np.random.default_rng(seed), 24, 0.2))
-    assert time.perf_counter() - start < 10
+    with patience():
+        for seed in range(3):
+            count_topological_sorts(cases.random_dag(np.random.default_rng(seed), 24, 0.2))
 
 
 def test_limits_and_errors(monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import markovfield as mf
 from markovfield.factor_graph import FactorGraph, Structure
 from markovfield.inference import tree_propagation
 from tests.oracle import Oracle
+from tests.patience import patience
 from tests.strategies import Clause, Spec, Table, specs, specs_with_evidence
 
 TOLERANCE = 1e-9
@@ -225,10 +225,9 @@ class TestLong:
         mf.decode(small, method="bp")
         n = 300_000
         graph = chain(n, 3)
-        started = time.process_time()
-        answer = mf.marginals(graph, method="bp")
-        best = mf.decode(graph, method="bp")
-        assert time.process_time() - started < 10.0
+        with patience():
+            answer = mf.marginals(graph, method="bp")
+            best = mf.decode(graph, method="bp")
         pair, unary = np.exp(graph.log_tables[:9].reshape(3, 3)), np.exp(graph.log_tables[9:].reshape(n, 3))
         assert best.score == pytest.approx(float(graph.score(best.states)), rel=1e-12)
         sums = answer.values.reshape(n, 3).sum(axis=1)
@@ -248,9 +247,8 @@ class TestLong:
         net_scopes = np.stack([np.zeros(n - 1, np.int64), np.arange(1, n)], axis=1).ravel()
         s = Structure.from_arrays(np.full(n, 2), 2 * np.arange(n), net_scopes, np.zeros(n - 1, np.int64), n_cells=4)
         graph = FactorGraph(s, np.log([3.0, 1.0, 1.0, 3.0]))
-        started = time.process_time()
-        answer = mf.marginals(graph, method="bp")
-        assert time.process_time() - started < 10.0
+        with patience():
+            answer = mf.marginals(graph, method="bp")
         assert answer.log_partition == pytest.approx(np.log(2) + (n - 1) * np.log(4.0), rel=1e-12)
         np.testing.assert_allclose(answer[n // 2], [0.5, 0.5], atol=1e-9)
 

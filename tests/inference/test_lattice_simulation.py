@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from functools import cache
 
 import numpy as np
@@ -26,6 +25,7 @@ from markovfield.inference.onsager import critical_coupling, ising_magnetisation
 from markovfield.models.ising import Ising
 from markovfield.models.markov_network import MarkovNetwork
 from markovfield.models.potts import Potts
+from tests.patience import patience
 
 FALSE_ALARM = 1e-4
 METHODS = ("gibbs", "metropolis", "swendsen_wang", "wolff")
@@ -361,10 +361,8 @@ def test_interrupt_leaves_whole_sweeps():
     simulation.run(10)
     stop = threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT))
     stop.start()
-    started = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt):
+    with patience(), pytest.raises(KeyboardInterrupt):
         simulation.run(10**9, measure_every=1000)
-    assert time.perf_counter() - started < 5
     made = simulation.sweeps
     assert made > 10
     reference = LatticeSimulation(Ising((256, 256), 0.4, periodic=True), rng=0, n_jobs=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ import markovfield as mf
 import markovfield.io as mio
 from tests.data import data_path
 from tests.io.damage import damaged, format_error
+from tests.patience import patience
 from tests.strategies import Spec, specs
 
 SMALL = """network test {
@@ -284,18 +284,16 @@ def test_damaged_files_give_format_errors_only(folder, data):
     ids=lambda text: text[:30] + text[-5:],
 )
 def test_ten_hostile_megabytes_fail_fast(tmp_path, text):
-    start = time.perf_counter()
-    format_error(read, tmp_path, text)
-    assert time.perf_counter() - start < 8
+    with patience():
+        format_error(read, tmp_path, text)
 
 
 def test_many_variables_take_linear_time(tmp_path):
     names = [f"V{i}" for i in range(20_000)]
     text = declare(**dict.fromkeys(names, "a, b"))
     text += "".join(f"probability ({v}) {{ table .5, .5; }}" for v in names)
-    start = time.perf_counter()
-    assert len(read(tmp_path, text).variables) == len(names)
-    assert time.perf_counter() - start < 8
+    with patience():
+        assert len(read(tmp_path, text).variables) == len(names)
 
 
 def bif_of(net: mf.BayesianNetwork, spec: Spec) -> str:

@@ -209,9 +209,9 @@ def test_read_time_is_near_linear_in_the_size_of_the_file(tmp_path):
         path.write_text(text)
         best = np.inf
         for _ in range(5):
-            start = time.perf_counter()
+            start = time.process_time()
             mio.read_bif(path)
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
     seconds(100)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 import markovfield as mf
 import markovfield.io as mio
 from tests.io.damage import damaged, format_error
+from tests.patience import patience
 
 SMALL = r"""% a comment with { braces } and "quotes"
 net
@@ -208,6 +208,5 @@ def test_damaged_files_give_format_errors_only(folder, data):
     ids=lambda text: text[:30] + text[-5:],
 )
 def test_ten_hostile_megabytes_fail_fast(tmp_path, text):
-    start = time.perf_counter()
-    assert format_error(read, tmp_path, text)
-    assert time.perf_counter() - start < 8
+    with patience():
+        assert format_error(read, tmp_path, text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import time
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ import markovfield as mf
 import markovfield.io as mio
 from tests.data import data_path
 from tests.io.damage import damaged, format_error
+from tests.patience import patience
 from tests.strategies import Spec, specs
 
 SMALL = """BAYES
@@ -298,6 +298,5 @@ def test_every_query_fits_its_model():
 def test_ten_megabytes_of_numbers_are_read_in_seconds(tmp_path):
     n = 1_000_000
     path = write(tmp_path, f"MARKOV 1 {n} 1 1 0 {n} " + "0.12345678 " * n)
-    start = time.perf_counter()
-    assert mio.read_uai(path).structure.n_cells == n
-    assert time.perf_counter() - start < 10
+    with patience():
+        assert mio.read_uai(path).structure.n_cells == n

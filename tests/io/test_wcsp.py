@@ -78,6 +78,37 @@ def test_a_maximising_cfn_keeps_its_numbers(tmp_path):
     assert graph.table(0).tolist() == [-np.inf, 2.5, -1.0]
 
 
+def signed_cfn(rng, bound, maximise):
+    """A cfn file with costs of both signs, and the raw cost of every assignment."""
+    a, b, c = (np.round(rng.normal(scale=3.0, size=shape), 1) for shape in ((2,), (2, 3), (3,)))
+    functions = {"a": (["x"], a), "b": (["x", "y"], b), "c": (["y"], c)}
+    shown = ",".join(
+        f"{name}:{{scope:[{','.join(scope)}],costs:[{','.join(map(str, table.ravel()))}]}}"
+        for name, (scope, table) in functions.items()
+    )
+    sign = ">" if maximise else "<"
+    text = f'{{problem:{{name:n,mustbe:"{sign}{bound}"}},variables:{{x:2,y:3}},functions:{{{shown}}}}}'
+    return text, a[:, None] + b + c
+
+
+@pytest.mark.parametrize("maximise", [False, True])
+@pytest.mark.parametrize("seed", range(30))
+def test_a_cost_is_forbidden_only_where_no_other_can_make_up_for_it(tmp_path, seed, maximise):
+    """The bound is on sums: whatever keeps it must have the best score, whatever single costs it has."""
+    rng = np.random.default_rng(seed)
+    bound = round(float(rng.normal(scale=4.0)), 1)
+    text, totals = signed_cfn(rng, bound, maximise)
+    best = totals.max() if maximise else totals.min()
+    graph = read_wcsp(write(tmp_path, text, "signed.cfn")).compile()
+    if best > bound if maximise else best < bound:
+        assert mf.decode(graph).score == pytest.approx(best if maximise else -best, abs=1e-9)
+    kept = [graph.score(states) for states in np.ndindex(2, 3)]
+    for states, score in zip(np.ndindex(2, 3), kept, strict=True):
+        # What was not forbidden has its own cost; what was, breaks the bound.
+        inside = totals[states] > bound + 1e-9 if maximise else totals[states] < bound - 1e-9
+        assert score == pytest.approx(totals[states] if maximise else -totals[states], abs=1e-9) or not inside
+
+
 def test_score_and_cost():
     assert score_from_cost(159) == -159.0 and cost_from_score(-159.0) == 159.0
     assert score_from_cost(2.5, maximise=True) == 2.5 and cost_from_score(2.5, maximise=True) == 2.5

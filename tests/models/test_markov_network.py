@@ -182,6 +182,50 @@ class TestFromNetworkx:
         kept = list(again.names.state_names(0, 2))
         assert kept == states and [type(s) for s in kept] == [type(s) for s in states]
 
+    def test_tables_do_not_depend_on_the_order_of_nodes(self):
+        """networkx lists the ends of an undirected edge in the order of its nodes, not as they were added."""
+        table = np.array([[1.0, 2.0], [3.0, 4.0]])
+        for nodes in ("AB", "BA"):
+            graph = nx.Graph()
+            graph.add_nodes_from(nodes)
+            graph.add_edge("B", "A", table=table, scope=("B", "A"))
+            found = mf.MarkovNetwork.from_networkx(graph).compile()
+            assert found.score({"A": 0, "B": 1}) == pytest.approx(np.log(3.0))
+            del graph.edges["A", "B"]["scope"]
+            with pytest.raises(mf.ModelError, match=r"edge .* has a table of shape \(2, 2\) and no scope"):
+                mf.MarkovNetwork.from_networkx(graph)
+            graph.edges["A", "B"]["table"] = table + table.T  # reads the same both ways
+            assert mf.MarkovNetwork.from_networkx(graph).compile().score({"A": 0, "B": 1}) == pytest.approx(np.log(5))
+            graph.nodes["B"]["states"] = 3
+            graph.edges["A", "B"]["table"] = np.arange(1.0, 7.0).reshape(3, 2)  # fits one way only
+            assert mf.MarkovNetwork.from_networkx(graph).compile().score({"A": 1, "B": 2}) == pytest.approx(np.log(6))
+        directed = nx.DiGraph()
+        directed.add_nodes_from("AB")
+        directed.add_edge("B", "A", table=table)
+        assert mf.MarkovNetwork.from_networkx(directed).compile().score({"A": 0, "B": 1}) == pytest.approx(np.log(3))
+
+    def test_the_scope_must_be_that_of_the_edge(self):
+        graph = nx.Graph()
+        graph.add_edge("A", "B", table=np.eye(2), scope=("A", "C"))
+        with pytest.raises(mf.ModelError, match="the scope of edge 'A' - 'B' must list"):
+            mf.MarkovNetwork.from_networkx(graph)
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_a_bipartite_graph_may_be_shuffled(self, seed: int):
+        rng = np.random.default_rng(seed)
+        net = mf.MarkovNetwork(dict.fromkeys("ABCD", 2))
+        for scope in ("AB", "CBA", "DC", "BD"):
+            net.add_factor(list(scope), log_table=rng.normal(size=(2,) * len(scope)))
+        graph = net.compile()
+        whole = graph.to_networkx()
+        shuffled = nx.Graph()
+        shuffled.add_nodes_from((n, whole.nodes[n]) for n in sorted(whole, key=lambda _: rng.random()))
+        shuffled.add_edges_from(sorted(whole.edges, key=lambda _: rng.random()))
+        again = mf.MarkovNetwork.from_networkx(shuffled).compile()
+        for states in np.ndindex(2, 2, 2, 2):
+            assignment = dict(zip("ABCD", states, strict=True))
+            assert again.score(assignment) == pytest.approx(graph.score(assignment), abs=1e-12)
+
     def test_an_edge_without_a_table(self):
         with pytest.raises(mf.ModelError, match="edge 'A' - 'B' has neither table nor log_table"):
             mf.MarkovNetwork.from_networkx(nx.Graph([("A", "B")]))

@@ -313,11 +313,15 @@ class CompiledJunctionTree:
     def with_tables(self, log_tables: npt.ArrayLike) -> CompiledJunctionTree:
         """The same tree for other log-potentials of the same structure; needs a method that keeps all states.
 
-        Nothing is planned anew. With ``propagate_zeros`` the tree depends on where the zeros are, so it must be off.
+        Nothing is planned anew, unless tables that were conditional distributions no longer are: what the plan spared
+        because of that must then be done. With ``propagate_zeros`` the tree depends on where the zeros are, so it must
+        be off.
         """
         if self._problem.reduced is not None or self.method.propagate_zeros:
             raise ModelError("with_tables needs a tree compiled by JunctionTree(propagate_zeros=False)")
         graph = self.graph.with_tables(np.asarray(log_tables, np.float64))
+        if graph.structure is not self.graph.structure:
+            return CompiledJunctionTree(graph, self.method)
         other = copy(self)
         other.graph, other._batch = graph, None
         other._problem = self.method.prepare(graph, self._problem.evidence)

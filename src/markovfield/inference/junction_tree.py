@@ -70,7 +70,8 @@ class JunctionTree:
         The most clique states to walk over, all cliques together; a plan with more raises `MemoryLimitError` before it
         runs. None sets no limit; ``method="auto"`` sets one of some tens of seconds.
     order
-        Elimination order by variable name; found by search when None.
+        Elimination order by variable name; found by search when None. Where some variables must outlive the others
+        (those queried together, those maximised in marginal MAP), they are moved behind them, in the order given.
     search
         How long to search for a good order, as a multiple of the default; 0 takes the best of a few greedy ones.
     seed

@@ -102,7 +102,7 @@ def _small_tables(graph: FactorGraph) -> FactorGraph:
             s.cardinalities, s.scope_offsets, s.scopes, offsets, strides,
             n_cells=end, child=s.child, kind=kind, names=s.names,
         )  # fmt: skip
-        graph.cache["small_tables"] = FactorGraph(structure, np.concatenate(pool))
+        graph.cache["small_tables"] = FactorGraph(structure, np.concatenate(pool), marks_hold=True)
     found: FactorGraph = graph.cache["small_tables"]
     return found
 

@@ -193,12 +193,14 @@ def find_order(
 ) -> tuple[Any, Any, Any, float]:
     """An elimination order and its fill: a fixed portfolio, then more search where the run itself would be long.
 
-    ``search`` scales how long (1 is the default, 0 none beyond the portfolio).
+    ``search`` scales how long (1 is the default, 0 none beyond the portfolio). A given order is kept within each stage:
+    variables of a later stage (queried, or maximised after sums) come after all others, whatever it says.
     """
     offsets, scopes = _with_scopes(structure, together)
     cards = structure.cardinalities
     if order is not None:
         given = np.asarray(order, np.int32)
+        given = given[np.argsort(stage[given], kind="stable")]
         given = np.ascontiguousarray(given[cards[given] > 1])
         given.flags.writeable = False
         higher_offsets, higher, log2_states = eliminate(cards, offsets, scopes, given)

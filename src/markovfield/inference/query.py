@@ -211,7 +211,7 @@ def _on_what_is_left(
     small = float(np.log2(problem.structure.cardinalities).sum()) <= ENUMERATION_BITS
     if not small or known.likelihoods:
         return engine, engine.joint_of(problem, positions, running=running)
-    left = FactorGraph(problem.structure, problem.potentials.log_tables)
+    left = FactorGraph(problem.structure, problem.potentials.log_tables, marks_hold=True)
     method = resolve("enumeration", "marginals")
     table = method.joint(left, Evidence.parse(left.structure, None), positions, running=running)
     return method, problem.expand_joint(table, positions)

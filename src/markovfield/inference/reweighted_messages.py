@@ -292,11 +292,15 @@ def _linear_tables(form: PairwiseForm, rho: FloatArray) -> tuple[npt.NDArray[np.
     at = form.layout
     where = np.full(form.n_edges, -1, np.int64)
     ends = at.half_node.reshape(-1, 2)
-    sizes = np.diff(at.value_offsets)[ends].prod(axis=1)
+    cards = np.diff(at.value_offsets)[ends]
+    sizes = cards.prod(axis=1)
     edges = np.flatnonzero((at.edge_kind == TABLE) & (sizes > 4))
     if not len(edges):
         return where, np.zeros(0)
-    keys = np.column_stack([at.edge_base[edges], at.half_stride.reshape(-1, 2)[edges], rho[edges].view(np.int64)])
+    # Shrunk domains may read the first states of a table that others read whole: the shape is part of the key.
+    keys = np.column_stack(
+        [at.edge_base[edges], at.half_stride.reshape(-1, 2)[edges], cards[edges], rho[edges].view(np.int64)]
+    )
     order = np.lexsort(keys.T)
     new = np.ones(len(edges), np.bool_)
     new[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)

@@ -78,7 +78,7 @@ def _tabulated(graph: FactorGraph) -> FactorGraph:
         s.cardinalities, s.scope_offsets, s.scopes, bases, strides, n_cells=filled, child=s.child, kind=kinds,
         names=s.names,
     )  # fmt: skip
-    found = graph.cache["tabulated"] = FactorGraph(structure, np.concatenate(tables))
+    found = graph.cache["tabulated"] = FactorGraph(structure, np.concatenate(tables), marks_hold=True)
     return found
 
 

@@ -37,8 +37,8 @@ class Parameters(ABC):
         """The next parameter as text."""
 
 
-def _penalty(excess: npt.NDArray[Any], delta: float, top: float) -> FloatArray:
-    return np.where(excess <= 0, 0.0, np.where(excess <= delta, excess, top)).astype(float)
+def _penalty(excess: npt.NDArray[Any], delta: float, forbidden: float) -> FloatArray:
+    return np.where(excess <= 0, 0.0, np.where(excess <= delta, excess, forbidden)).astype(float)
 
 
 def _compare(name: str) -> Callable[[CostModel, Sequence[int], Parameters, Blame], FloatArray]:
@@ -47,14 +47,14 @@ def _compare(name: str) -> Callable[[CostModel, Sequence[int], Parameters, Blame
         a, b = model.shape(scope)
         x, y = np.arange(a)[:, None], np.arange(b)[None, :]
         if name == "=":
-            return _penalty(np.abs(y + constant - x), delta, model.top)
+            return _penalty(np.abs(y + constant - x), delta, model.forbidden)
         excess = {
             ">=": y + constant - x,
             ">": y + constant + 1 - x,
             "<=": x - constant - y,
             "<": x - constant + 1 - y,
         }[name]
-        return _penalty(excess, delta, model.top)
+        return _penalty(excess, delta, model.forbidden)
 
     return table
 
@@ -74,7 +74,7 @@ def _special_disjunctive(model: CostModel, scope: Sequence[int], given: Paramete
     x, y = np.arange(a)[:, None], np.arange(b)[None, :]
     apart = (x >= y + cy) | (y >= x + cx) | (x >= far_x) | (y >= far_y)
     allowed = (x <= far_x) & (y <= far_y) & apart
-    return np.where(allowed, np.where(x == far_x, cost_x, 0.0) + np.where(y == far_y, cost_y, 0.0), model.top)
+    return np.where(allowed, np.where(x == far_x, cost_x, 0.0) + np.where(y == far_y, cost_y, 0.0), model.forbidden)
 
 
 ARITHMETIC: dict[str, Callable[[CostModel, Sequence[int], Parameters, Blame], FloatArray]] = {
@@ -151,11 +151,11 @@ def _clique(model: CostModel, scope: Sequence[int], given: Parameters, blame: Bl
     if most == 1:
         for i, j in combinations(range(len(scope)), 2):
             model.check_room([scope[i], scope[j]], blame)
-            _add(model, [scope[i], scope[j]], np.where(np.outer(chosen[i], chosen[j]), model.top, 0.0), blame)
+            _add(model, [scope[i], scope[j]], np.where(np.outer(chosen[i], chosen[j]), model.forbidden, 0.0), blame)
         return
     states = _states(model, scope, name, blame)
     count = sum(chosen[i][states[:, i]].astype(int) for i in range(len(scope)))
-    _add(model, scope, np.where(np.asarray(count) > most, model.top, 0.0), blame)
+    _add(model, scope, np.where(np.asarray(count) > most, model.forbidden, 0.0), blame)
 
 
 def _knapsack(model: CostModel, scope: Sequence[int], given: Parameters, blame: Blame, name: str) -> None:
@@ -163,7 +163,7 @@ def _knapsack(model: CostModel, scope: Sequence[int], given: Parameters, blame: 
     capacity = given.number("the capacity")
     weights = np.array([given.number("a weight") for _ in scope])
     states = _states(model, scope, name, blame)
-    _add(model, scope, np.where(states @ weights >= capacity, 0.0, model.top), blame)
+    _add(model, scope, np.where(states @ weights >= capacity, 0.0, model.forbidden), blame)
 
 
 def _maximum(model: CostModel, scope: Sequence[int], given: Parameters, blame: Blame, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
@@ -53,16 +54,22 @@ class CostModel:
     variables
         Name to number of states or state names, in order.
     top
-        The cost from which on a tuple is forbidden; with ``maximise`` the value down to which it is.
+        The bound that the *sum* of all costs must stay below; with ``maximise`` the one it must stay above.
+    signed
+        Whether costs may be negative. Then a tuple is forbidden where even the least costs of all other functions leave
+        the sum at the bound; otherwise where it reaches the bound by itself.
     """
 
-    def __init__(self, variables: dict[Any, Any], top: float, *, maximise: bool = False) -> None:
+    def __init__(self, variables: dict[Any, Any], top: float, *, maximise: bool = False, signed: bool = False) -> None:
         self.net = MarkovNetwork(variables)
         self.names = list(variables)
         self.cards = [states if isinstance(states, int) else len(states) for states in variables.values()]
         self.top = top
-        self.maximise = maximise
+        self.maximise, self.signed = maximise, signed
+        # The cost of what is forbidden whatever the bound is.
+        self.forbidden = -np.inf if maximise else np.inf
         self.cells = 0
+        self._waiting: list[tuple[list[list[Any]], FloatArray, Blame]] = []
 
     def shape(self, scope: Sequence[int]) -> tuple[int, ...]:
         """Numbers of states of some variables, by position."""
@@ -80,22 +87,30 @@ class CostModel:
             raise blame(f"the cost functions so far need tables of {self.cells:.3g} entries together")
         return size
 
-    def logs(self, costs: FloatArray) -> FloatArray:
-        """Log-potentials: -cost, and -inf from the top on."""
-        if self.maximise:
-            return np.where(costs <= self.top, -np.inf, costs)
-        return np.where(costs >= self.top, -np.inf, 0.0 - costs)
-
     def table(self, scopes: Sequence[Sequence[int]], costs: FloatArray, blame: Blame) -> None:
-        """One table on one or more scopes of the same shape."""
-        named = [[self.names[v] for v in scope] for scope in scopes]
-        try:
-            if len(named) == 1:
-                self.net.add_factor(named[0], log_table=self.logs(costs))
-            else:
-                self.net.add_factors(named, log_table=self.logs(costs))
-        except ModelError as error:
-            raise blame(str(error)) from None
+        """One table on one or more scopes of the same shape; what is forbidden is known when all are there."""
+        self._waiting.append(([[self.names[v] for v in scope] for scope in scopes], costs, blame))
+
+    def finish(self) -> MarkovNetwork:
+        """The network of all tables: log-potentials are minus the costs, and -inf for what is forbidden."""
+        sign = 1.0 if self.maximise else -1.0
+        # What each function adds to the sum at best, where that is more than nothing.
+        gains = [max(0.0, float((sign * costs).max(initial=-np.inf))) * self.signed for _, costs, _ in self._waiting]
+        together = math.fsum(gain * len(scopes) for gain, (scopes, _, _) in zip(gains, self._waiting, strict=True))
+        for gain, (scopes, costs, blame) in zip(gains, self._waiting, strict=True):
+            scores = sign * costs + 0.0
+            others = together - gain
+            # Decimal numbers that add up to the bound may miss it by rounding.
+            slack = 8.0 * np.finfo(float).eps * (abs(self.top) + together) if others else 0.0
+            logs = np.where(scores + others <= sign * self.top + slack, -np.inf, scores)
+            try:
+                if len(scopes) == 1:
+                    self.net.add_factor(scopes[0], log_table=logs)
+                else:
+                    self.net.add_factors(scopes, log_table=logs)
+            except ModelError as error:
+                raise blame(str(error)) from None
+        return self.net
 
     def differences(self, scope: Sequence[int], cost: float, blame: Blame) -> None:
         """For each pair of variables with the same state, a cost."""

@@ -185,11 +185,13 @@ def parse_cfn(source: Source) -> MarkovNetwork:
     top, maximise = _bound(file, problem.get("mustbe"))
     variables = _variables(file, file.block(parts["variables"], "variables"))
     try:
-        model = CostModel({name: states for name, (states, _) in variables.items()}, top, maximise=maximise)
+        model = CostModel(
+            {name: states for name, (states, _) in variables.items()}, top, maximise=maximise, signed=True
+        )
     except ModelError as error:
         raise file.error(parts["variables"].at, str(error)) from None
     _Functions(file, model, variables).add(file.block(parts["functions"], "functions"))
-    return model.net
+    return model.finish()
 
 
 def _bound(file: _Cfn, item: Any) -> tuple[float, bool]:
@@ -326,6 +328,8 @@ def cfn_pieces(graph: FactorGraph, tables: list[npt.NDArray[np.int64]], top: int
     for name in names:
         _check_text(name)
     forbidden = np.iinfo(np.int64).max
+    # Beyond the bound even where all other functions are at their lowest.
+    beyond = top - sum(min(0, int(table.min(initial=0))) for table in tables)
 
     def number(cost: int) -> str:
         if not digits:
@@ -346,7 +350,7 @@ def cfn_pieces(graph: FactorGraph, tables: list[npt.NDArray[np.int64]], top: int
     yield '},\n"functions": {'
     for f, table in enumerate(tables):
         scope = ", ".join(f'"{names[v]}"' for v in s.scope(f).tolist())
-        costs = ", ".join(number(top if cost == forbidden else cost) for cost in table.ravel().tolist())
+        costs = ", ".join(number(beyond if cost == forbidden else cost) for cost in table.ravel().tolist())
         yield f'{"," if f else ""}\n"f{f}": {{"scope": [{scope}], "costs": [{costs}]}}'
     yield "}\n}\n"
 

@@ -16,7 +16,6 @@ from markovfield.names import Names
 
 __all__ = ["read_uai", "write_uai"]
 
-_CONDITIONAL_TOLERANCE = 1e-6
 _MODEST_CARDINALITY = 1 << 20
 
 # Structured factors and shared tables are written out in full: the graph's size does not bound the file's.
@@ -87,7 +86,8 @@ def read_uai(path: PathLike) -> FactorGraph:
     bases = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])[:-1] if n_factors else sizes
     child = None
     if kind == b"BAYES":
-        child = _children(cardinalities, offsets, scopes, bases, sizes, log_tables)
+        # The last variable of each scope; where the numbers do not sum to one over it, the graph drops the mark.
+        child = np.where(arity > 0, scopes[np.maximum(offsets[1:] - 1, 0)] if len(scopes) else -1, -1)
     names = Names(range(n_variables))
     structure = Structure.from_arrays(
         cardinalities, offsets, scopes, bases, n_cells=len(log_tables), child=child, names=names
@@ -185,28 +185,6 @@ def _table_error(tokens: Tokens, size_at: IntArray, sizes: IntArray, bits: Float
         len(tokens),
         f"the file ends inside the table of factor {f}, which needs {needed} entries, has {tokens.left}",
     )
-
-
-def _children(
-    cardinalities: IntArray,
-    offsets: IntArray,
-    scopes: IntArray,
-    bases: IntArray,
-    sizes: IntArray,
-    log_tables: FloatArray,
-) -> IntArray:
-    """Last variable of each scope if its table sums to one over it; else, or if taken before, -1."""
-    children = np.full(len(sizes), -1, np.int64)
-    taken: set[int] = set()
-    # e is already too much for a probability, and sums of it do not overflow.
-    tables = np.exp(np.minimum(log_tables, 1.0))
-    for f in np.flatnonzero(np.diff(offsets) > 0).tolist():
-        child = int(scopes[offsets[f + 1] - 1])
-        rows = tables[bases[f] : bases[f] + sizes[f]].reshape(-1, cardinalities[child])
-        if child not in taken and (np.abs(rows.sum(axis=1) - 1) <= _CONDITIONAL_TOLERANCE).all():
-            children[f] = child
-            taken.add(child)
-    return children
 
 
 def write_uai(model: _Compilable, path: PathLike, *, type: Literal["MARKOV", "BAYES"] = "MARKOV") -> None:

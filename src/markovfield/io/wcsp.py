@@ -32,9 +32,10 @@ def read_wcsp(path: PathLike) -> MarkovNetwork:
     """Read a cost function network in toulbar2's wcsp or cfn format, plain, gzipped or xz-compressed.
 
     A cost becomes the log-potential ``-cost``, exactly: an assignment's score is minus its cost (see
-    `score_from_cost`). A tuple whose cost reaches the file's upper bound is forbidden and has the log-potential
-    ``-inf``; that *sums* of costs must stay below the bound as well is not kept. A cfn file whose ``mustbe`` begins
-    with ``>`` maximises: its numbers are log-potentials as they stand, and those down to the bound are forbidden.
+    `score_from_cost`). A tuple whose cost reaches the file's upper bound, whatever the other functions of a cfn file
+    may gain below zero, is forbidden and has the log-potential ``-inf``; that *sums* of costs must stay below the bound
+    as well is not kept. A cfn file whose ``mustbe`` begins with ``>`` maximises: its numbers are log-potentials as they
+    stand, and those that cannot come above the bound are forbidden.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ class _Reader:
         tokens.end("the last cost function")
         for scopes, table in self.shared:
             self.model.table(scopes, table, lambda message: tokens.error(len(tokens), message))
-        return self.model.net
+        return self.model.finish()
 
     def _function(self, f: int) -> None:
         tokens = self.tokens

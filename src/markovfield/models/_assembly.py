@@ -75,4 +75,4 @@ def assemble(
     with np.errstate(divide="ignore"):
         np.log(pool, out=pool)
     pool.flags.writeable = False
-    return FactorGraph(structure, pool)
+    return FactorGraph(structure, pool, marks_hold=True)

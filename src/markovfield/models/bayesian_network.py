@@ -21,7 +21,8 @@ from markovfield.models._conditionals import (
     tabulate,
 )
 from markovfield.models._cycles import find_cycle
-from markovfield.models.markov_network import MarkovNetwork, states_of_node
+from markovfield.models._networkx import states_of_node
+from markovfield.models.markov_network import MarkovNetwork
 from markovfield.names import Names, VariableName, check_name, normalise_states
 
 if TYPE_CHECKING:
@@ -403,8 +404,11 @@ class BayesianNetwork:
 
     @classmethod
     def from_factor_graph(cls, graph: FactorGraph) -> BayesianNetwork:
-        """Read a network back from a factor graph with one conditional distribution for every variable."""
-        s = graph.structure
+        """Read a network back from a factor graph with one conditional distribution for every variable.
+
+        Rows that sum to one only nearly, as those of files with few digits, are rescaled as by `add_cpt`.
+        """
+        s = graph.structure.cache.get("declared", graph.structure)
         plain = np.isin(s.kind, (TABLE, NOISY_MAX)).all()
         if not plain or sorted(s.child.tolist()) != list(range(s.n_variables)):
             raise ModelError("a Bayesian network needs exactly one conditional table for each variable")
@@ -422,7 +426,8 @@ class BayesianNetwork:
                     net.add_cpt(names[child], parents, table)
         net._check_acyclic()
         own = sum(local.size for local in net._local.values())
-        if np.array_equal(s.child, np.arange(s.n_variables)) and own <= s.n_cells:  # no cell has two readers
+        # No cell has two readers, and nothing was rescaled.
+        if np.array_equal(graph.structure.child, np.arange(s.n_variables)) and own <= s.n_cells:
             net._compiled = graph  # so that going there and back changes no bit of the log-potentials
         return net
 

@@ -11,22 +11,13 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import CARDINALITY, CLAUSE, DISTANCE, PARITY, TABLE, FactorGraph, Structure
+from markovfield.models._networkx import factors_of, states_of_node
 from markovfield.names import Names, VariableName, check_name, normalise_states
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["MarkovNetwork", "states_of_node"]
-
-
-def states_of_node(data: Mapping[str, Any]) -> Any:
-    """The ``states`` of a node's data: names, or a count where they are plain indices; two when it says nothing."""
-    states = data.get("states", 2)
-    if not isinstance(states, (int, np.integer)):
-        # Equality alone would take [False, True] or [0.0, 1.0] for plain indices.
-        plain = all(type(s) is int and s == i for i, s in enumerate(states))
-        return len(states) if plain and len(states) else states
-    return states
+__all__ = ["MarkovNetwork"]
 
 
 Literals = Mapping[VariableName, Any] | None
@@ -447,21 +438,14 @@ class MarkovNetwork:
         """Read a pairwise network, or the bipartite graph that `FactorGraph.to_networkx` makes.
 
         Pairwise: nodes carry ``states`` (a count or names; 2 when absent) and optionally ``table`` or ``log_table``;
-        edges carry ``table`` or ``log_table`` with the axes in the order the edge lists its ends.
+        edges carry ``table`` or ``log_table``, and ``scope``, the two ends in the order of its axes: an undirected edge
+        of networkx has no first end. The scope may be left out where the table reads the same both ways, or fits one
+        way only, and in a directed graph, whose edges have a first end.
         """
         net = cls()
-        factors = [(n, d) for n, d in graph.nodes(data=True) if d.get("bipartite") == 1]
         for name, data in graph.nodes(data=True):
             if data.get("bipartite") != 1:
                 net.add_variable(name, states_of_node(data))
-        for node, data in factors:
-            net.add_factor(list(graph.neighbors(node)), log_table=data["log_table"])
-        if not factors:
-            for name, data in graph.nodes(data=True):
-                if "table" in data or "log_table" in data:
-                    net.add_factor([name], data.get("table"), log_table=data.get("log_table"))
-            for a, b, data in graph.edges(data=True):
-                if "table" not in data and "log_table" not in data:
-                    raise ModelError(f"edge {a!r} - {b!r} has neither table nor log_table")
-                net.add_factor([a, b], data.get("table"), log_table=data.get("log_table"))
+        for scope, data in factors_of(graph, dict(zip(net._position, net._cardinalities, strict=True))):
+            net.add_factor(scope, data.get("table"), log_table=data.get("log_table"))
         return net
