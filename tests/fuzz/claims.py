@@ -38,6 +38,7 @@ class Worse(Exception):
 
 def ask(model: Any, case: Case, question: Question, **others: Any) -> Any:
     """Put a question to a model."""
+    case = case.given(question.evidence)
     method = method_of(question, case.labels)
     keywords = {k: with_names(v, case.labels) for k, v in question.keywords.items()} | others
     evidence = case.named(case.evidence)
@@ -72,6 +73,7 @@ def ask(model: Any, case: Case, question: Question, **others: Any) -> Any:
 def broken_by(case: Case, question: Question, model: Any = None) -> list[Broken]:
     """Ask, and check what comes back; ``model`` is one that was asked before, by default it is a fresh one."""
     model = case.build() if model is None else model
+    case = case.given(question.evidence)
     before = _snapshot(model, case)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -65,15 +66,20 @@ class Case:
         One spec, or several whose graphs are joined by `FactorGraph.union`.
     form
         ``"builder"``: as a user writes it. ``"graph"``: compiled. ``"tables"``: compiled, with ``tables`` as its pool.
-    integer
-        Whether all log-potentials are whole numbers, so that scores can be compared exactly.
+    used
+        Whether the graph was asked something before it got other tables, so that plans are kept with its structure.
     """
 
     parts: tuple[Spec, ...]
     evidence: Mapping[int, Any]
     form: str = "builder"
     tables: np.ndarray | None = None
+    used: bool = False
     kind: str = ""
+
+    def given(self, evidence: Mapping[int, Any] | None) -> Case:
+        """The same model given something else; itself given nothing new."""
+        return self if evidence is None else replace(self, evidence=evidence)
 
     @cached_property
     def cardinalities(self) -> tuple[int, ...]:
@@ -108,7 +114,11 @@ class Case:
         if self.form == "builder":
             return model
         graph = model.compile()
-        return graph if self.form == "graph" else graph.with_tables(self.tables)
+        if self.form == "graph":
+            return graph
+        if self.used:
+            use(graph)
+        return graph.with_tables(self.tables)
 
     @cached_property
     def placed(self) -> Placed:
@@ -180,6 +190,17 @@ class Case:
     def rounding(self) -> float:
         """What adding log-potentials up, in any order, may do to a sum: a few units in the last place of each step."""
         return 2.0**-50 * self.magnitude * (len(self.finite_tables) + 2)
+
+
+USES = (("marginals", "junction_tree"), ("decode", "junction_tree"), ("log_partition", "variable_elimination"))
+
+
+def use(graph: mf.FactorGraph) -> None:
+    """Ask a graph a few things, for what they leave with its structure."""
+    for verb, method in USES:
+        # Nothing may be possible with the numbers that are about to be replaced.
+        with contextlib.suppress(mf.ImpossibleEvidenceError):
+            getattr(mf, verb)(graph, method=method)
 
 
 def _n_cells(spec: Spec) -> int:
@@ -439,13 +460,13 @@ def _constants(rng: np.random.Generator, spec: Spec) -> Spec:
     return Spec(spec.cardinalities, tuple(operations), spec.labels)
 
 
-def _evidence(rng: np.random.Generator, spec: Spec) -> dict[int, Any]:
+def evidence_of(rng: np.random.Generator, spec: Spec | Case) -> dict[int, Any]:
     """None, a little or much; states, likelihoods, and likelihoods that are zero somewhere."""
     what = rng.random()
     if what < 0.4:
         return {}
     if what < 0.6:
-        return build_evidence(Seeded(rng), spec)
+        return build_evidence(Seeded(rng), spec)  # type: ignore[arg-type]
     evidence: dict[int, Any] = {}
     for v, card in enumerate(spec.cardinalities):
         if rng.random() > 0.2:
@@ -471,10 +492,12 @@ def case_of(seed: int) -> Case:
         other = _small(build_graph, rng, max(1, MAX_STATES // max(1, joint_states(spec))))
         joined = Case((spec, other), {}, "graph", kind=f"union of {kind}")
         whole = Spec(joined.cardinalities, (), joined.labels)
-        return replace(joined, evidence=_evidence(rng, whole))
-    case = Case((spec,), _evidence(rng, spec), "builder" if rng.random() < 0.5 else "graph", kind=kind)
+        return replace(joined, evidence=evidence_of(rng, whole))
+    case = Case((spec,), evidence_of(rng, spec), "builder" if rng.random() < 0.5 else "graph", kind=kind)
     if not case.noisy and rng.random() < (0.3 if case.directed else 0.05):
         numbers = _numbers(rng, (spec.n_cells,), STYLES[rng.integers(0, 3)])
         numbers = np.zeros(spec.n_cells) if rng.random() < 0.25 else numbers
-        case = replace(case, form="tables", tables=numbers, kind=f"{kind} with other tables")
+        numbers = np.where(rng.random(spec.n_cells) < (0.1 if rng.random() < 0.3 else 0.0), -np.inf, numbers)
+        used = bool(rng.random() < 0.5)
+        case = replace(case, form="tables", tables=numbers, used=used, kind=f"{kind} with other tables")
     return case

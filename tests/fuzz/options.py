@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 import markovfield as mf
 from markovfield.inference.registry import methods
-from tests.fuzz.models import Case
+from tests.fuzz.models import Case, evidence_of
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class Question:
         Whether an own earlier answer is handed over as ``init``.
     again
         Threads of a second run that must give the same bits; 0 is no second run.
+    evidence
+        Evidence by position in place of the case's own; None is the case's own.
     """
 
     verb: str
@@ -60,6 +62,7 @@ class Question:
     stop: int = -1
     warm: bool = False
     again: int = 0
+    evidence: Mapping[int, Any] | None = None
 
     @property
     def stopped(self) -> bool:
@@ -418,4 +421,10 @@ def _loss(case: Case, rng: np.random.Generator) -> Any:
 def questions_of(seed: int, case: Case, many: int = 4) -> list[Question]:
     """The questions put to the model of a seed."""
     rng = np.random.default_rng([seed, 13])
-    return [question_of(case, rng) for _ in range(many)]
+    questions = [question_of(case, rng) for _ in range(many)]
+    if seed % 2:
+        # A model that is asked everything is asked with different evidence.
+        questions[1:] = [
+            replace(q, evidence=evidence_of(rng, case)) if rng.random() < 0.5 else q for q in questions[1:]
+        ]
+    return questions

@@ -9,7 +9,7 @@ import numpy as np
 
 import markovfield as mf
 from tests.fuzz.distributions import rows_of
-from tests.fuzz.models import Case, Noisy
+from tests.fuzz.models import USES, Case, Noisy
 from tests.fuzz.options import Question, class_asked, with_names
 from tests.fuzz.verdicts import Broken
 from tests.strategies import Apart, Clause, Counted, Cpt, Operation, Spec
@@ -81,6 +81,7 @@ def _call(question: Question, case: Case) -> list[str]:
     """The lines that ask, the answer in ``answer``."""
     method, _ = _method(question, case)
     words = {k: _plain(with_names(v, case.labels)) for k, v in question.keywords.items()}
+    case = case.given(question.evidence)
     evidence = _plain(case.named(case.evidence))
     verb = question.verb
     if verb == "batch":
@@ -122,8 +123,10 @@ def code_of(case: Case, questions: Sequence[Question], broken: Broken) -> str:
         lines.append(f"model = mf.FactorGraph.union([{nets}])")
     else:
         lines += _builder(case.parts[0], "net")
-        form = {"builder": "net", "graph": "net.compile()"}.get(case.form)
-        lines.append(f"model = {form or f'net.compile().with_tables({_plain(case.tables)})'}")
+        lines.append("model = net" + ("" if case.form == "builder" else ".compile()"))
+        if case.form == "tables":
+            lines += [f"mf.{verb}(model, method={method!r})" for verb, method in USES if case.used]
+            lines.append(f"model = model.with_tables({_plain(case.tables)})")
     for q in questions:
         lines += _call(q, case)
     lines.append("print(answer)")

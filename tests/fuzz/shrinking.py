@@ -61,6 +61,13 @@ def _smaller(case: Case, questions: tuple[Question, ...]) -> Iterator[Trial]:
     for v in case.evidence:
         yield replace(case, evidence={u: e for u, e in case.evidence.items() if u != v}), questions
     *before, last = questions
+    if last.evidence is not None:
+        yield case, (*before, replace(last, evidence=None))
+        for v in last.evidence:
+            fewer = {u: e for u, e in last.evidence.items() if u != v}
+            yield case, (*before, replace(last, evidence=fewer))
+    if case.used:
+        yield replace(case, used=False), questions
     for simpler in _simpler_questions(last):
         yield case, (*before, simpler)
     if case.form == "graph" and len(case.parts) == 1:
@@ -86,8 +93,10 @@ def _parts(case: Case, questions: tuple[Question, ...]) -> Iterator[Trial]:
 
 
 def _moved(question: Question, new: dict[int, int]) -> Question:
+    evidence = question.evidence
     return replace(
         question,
+        evidence=None if evidence is None else {new[v]: e for v, e in evidence.items() if v in new},
         settings={k: moved(v, new) for k, v in question.settings.items()},
         keywords={k: moved(v, new) for k, v in question.keywords.items()},
     )
@@ -201,6 +210,8 @@ def _fewer_states(case: Case, questions: tuple[Question, ...], v: int) -> Iterat
     last = spec.cardinalities[v] - 1
     touched = [op for op in spec.operations if v in _scope_of(op)]
     plain = all(isinstance(op, Table) and len(op.scopes) == 1 for op in touched)
+    if any(q.evidence is not None for q in questions):
+        return
     if last < 1 or not plain or case.form == "tables" or "loss" in questions[-1].keywords:
         return
     operations = []
