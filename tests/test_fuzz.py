@@ -11,7 +11,7 @@ import pytest
 import markovfield as mf
 from tests.fuzz import claims
 from tests.fuzz.distributions import check_aggregate
-from tests.fuzz.models import Case, case_of
+from tests.fuzz.models import Case, case_of, joint_states, strip
 from tests.fuzz.options import Places, Question, questions_of
 from tests.fuzz.running import findings_of
 from tests.strategies import Spec, Table
@@ -36,6 +36,31 @@ def test_a_seed_is_a_model():
         assert one.labels == two.labels and one.kind == two.kind
         np.testing.assert_array_equal(one.oracle.scores, two.oracle.scores)
         assert [repr(q) for q in questions_of(seed, one)] == [repr(q) for q in questions_of(seed, two)]
+
+
+def test_the_oracle_of_strips_is_the_oracle():
+    """Small strips, where both can be asked."""
+    compared = 0
+    for seed in range(40):
+        case = strip(np.random.default_rng(seed))
+        if case.n_variables > 10 or joint_states(case.parts[0]) > 20_000:
+            continue
+        compared += 1
+        narrow, full = case.oracle, dataclasses.replace(case, columns=()).oracle
+        assert narrow.impossible == full.impossible and narrow.count == full.count
+        if full.impossible:
+            continue
+        room = 1e-12 * (1 + case.magnitude)
+        assert narrow.log_partition == pytest.approx(full.log_partition, abs=room)
+        assert narrow.best_score == full.best_score
+        for v in range(case.n_variables):
+            np.testing.assert_allclose(narrow.marginal(v), full.marginal(v), atol=room)
+            np.testing.assert_allclose(narrow.max_marginal(v), full.max_marginal(v), atol=room)
+        for f in range(len(full.factors)):
+            np.testing.assert_allclose(narrow.counts(f), full.counts(f), atol=room)
+        row = full.states[int(full.probabilities.argmax())]
+        assert narrow.score(row) == pytest.approx(full.score(row), abs=room)
+    assert compared > 5
 
 
 def triangle() -> Case:

@@ -99,6 +99,8 @@ def check_persistent(case: Case, answer: Any, room: float) -> Iterator[Broken]:
     """Some best assignment has the states that are called persistent, all at once."""
     if answer.persistent is None or not answer.persistent.any():
         return
+    if case.columns:
+        return
     fits = (case.oracle.states[:, answer.persistent] == answer.states[answer.persistent]).all(axis=1)
     best = case.oracle.scores[fits].max()
     if best < case.oracle.best_score - room:

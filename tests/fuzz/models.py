@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import markovfield as mf
+from tests.fuzz.strips import Strip
 from tests.oracle import Oracle
 from tests.strategies import (
     Apart,
@@ -68,6 +69,8 @@ class Case:
         ``"builder"``: as a user writes it. ``"graph"``: compiled. ``"tables"``: compiled, with ``tables`` as its pool.
     used
         Whether the graph was asked something before it got other tables, so that plans are kept with its structure.
+    columns
+        For a strip, which has too many assignments to visit: the variables of each column.
     """
 
     parts: tuple[Spec, ...]
@@ -76,6 +79,7 @@ class Case:
     tables: np.ndarray | None = None
     used: bool = False
     kind: str = ""
+    columns: tuple[tuple[int, ...], ...] = ()
 
     def given(self, evidence: Mapping[int, Any] | None) -> Case:
         """The same model given something else; itself given nothing new."""
@@ -139,10 +143,13 @@ class Case:
         return sum(_n_cells(p) for p in self.parts)
 
     @cached_property
-    def oracle(self) -> Oracle:
+    def oracle(self) -> Any:
         return self.oracle_given(self.evidence)
 
-    def oracle_given(self, evidence: Mapping[int, Any]) -> Oracle:
+    def oracle_given(self, evidence: Mapping[int, Any]) -> Any:
+        if self.columns:
+            factors = [(scope, table) for scope, table, _ in self.placed]
+            return Strip(self.cardinalities, factors, evidence, self.columns)
         return Oracle(self.cardinalities, [(scope, table) for scope, table, _ in self.placed], evidence)
 
     def pool_counts(self) -> np.ndarray:
@@ -442,6 +449,8 @@ KINDS: dict[str, Callable[[np.random.Generator], Spec]] = {
 }  # fmt: skip
 WEIGHTS = {"graph": 2.0, "pairwise": 2.0, "tied": 1.5, "tiny": 0.5, "two_modes": 0.5}
 LARGE = 1e9
+# The share of strips among all models.
+STRIPS = 0.03
 
 
 def _constants(rng: np.random.Generator, spec: Spec) -> Spec:
@@ -480,9 +489,42 @@ def evidence_of(rng: np.random.Generator, spec: Spec | Case) -> dict[int, Any]:
     return evidence
 
 
+def strip(rng: np.random.Generator) -> Case:
+    """A lattice or a ladder of tens of variables, open at its ends; forests and chains where it has one row."""
+    card = 2 if rng.random() < 0.7 else 3
+    rows = int(rng.integers(1, 4 if card == 2 else 3))
+    columns = int(rng.integers(5, 30))
+    n = rows * columns
+    at = np.arange(n).reshape(rows, columns)
+    pairs = [(int(a), int(b)) for a, b in zip(at[:, :-1].ravel(), at[:, 1:].ravel(), strict=True)]
+    pairs += [(int(a), int(b)) for a, b in zip(at[:-1].ravel(), at[1:].ravel(), strict=True)]
+    style = STYLES[rng.integers(0, len(STYLES))]
+    operations: list[Operation] = []
+    what = rng.random()
+    if what < 0.3:
+        operations.append(Apart(tuple(pairs), (float(_numbers(rng, (1,), style)[0]), 0.0)))
+    elif what < 0.5:
+        operations.append(Table(tuple(pairs), _numbers(rng, (card, card), style)))
+    else:
+        operations += [Table((pair,), _numbers(rng, (card, card), style)) for pair in pairs]
+    if what > 0.9:
+        hard = np.where(rng.random((card, card)) < 0.2, -np.inf, 0.0)
+        operations.append(Table(tuple(pairs[:: int(rng.integers(1, 4))]), hard))
+    if rng.random() < 0.8:
+        operations += [Table(((v,),), _numbers(rng, (card,), style)) for v in range(n)]
+    spec = Spec((card,) * n, tuple(operations), _names(rng, n))
+    if rng.random() < 0.12:
+        spec = _constants(rng, spec)
+    form = "builder" if rng.random() < 0.5 else "graph"
+    own = tuple(tuple(int(v) for v in column) for column in at.T)
+    return Case((spec,), evidence_of(rng, spec), form, kind="strip", columns=own)
+
+
 def case_of(seed: int) -> Case:
     """The model of a seed, with its evidence."""
     rng = np.random.default_rng([seed, 12])
+    if np.random.default_rng([seed, 14]).random() < STRIPS:
+        return strip(rng)
     weights = np.array([WEIGHTS.get(name, 1.0) for name in KINDS])
     kind = str(rng.choice(list(KINDS), p=weights / weights.sum()))
     spec = KINDS[kind](rng)

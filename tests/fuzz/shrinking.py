@@ -177,7 +177,8 @@ def _without_variable(case: Case, questions: tuple[Question, ...], v: int) -> It
         tuple(x for u, x in enumerate(spec.labels) if u != v),
     )
     evidence = {new[u]: e for u, e in case.evidence.items() if u != v}
-    changed = replace(case, parts=(smaller,), evidence=evidence)
+    columns = tuple(tuple(new[u] for u in column if u != v) for column in case.columns)
+    changed = replace(case, parts=(smaller,), evidence=evidence, columns=columns)
     if case.form == "tables":
         if not case.directed:
             return
