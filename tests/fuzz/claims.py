@@ -75,6 +75,7 @@ def broken_by(case: Case, question: Question, model: Any = None) -> list[Broken]
     model = case.build() if model is None else model
     case = case.given(question.evidence)
     before = _snapshot(model, case)
+    answer, found = None, None
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
@@ -87,23 +88,28 @@ def broken_by(case: Case, question: Question, model: Any = None) -> list[Broken]
             found = [] if question.stopped else [Broken(f"crash: {type(error).__name__}", str(error))]
         except Exception as error:
             found = [Broken(f"crash: {type(error).__name__}", str(error)[:300])]
-        else:
-            try:
-                found = list(checked(case, question, answer))
-                if question.method == "auto" and question.verb == question.asked and not question.stopped:
-                    found += _as_explained(model, case, question, answer)
-                if question.again:
-                    found += _same_again(model, case, question, answer)
-            except (mf.ImpossibleEvidenceError, AssertionError, IndexError, RuntimeError, TypeError) as error:
-                found = [Broken(f"crash in an answer: {type(error).__name__}", str(error)[:300])]
-    found += [Broken(f"warning: {str(w.message)[:60]}", str(w.message)) for w in told if _is_arithmetic(w.category)]
+    if found is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = _judged(model, case, question, answer)
+    arithmetic = (str(w.message) for w in told if issubclass(w.category, RuntimeWarning))
+    found += [Broken(f"warning: {text[:60]}", text) for text in arithmetic]
     if _snapshot(model, case) != before:
         found.append(Broken("arguments are not changed", "tables or evidence differ after the call"))
     return found
 
 
-def _is_arithmetic(category: type[Warning]) -> bool:
-    return issubclass(category, RuntimeWarning)
+def _judged(model: Any, case: Case, question: Question, answer: Any) -> list[Broken]:
+    """What an answer breaks; what it computes only now may crash as well."""
+    try:
+        found = list(checked(case, question, answer))
+        if question.method == "auto" and question.verb == question.asked and not question.stopped:
+            found += _as_explained(model, case, question, answer)
+        if question.again:
+            found += _same_again(model, case, question, answer)
+    except (mf.ImpossibleEvidenceError, AssertionError, IndexError, RuntimeError, TypeError) as error:
+        return [Broken(f"crash in an answer: {type(error).__name__}", str(error)[:300])]
+    return found
 
 
 def _snapshot(model: Any, case: Case) -> tuple[bytes, ...]:

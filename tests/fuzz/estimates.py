@@ -20,7 +20,7 @@ LEVEL = 1e-10
 
 def outside(found: np.ndarray, errors: np.ndarray, truth: np.ndarray, size: float) -> np.ndarray:
     """Where an estimate is further off than six standard errors, its own or of ``size`` draws, and the floor."""
-    own = np.sqrt(truth * (1 - truth) / size)
+    own = np.sqrt(truth * np.maximum(0.0, 1 - truth) / size)
     return np.asarray(np.abs(found - truth) > SIGMAS * np.fmax(errors, own) + FLOOR / size)
 
 

@@ -120,7 +120,8 @@ class Strip:
     def joint(self, variables: Sequence[int]) -> np.ndarray:
         """Joint distribution of variables of one column."""
         c = self.column[variables[0]]
-        return self._gather(variables, c, np.exp(self._column_logs(c)), np.add, 0.0)
+        p = np.exp(self._column_logs(c))
+        return self._gather(variables, c, p / p.sum(), np.add, 0.0)
 
     def _gather(self, variables: Sequence[int], c: int, values: Matrix, how: Any, start: float) -> np.ndarray:
         result = np.full([self.cardinalities[v] for v in variables], start, np.longdouble)
