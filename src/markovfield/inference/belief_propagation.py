@@ -73,9 +73,8 @@ class BeliefPropagation:
     max_iterations
         Most sweeps; for ``"residual"``, most messages for each edge.
     tolerance
-        Settled is when no message, undamped, would change by more than this, in the sum over its entries (it sums to
-        one). Where potentials span many powers of ten, an entry far below the largest can still be on its way then, and
-        matter: ask for less (1e-14), or use the tree schedule where it serves.
+        Settled is when no entry of a message, undamped, would change by more than this in proportion to its size:
+        where potentials span many powers of ten, the smallest entry may be the one that matters.
 
     Examples
     --------

@@ -16,12 +16,13 @@ __all__ = ["lattice_chains", "lattice_rows"]
 
 @kernel
 def _share(x, old):
-    """Largest change of an entry of a message in proportion to its size, from ratios."""
-    a, b = 1.0 + x, 1.0 + old
-    first, second = a / b, x * b / (old * a)
-    first = 1.0 - first if first < 1.0 else 1.0 - 1.0 / first
-    second = 1.0 - second if second < 1.0 else 1.0 - 1.0 / second
-    return first if first > second else second
+    """Largest change of an entry of a message in proportion to its size, from ratios.
+
+    The entries are 1 / (1 + ratio) and ratio / (1 + ratio), each compared with the larger of its two values.
+    """
+    high, low = (x, old) if x > old else (old, x)
+    first, second = 1.0 + high, high * (1.0 + low)
+    return (high - low) / (first if first < second else second)
 
 
 @kernel
@@ -29,10 +30,9 @@ def _step(ratio, plain, turned, corner, old, damping, maximise):
     """One message, and how far it moved."""
     if maximise:
         x = max(plain, corner * ratio) / max(1.0, turned * ratio)
-        change = _share(x, old)
     else:
         x = (plain + corner * ratio) / (1.0 + turned * ratio)
-        change = 2.0 * abs(x - old) / ((1.0 + x) * (1.0 + old))
+    change = _share(x, old)
     if damping > 0.0:
         a, b = (1.0 - damping) / (1.0 + x), damping / (1.0 + old)
         x = (a * x + b * old) / (a + b)
@@ -55,15 +55,14 @@ def _send(own, one, two, three, plain, turned, corner, old, new, damping, maximi
             above = up if up > plain[j] else plain[j]
             below = down if down > 1.0 else 1.0
             new[j] = above / below
-            # The change of each entry in proportion to its size.
-            larger = _share(new[j], old[j])
-            moved[j] = larger if larger > moved[j] else moved[j]
+            change = _share(new[j], old[j])
+            moved[j] = change if change > moved[j] else moved[j]
     else:
         for j in range(n):
             ratio = own[j] * one[j] * two[j] * three[j]
             x = (plain[j] + corner[j] * ratio) / (1.0 + turned[j] * ratio)
             new[j] = x
-            change = 2.0 * abs(x - old[j]) / ((1.0 + x) * (1.0 + old[j]))
+            change = _share(x, old[j])
             moved[j] = change if change > moved[j] else moved[j]
     if damping > 0.0:
         for j in range(n):

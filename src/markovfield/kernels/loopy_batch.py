@@ -16,6 +16,8 @@ from markovfield.kernels.loopy_messages import BOTTOM, CONTRADICTION, LOW
 __all__ = ["LANES", "flood_lanes", "lane_beliefs"]
 
 LANES = 16
+# Keeps a zero that stays a zero from being divided by itself.
+TINY = 1e-300
 
 
 @kernel
@@ -160,7 +162,9 @@ def flood_lanes(layout, tables, own, sent, heard, damping, tolerance, sweeps, fl
                     row, kept = message[i], heard[at + i]
                     for lane in range(LANES):
                         x = row[lane]
-                        change[lane] += abs(x - kept[lane])
+                        larger = x if x > kept[lane] else kept[lane]
+                        moved = abs(x - kept[lane]) / (larger + TINY)
+                        change[lane] = moved if moved > change[lane] else change[lane]
                         kept[lane] = x + damping * (kept[lane] - x) if x > 0.0 else 0.0
                 for lane in range(LANES):
                     residual[lane] = change[lane] if change[lane] > residual[lane] else residual[lane]

@@ -2,8 +2,9 @@
 
 Edges and their messages lie as in `MessageLayout`. A message sums to one, in maxima too. What lies in a connected part
 of the graph that is not ``active`` is passed over. ``flags`` and ``residuals`` have an entry for each part: what
-happened there, and how far a message moved at most: the sum of the changes of its entries, or in maxima the largest
-change of an entry in proportion to its size.
+happened there, and how far a message moved at most: the largest change of an entry in proportion to its size. (The sum
+of all changes would call a message settled whose small entries are still on their way, and a factor of many powers of
+ten may make those the ones that matter.)
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from markovfield.kernels._flags import kernel
 __all__ = [
     "CONTRADICTION",
     "LOW",
+    "binary_moved",
     "keep_message",
+    "message_moved",
     "message_to_variable",
     "messages_of_binary",
     "messages_of_variable",
     "pair_messages",
-    "share_moved",
     "table_messages",
     "triple_messages",
 ]
@@ -166,14 +168,29 @@ def pair_messages(tables, base, step, stride, x, y, to_x, to_y, maximise):
 
 
 @kernel
-def share_moved(x, old):
-    """Change of an entry in proportion to its size: max-marginals are read as logs."""
-    larger = max(x, old)
-    return abs(x - old) / larger if larger > 0.0 else 0.0
+def binary_moved(x, y, old_x, old_y):
+    """The larger change of two entries in proportion to its size, with one division; zeros that stay have not moved."""
+    a, b = abs(x - old_x), abs(y - old_y)
+    larger_x, larger_y = max(x, old_x), max(y, old_y)
+    if a * larger_y > b * larger_x:
+        return a / larger_x if larger_x > 0.0 else 0.0
+    return b / larger_y if larger_y > 0.0 else 0.0
 
 
 @kernel
-def keep_message(fresh, messages, damping, maximise, floor):
+def message_moved(fresh, scale, old):
+    """The largest change of an entry of ``scale * fresh`` in proportion to its size, with one division."""
+    change, size = 0.0, 1.0
+    for i in range(len(old)):
+        x = fresh[i] * scale
+        moved, larger = abs(x - old[i]), max(x, old[i])
+        if moved * size > change * larger:
+            change, size = moved, larger
+    return change / size
+
+
+@kernel
+def keep_message(fresh, messages, damping, floor):
     """Scale a new message to sum one, mix it with the one kept and keep it: how far it moved, and flags.
 
     A zero is kept a zero whatever the damping, so that hard constraints hold at once.
@@ -184,13 +201,7 @@ def keep_message(fresh, messages, damping, maximise, floor):
     if not total > 0.0:
         return 0.0, CONTRADICTION
     scale = 1.0 / total
-    moved, low = 0.0, 0
-    if maximise:
-        for i in range(len(messages)):
-            moved = max(moved, share_moved(fresh[i] * scale, messages[i]))
-    else:
-        for i in range(len(messages)):
-            moved += abs(fresh[i] * scale - messages[i])
+    moved, low = message_moved(fresh, scale, messages), 0
     for i in range(len(messages)):
         x = fresh[i] * scale
         messages[i] = x + damping * (messages[i] - x) if x > 0.0 else 0.0

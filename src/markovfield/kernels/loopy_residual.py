@@ -9,9 +9,9 @@ from markovfield.kernels.loopy_logs import log_distance, log_messages_of_variabl
 from markovfield.kernels.loopy_messages import (
     CONTRADICTION,
     keep_message,
+    message_moved,
     message_to_variable,
     messages_of_variable,
-    share_moved,
 )
 from markovfield.kernels.messages import message_scratch, send_to_variable
 
@@ -90,7 +90,7 @@ def residual_steps(
                     keys[said] = 0.0
                 flag = log_messages_of_variable(layout, v, own, variable_to_factor, factor_to_variable, product)
             else:
-                moved, flag = keep_message(new, kept, damping, maximise, floor)
+                moved, flag = keep_message(new, kept, damping, floor)
                 keys[said] = damping * moved
                 flag |= messages_of_variable(
                     slots[variable_offsets[v] : variable_offsets[v + 1]],
@@ -132,7 +132,7 @@ def residual_steps(
                         e, first, last, base, message_offsets, table_strides, tables, variable_to_factor,
                         maximise, fresh, counter, part,
                     )  # fmt: skip
-                    total, moved = 0.0, 0.0
+                    total = 0.0
                     for i in range(card):
                         total += fresh[start + i]
                     if not total > 0.0:
@@ -140,11 +140,7 @@ def residual_steps(
                         return sent + 1
                     for i in range(card):
                         new[i] = fresh[start + i] / total
-                        if maximise:
-                            moved = max(moved, share_moved(new[i], kept[i]))
-                        else:
-                            moved += abs(new[i] - kept[i])
-                    keys[e] = moved
+                    keys[e] = message_moved(new, 1.0, kept)
                 if sent >= 0:
                     _sift(heap, place, keys, e)
     return steps

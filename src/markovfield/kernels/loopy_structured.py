@@ -80,7 +80,7 @@ def structured_to_variables(
         for e in range(first, last):
             start, after = layout.message_offsets[e], layout.message_offsets[e + 1]
             new, kept = fresh[start - at : after - at], factor_to_variable[start:after]
-            moved, flag = keep_logs(new, kept, damping) if logs else keep_message(new, kept, damping, maximise, floor)
+            moved, flag = keep_logs(new, kept, damping) if logs else keep_message(new, kept, damping, floor)
             residuals[c] = max(residuals[c], moved)
             flags[c] |= flag
 

@@ -8,12 +8,12 @@ from markovfield.kernels._flags import kernel
 from markovfield.kernels.loopy_messages import (
     CONTRADICTION,
     LOW,
+    binary_moved,
     keep_message,
     message_to_variable,
     messages_of_binary,
     messages_of_variable,
     pair_messages,
-    share_moved,
     table_messages,
     triple_messages,
 )
@@ -96,10 +96,7 @@ def factors_to_variables(
                 y0, y1 = y0 * scale, y1 * scale
                 p, q = factor_to_variable[x_at], factor_to_variable[x_at + 1]
                 r, s = factor_to_variable[y_at], factor_to_variable[y_at + 1]
-                if maximise:
-                    moved = max(share_moved(x0, p), share_moved(x1, q), share_moved(y0, r), share_moved(y1, s))
-                else:
-                    moved = max(abs(x0 - p) + abs(x1 - q), abs(y0 - r) + abs(y1 - s))
+                moved = max(binary_moved(x0, x1, p, q), binary_moved(y0, y1, r, s))
                 if damping > 0.0:
                     x0 = keep * x0 + damping * p if x0 > 0.0 else 0.0
                     x1 = keep * x1 + damping * q if x1 > 0.0 else 0.0
@@ -128,9 +125,7 @@ def factors_to_variables(
         for e in range(first, last):
             to = message_offsets[e]
             after = message_offsets[e + 1]
-            far, low = keep_message(
-                fresh[to - x_at : after - x_at], factor_to_variable[to:after], damping, maximise, floor
-            )
+            far, low = keep_message(fresh[to - x_at : after - x_at], factor_to_variable[to:after], damping, floor)
             moved = max(moved, far)
             flag |= low
         residuals[c] = max(residuals[c], moved)
@@ -191,10 +186,7 @@ def sweep_variables(
                 scale = 1.0 / (x0 + x1)
                 x0, x1 = x0 * scale, x1 * scale
                 p, q = factor_to_variable[to], factor_to_variable[to + 1]
-                if maximise:
-                    furthest = max(furthest, share_moved(x0, p), share_moved(x1, q))
-                else:
-                    furthest = max(furthest, abs(x0 - p) + abs(x1 - q))
+                furthest = max(furthest, binary_moved(x0, x1, p, q))
                 x0 = x0 + damping * (p - x0) if x0 > 0.0 else 0.0
                 x1 = x1 + damping * (q - x1) if x1 > 0.0 else 0.0
                 flag |= ((x0 < floor) & (x0 > 0.0)) | ((x1 < floor) & (x1 > 0.0))
@@ -204,7 +196,7 @@ def sweep_variables(
                 e, first, last, table_offsets[f], message_offsets, table_strides, tables, variable_to_factor,
                 maximise, fresh, counter, part,
             )  # fmt: skip
-            moved, low = keep_message(fresh[start:], factor_to_variable[to : to + card], damping, maximise, floor)
+            moved, low = keep_message(fresh[start:], factor_to_variable[to : to + card], damping, floor)
             furthest = max(furthest, moved)
             flag |= low
         if card == 2:
