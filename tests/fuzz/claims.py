@@ -63,7 +63,9 @@ def ask(model: Any, case: Case, question: Question, **others: Any) -> Any:
     verb = getattr(mf, question.verb)
     if not question.warm:
         return verb(model, evidence=evidence, method=method, **keywords)
-    earlier = verb(model, evidence=evidence, method=method, **keywords)
+    # What log Z starts from is an answer to marginals.
+    first = mf.marginals if question.verb == "log_partition" else verb
+    earlier = first(model, evidence=evidence, method=method, **keywords)
     answer = verb(model, evidence=evidence, method=method, init=earlier, **keywords)
     if question.verb == "decode" and question.method in NEVER_WORSE and answer.score < earlier.score - case.rounding:
         raise Worse(f"{answer.score!r} after {earlier.score!r}")

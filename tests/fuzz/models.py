@@ -110,6 +110,11 @@ class Case:
             p.operations for p in self.parts
         )
 
+    @cached_property
+    def pairs_of_two(self) -> bool:
+        """Whether variables have two states at most and factors join two at most: what many special methods take."""
+        return max(self.cardinalities, default=1) <= 2 and all(len(scope) <= 2 for scope, _, _ in self.placed)
+
     def build(self) -> Any:
         """A fresh model."""
         if len(self.parts) > 1:
@@ -441,13 +446,32 @@ def two_modes(rng: np.random.Generator) -> Spec:
     return Spec((card,) * n, tuple(operations), _names(rng, n))
 
 
+def frustrated(rng: np.random.Generator) -> Spec:
+    """All pairs of few variables, with couplings that cannot all have their way: relaxations leave a gap."""
+    card = 2 if rng.random() < 0.7 else 3
+    n = int(rng.integers(4, 10 if card == 2 else 7))
+    share = float(rng.choice([0.6, 1.0]))
+    style = str(rng.choice(["integer", "real", "strong"]))
+    operations: list[Operation] = []
+    for a in range(n):
+        for b in range(a + 1, n):
+            if rng.random() < share:
+                table = _numbers(rng, (card, card), style)
+                ising = card == 2 and rng.random() < 0.5
+                operations.append(Table(((a, b),), table[0, 0] * (2 * np.eye(2) - 1) if ising else table))
+    if rng.random() < 0.5:
+        operations += [Table(((v,),), _numbers(rng, (card,), style)) for v in range(n)]
+    return Spec((card,) * n, tuple(operations), _names(rng, n))
+
+
 KINDS: dict[str, Callable[[np.random.Generator], Spec]] = {
     f.__name__: f
     for f in (
         graph, wide_graph, forest, bayesian, noisy, pairwise, tied, lattice, logic, whole_numbers, tiny, two_modes,
+        frustrated,
     )
 }  # fmt: skip
-WEIGHTS = {"graph": 2.0, "pairwise": 2.0, "tied": 1.5, "tiny": 0.5, "two_modes": 0.5}
+WEIGHTS = {"graph": 2.0, "pairwise": 2.0, "tied": 1.5, "frustrated": 1.5, "tiny": 0.5, "two_modes": 0.5}
 LARGE = 1e9
 # The share of strips among all models.
 STRIPS = 0.03

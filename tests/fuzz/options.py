@@ -252,6 +252,15 @@ OWN_VALUES: dict[tuple[str, str], Callable[[Case, np.random.Generator], Any]] = 
 LEFT_ALONE = {"time_limit", "seconds", "sweeps", "max_tries", "max_columns", "max_factor_cells", "tree_weights"}
 
 
+# Without these, small models are exact at once.
+MATTERS = {
+    "mini_bucket": ("i_bound",),
+    "sandwich": ("methods",),
+    "generalized_bp": ("regions",),
+    "belief_propagation": ("schedule",),
+}
+
+
 @cache
 def words(cls: Any, name: str) -> tuple[str, ...]:
     """The words that a text setting may be, as the method's own error lists them."""
@@ -292,10 +301,11 @@ def value_of(cls: Any, setting: Any, case: Case, rng: np.random.Generator) -> An
 def settings_of(cls: Any, case: Case, rng: np.random.Generator) -> dict[str, Any]:
     """Random settings that the class takes; often only those that keep it short."""
     chosen = dict(BUDGET.get(cls.name, {}))
-    if rng.random() < 0.3:
+    if rng.random() < (0.1 if cls.name in MATTERS else 0.3):
         return chosen
     for setting in dataclasses.fields(cls):
-        if setting.name in LEFT_ALONE or rng.random() > 0.35:
+        often = setting.name in MATTERS.get(cls.name, ())
+        if setting.name in LEFT_ALONE or rng.random() > (0.8 if often else 0.35):
             continue
         value = value_of(cls, setting, case, rng)
         if _takes_all(cls, chosen | {setting.name: with_names(value, case.labels)}, case):
@@ -325,10 +335,19 @@ def _subset(rng: np.random.Generator, n: int, most: int) -> tuple[int, ...]:
     return tuple(rng.permutation(n)[: int(rng.integers(1, most + 1))].tolist())
 
 
-def _named(rng: np.random.Generator, verb: str) -> str:
+def _fits(cls: Any, case: Case) -> float:
+    """How much more often than others a method is asked: one that needs a sort of model, where the case is of it."""
+    needs = getattr(cls, "needs", "")
+    if not needs:
+        return 1.0
+    return (2.0 if case.directed else 0.05) if needs == "directed" else (2.0 if case.pairs_of_two else 0.3)
+
+
+def _named(rng: np.random.Generator, verb: str, case: Case) -> str:
     """A method of a verb by its weight."""
-    names = ["auto", *methods(verb)]
-    weights = np.array([RARE.get(name, 1.0) for name in names])
+    known = methods(verb)
+    names = ["auto", *known]
+    weights = np.array([RARE.get(name, 1.0) * (_fits(known[name], case) if name in known else 1.0) for name in names])
     return str(rng.choice(names, p=weights / weights.sum()))
 
 
@@ -387,7 +406,7 @@ def _registered(verb: str, case: Case, rng: np.random.Generator) -> Question:
             keywords["loss"] = "hamming" if rng.random() < 0.5 else _loss(case, rng)
     if verb == "sample":
         keywords["size"] = int(rng.choice([0, 1, 400, 400]))
-    name = _named(rng, "marginals" if "loss" in keywords else verb)
+    name = _named(rng, "marginals" if "loss" in keywords else verb, case)
     cls = class_of("marginals" if "loss" in keywords else verb, name)
     if {"n_best", "variables"} & set(keywords) and rng.random() < 0.8:
         word = "n_best" if "n_best" in keywords else "marginal_map"

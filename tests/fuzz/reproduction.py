@@ -103,7 +103,8 @@ def _call(question: Question, case: Case) -> list[str]:
         lines.append(f"calls = iter(range({question.stop}))")
         inside.append("callback=lambda progress: next(calls, None) is None")
     if question.warm:
-        lines.append(f"earlier = mf.{verb}(model, {', '.join(inside)})")
+        first = "marginals" if verb == "log_partition" else verb
+        lines.append(f"earlier = mf.{first}(model, {', '.join(inside)})")
         inside.append("init=earlier")
     lines.append(f"answer = mf.{verb}(model, {', '.join(inside)})")
     if question.again:
