@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all test-nojit lint format bench docs clean
+.PHONY: demo test test-all test-nojit fuzz lint format bench docs clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -21,6 +21,10 @@ test-all: .venv/installed
 
 test-nojit: .venv/installed
 	$(BIN)/python -m pytest tests/test_nojit.py
+
+# Random models against brute force, from where the last run stopped: FUZZ_MODELS=1000 for fewer, FUZZ="--seed 7" for one.
+fuzz: .venv/installed
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 lint: .venv/installed
 	$(BIN)/ruff format --check .
@@ -50,4 +54,4 @@ docs: .venv/installed
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean:
-	rm -rf .venv docs/_build markovfield-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv docs/_build markovfield-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz
