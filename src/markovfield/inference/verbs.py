@@ -13,6 +13,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedE
 from markovfield.factor_graph import FactorGraph, Structure
 from markovfield.inference.answers import LogPartition, Marginals, Samples
 from markovfield.inference.automatic import candidates, first_that_answers, when_stopped
+from markovfield.inference.centring import centre
 from markovfield.inference.decodings import Decoding, Solution
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.running import Progress, Running
@@ -191,19 +192,19 @@ def decode(
     positions = None if variables is None else graph.names.positions(variables)
     if loss is not None:
         return _least_expected_loss(graph, known, positions, loss, n_best, method, running, rng)
-    _check_sums(graph)
+    centred = centre(graph)
+    view, inner = centred.view, centred.running(running)
     one = n_best == 1
     methods: list[Any] = []
 
     def run(chosen: Any) -> Any:
         extra = _extra(chosen, init, rng)
-        return chosen.decode(graph, known, variables=positions, n_best=n_best, running=running, **extra)
+        return chosen.decode(view, known, variables=positions, n_best=n_best, running=inner, **extra)
 
     stop: BaseException
     try:
-        methods += candidates(method, "decode", graph, known, one=one, variables=positions, time_limit=time_limit)
-        answer: Decoding = first_that_answers(methods, run)
-        return answer
+        methods += candidates(method, "decode", view, known, one=one, variables=positions, time_limit=time_limit)
+        return centred.answer(first_that_answers(methods, run), known)
     except (TimeoutError, StoppedError, KeyboardInterrupt) as error:
         stop = error
     except SystemError as error:
@@ -212,20 +213,8 @@ def decode(
             raise
         stop = KeyboardInterrupt()
     name = methods[0].name if methods else "icm"
-    return when_stopped(stop, method, name, graph, known, running, one=one, variables=positions)
-
-
-def _check_sums(graph: FactorGraph) -> None:
-    """Refuse log-potentials whose sum may overflow: nothing could be compared."""
-    if "overflow" not in graph.cache:
-        finite = graph.log_tables[np.isfinite(graph.log_tables)]
-        largest = float(np.abs(finite).max(initial=0.0))
-        graph.cache["overflow"] = largest if largest > 1e307 / max(1, graph.structure.n_factors) else None
-    if graph.cache["overflow"] is not None:
-        raise ModelError(
-            f"log-potentials of up to {graph.cache['overflow']:.3g} in {graph.structure.n_factors} factors add up to "
-            "more than a float holds: scale them down"
-        )
+    found = when_stopped(stop, method, name, view, known, inner, one=one, variables=positions)
+    return centred.answer(found, known)
 
 
 def _least_expected_loss(
