@@ -1,8 +1,8 @@
 """Decoding without the constants of a model: each table less its best, and answers that speak of the model again.
 
 A best score of 10^9 + 7 says nothing of how well it must be computed: the seven does. Whatever a decoder compares, it
-compares relative to the scores it sees, so it is given a *view* of the graph whose tables have had their constants taken
-out, and its answer gets them back at the end, the score added up anew.
+compares relative to the scores it sees, so it is given a *view* of the graph whose tables have had their constants
+taken out, and its answer gets them back at the end, the score added up anew.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class Centred:
         found = self._claims(found, evidence, whole)
         if self.view is self.graph:
             return found
-        scores, lost = [], 0.0
+        scores: list[float] = []
+        lost = 0.0
         for solution in found.n_best:
             score, rest = self._score(solution.states, evidence) if whole else (solution.score + self.constant, 0.0)
             lost = rest if not scores else lost

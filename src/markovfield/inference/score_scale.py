@@ -82,9 +82,11 @@ class ScoreScale:
             return None
         return self.step * math.floor((max(gap, 0.0) + self.slack) / self.step)
 
-    def closes(self, gap: float) -> bool:
-        """Whether a computed gap proves the best score, because any better one would be a step better."""
-        return self.certain(gap) == 0.0
+    def proves(self, gap: float, tolerance: float) -> bool:
+        """Whether a computed gap proves a score best: any better one would be a step better, or, where scores have no
+        step, better by no more than the tolerance."""
+        certain = self.certain(gap)
+        return gap <= tolerance if certain is None else certain == 0.0
 
 
 def own_cells(structure: Structure) -> IntArray:

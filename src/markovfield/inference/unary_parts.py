@@ -37,7 +37,7 @@ def collect_unary_parts(graph: FactorGraph) -> tuple[FactorGraph, float] | None:
     >>> _ = net.add_factor(["A"], log_table=[0.0, 1e9])
     >>> collected, constant = collect_unary_parts(net.compile())
     >>> collected.table(0).tolist(), collected.table(1).tolist(), collected.table(2).tolist(), constant
-    ([[0.0, 0.0], [-2.0, 0.0]], [0.0, -2.0], [-1.0, 0.0], 1000000003.0)
+    ([[-2.0, 0.0], [0.0, 0.0]], [0.0, -2.0], [-1.0, 0.0], 1000000003.0)
     """
     s = graph.structure
     plain = (s.kind == TABLE) & (s.child < 0)

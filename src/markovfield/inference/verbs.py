@@ -165,7 +165,9 @@ def decode(
     loss
         Minimise the posterior expected loss instead of the 0-1 loss of whole assignments (Murphy 19.79):
         ``"hamming"`` counts wrong variables (its answer is the maximiser of posterior marginals); a mapping gives
-        variables a matrix whose entry [true, decoded] is the cost.
+        variables a matrix whose entry [true, decoded] is the cost, and a wrong state of any other costs 1. The answer
+        has the `expected_loss` of its assignment, the least there is where the marginals are exact (`optimal`); no
+        bound is given on its score, which was not maximised.
     n_best
         How many best assignments to list.
     time_limit, callback
@@ -253,9 +255,12 @@ def _least_expected_loss(
     answer = first_that_answers(candidates(method, "marginals", graph, evidence), run)
     shown = list(range(graph.n_variables)) if positions is None else positions
     states = np.full(graph.n_variables, -1, np.int32)
+    expected = 0.0
     for v in shown:
         p = answer[s.names.variables[v]]
-        states[v] = int(np.argmin(p @ costs[v])) if v in costs else int(np.argmax(p))
+        losses = p @ costs[v] if v in costs else p.sum() - p
+        states[v] = int(np.argmin(losses) if v in costs else np.argmax(p))
+        expected += float(losses[states[v]])
     fixed = Evidence(np.where(states >= 0, states, evidence.states).astype(np.int32), evidence.likelihoods)
     try:
         # All variables known: the score itself. Otherwise the log of a sum, by the same method where it can.
@@ -271,8 +276,10 @@ def _least_expected_loss(
         states=states,
         score=score,
         n_best=(Solution(graph, states, score, shown),),
-        gap=0.0 if answer.guarantee == "exact" else float("inf"),
-        guarantee=answer.guarantee,
+        gap=np.inf,
+        expected_loss=expected,
+        # That of marginals, which are exact or not; a bound on log Z says nothing of them.
+        guarantee="exact" if answer.guarantee == "exact" else "approximate",
         method=answer.method,
         seconds=answer.seconds,
         width=answer.width,

@@ -21,7 +21,11 @@ def table_extremes(cardinalities, scope_offsets, scopes, table_offsets, table_st
     for f in range(len(table_offsets)):
         if n_own[f] < 0:
             continue
-        if f and n_own[f] == n_own[f - 1] and same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides):
+        if (
+            f
+            and n_own[f] == n_own[f - 1]
+            and same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides)
+        ):
             top[f], low[f] = top[f - 1], low[f - 1]
             continue
         largest, smallest = -np.inf, np.inf
@@ -59,7 +63,11 @@ def take_out(cardinalities, scope_offsets, scopes, table_offsets, table_strides,
     for f in range(len(table_offsets)):
         if n_own[f] < 0:
             continue
-        if f and n_own[f] == n_own[f - 1] and same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides):
+        if (
+            f
+            and n_own[f] == n_own[f - 1]
+            and same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides)
+        ):
             if constants[f] != constants[f - 1]:
                 return False
             continue
