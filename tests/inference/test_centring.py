@@ -162,12 +162,14 @@ class TestWholeSteps:
     def test_a_bound_within_a_step_is_a_proof(self):
         """The relaxation of this frustrated cycle ends half a step above the best of whole numbers."""
         net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
-        net.add_factor(["A", "B"], log_table=[[0, 1], [1, 0]])
-        net.add_factor(["B", "C"], log_table=[[0, 3], [3, 0]])
-        net.add_factor(["C", "A"], log_table=[[0, 3], [3, 0]])
-        net.add_factor(["A"], log_table=[0, 2])
-        answer = mf.decode(net, method="linear_program")
-        assert answer.optimal and answer.tolerance == 0.0
+        net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], log_table=[[0, 1], [1, 0]])
+        net.add_factor(["A"], log_table=[0, 1])
+        answer = mf.decode(net, method=mf.LinearProgram(cycles=0))
+        assert answer.optimal and answer.score == answer.upper_bound == 3.0
+        assert answer.gap == answer.tolerance == 0.0 and answer.guarantee == "exact"
+        net.add_factor(["A"], log_table=[0, math.pi / 4 - 1])
+        other = mf.decode(net, method=mf.LinearProgram(cycles=0))
+        assert not other.optimal and other.upper_bound == pytest.approx(3 + math.pi / 8)
 
 
 class TestViews:
@@ -212,6 +214,7 @@ class TestViews:
         graph = FactorGraph(structure, np.array([1e9, 1e9 + 1, 1e9 + 5, 1e9 + 9]))
         answer = mf.decode(graph, method="trws")
         assert answer.states.tolist() == [1, 3] and answer.score == 2e9 + 10 and answer.optimal
+        assert extremes(centre(graph).view).total == 10.0
 
     def test_probabilities_stay_probabilities(self):
         """A noisy-or sums products of its cells, and a conditional table sums to one: no constant comes out of them."""

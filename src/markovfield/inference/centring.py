@@ -31,6 +31,8 @@ OUTWEIGH, LARGE_CONSTANT = 8.0, 2.0**16
 # Tables that differ by so much within are looked at for what cancels between them, and replaced where this share or
 # less of all differences is left.
 LARGE_SPREAD, WORTH = 2.0**20, 0.9
+# Where no score is larger than this, rounding is below 10^-9.
+SMALL_TOTAL = 2.0**14
 # Scores of so many factors are not added up number by number.
 MANY = 2**14
 
@@ -75,6 +77,10 @@ class Centred:
         a step above a score proves it, and nothing less does; otherwise the tolerance is at least what rounding can
         make of a sum over the view. Where floats are too coarse for the score itself, gap and tolerance say so.
         """
+        exact = found.gap == found.tolerance == 0.0
+        if self.view is self.graph and exact and extremes(self.graph).total <= SMALL_TOTAL:
+            # Proven by exact arithmetic but for rounding too small to mention.
+            return found
         whole = bool((found.states >= 0).all()) and not self.graph.structure.has_latent
         found = self._claims(found, evidence, whole)
         if self.view is self.graph:
@@ -165,11 +171,8 @@ def centre(graph: FactorGraph) -> Centred:
 def _check_sums(graph: FactorGraph) -> None:
     """Refuse log-potentials whose sum may overflow: nothing could be compared."""
     found = extremes(graph)
-    largest = max(
-        float(np.abs(found.top[np.isfinite(found.top)]).max(initial=0.0)),
-        float(np.abs(found.low[np.isfinite(found.low)]).max(initial=0.0)),
-    )
-    if largest > 1e307 / max(1, graph.structure.n_factors):
+    if not found.total < 1e307:
+        largest = float(np.maximum(np.abs(found.top), np.abs(found.low)).max())
         raise ModelError(
             f"log-potentials of up to {largest:.3g} in {graph.structure.n_factors} factors add up to "
             "more than a float holds: scale them down"
@@ -177,14 +180,13 @@ def _check_sums(graph: FactorGraph) -> None:
 
 
 def _centre(graph: FactorGraph) -> Centred:
-    found = extremes(graph)
-    constants = np.where(np.isneginf(found.top) | (graph.structure.child >= 0), 0.0, found.top)
-    spread = found.spread
+    constants, spread = _constants(graph), extremes(graph).spread
     sizes = np.abs(constants)
     left = float(spread.sum())
     wide = float(spread.max(initial=0.0)) >= LARGE_SPREAD
     if not wide and float(sizes.sum()) <= OUTWEIGH * left and float(sizes.max(initial=0.0)) < LARGE_CONSTANT:
         return Centred(graph, graph, 0.0)
+    collected = None
     if wide and not graph.structure.has_latent:
         collected = collect_unary_parts(graph)
         if collected is not None and float(extremes(collected[0]).spread.sum()) <= WORTH * left:
@@ -192,12 +194,18 @@ def _centre(graph: FactorGraph) -> Centred:
             if other is not None:
                 return Centred(graph, other[0], math.fsum([collected[1], other[1]]))
     taken = _taken_out(graph, constants)
+    if taken is None and not graph.structure.has_latent:
+        # Factors share cells and differ in their constants: each gets cells of its own.
+        collected = collected or collect_unary_parts(graph)
+        taken = None if collected is None else _taken_out(collected[0], _constants(collected[0]))
+        if collected is not None and taken is not None:
+            taken = taken[0], math.fsum([collected[1], taken[1]])
     return Centred(graph, graph, 0.0) if taken is None else Centred(graph, *taken)
 
 
 def _constants(graph: FactorGraph) -> FloatArray:
-    top = extremes(graph).top
-    return np.where(np.isneginf(top) | (graph.structure.child >= 0), 0.0, top)
+    """What to take out of every factor: its best, but nothing out of a conditional distribution."""
+    return np.where(graph.structure.child >= 0, 0.0, extremes(graph).top)
 
 
 def _taken_out(graph: FactorGraph, constants: FloatArray) -> tuple[FactorGraph, float] | None:

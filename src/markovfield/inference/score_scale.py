@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,8 @@ _SAMPLE = 256
 
 @dataclass(frozen=True, eq=False)
 class Extremes:
-    """Largest and smallest finite log-potential of every factor; those of a noisy-max, which reads no cells, are zero.
-
-    A factor that is -inf everywhere has -inf and inf.
-    """
+    """Largest and smallest finite log-potential of every factor; both zero for one that has none, and for a noisy-max,
+    which reads no cells."""
 
     top: FloatArray
     low: FloatArray
@@ -40,13 +39,13 @@ class Extremes:
     @property
     def spread(self) -> FloatArray:
         """The one less the other."""
-        return np.where(np.isneginf(self.top), 0.0, self.top - np.where(np.isinf(self.low), 0.0, self.low))
+        return self.top - self.low
 
-    @property
+    @cached_property
     def total(self) -> float:
         """Sum over the factors of their largest absolute value: no score is larger."""
-        high = np.where(np.isneginf(self.top), 0.0, np.abs(self.top))
-        return float(np.maximum(high, np.where(np.isinf(self.low), 0.0, np.abs(self.low))).sum())
+        with np.errstate(over="ignore"):
+            return float(np.maximum(np.abs(self.top), np.abs(self.low)).sum())
 
 
 @dataclass(frozen=True)
@@ -160,6 +159,9 @@ def extremes(graph: FactorGraph) -> Extremes:
             values = graph.log_tables[few[2]]
             top[few[0]] = np.maximum.reduceat(values, few[1])
             low[few[0]] = np.minimum.reduceat(np.where(np.isneginf(values), np.inf, values), few[1])
+        impossible = top < low
+        if impossible.any():
+            top[impossible] = low[impossible] = 0.0
         found = graph.cache["extremes"] = Extremes(top, low)
     return found
 
@@ -174,6 +176,8 @@ def step_among(values: FloatArray) -> float:
     """
     # Most arrays fail at once, in the first few cells or in those that failed before.
     sample = values[:_SAMPLE]
+    if not (_whole(sample, MOST_DECIMALS) | _whole(sample, 0)).all():
+        return 0.0
     for decimals in range(MOST_DECIMALS + 1):
         if not _whole(sample, decimals).all():
             continue
