@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.inference.answers import Marginals, Samples
-from markovfield.inference.chain_trust import LEAST_EFFECTIVE, R_HAT_LIMIT, doubts_of, rows_to_see, warn_doubts
+from markovfield.inference.chain_trust import LEAST_EFFECTIVE, R_HAT_LIMIT, doubts_of, leeway, rows_to_see, warn_doubts
 from markovfield.inference.diagnostics import LEAST_STEPS, MonteCarlo, error_floor, summarise
 from markovfield.inference.markov_chains import Chains, ChainState, Transition, begin, doubt_seed, resolved_burn_in
 from markovfield.inference.problem import Problem
@@ -43,16 +43,16 @@ def estimate(
     Batches double in length as the chains go on, so that the work may be stopped at any time; memory is that of at most
     128 numbers for each chain and state. Standard errors come from the batches' averages as `effective_sample_size`
     has it, so that both what batches remember and what chains disagree about counts; `error_floor` is added for what
-    the chains may not have come to, except where a conditional distribution cannot change. Effective sample sizes say
-    how many independent draws would estimate a probability as well: infinitely many where every conditional
+    the chains may not have come to, times `leeway` where conditional distributions are averaged. Effective sample sizes
+    say how many independent draws would estimate a probability as well: infinitely many where every conditional
     distribution was the same, and as many as there were sweeps where a state never came up or always did.
 
     The answer has converged where the split R-hat of every state is at most 1.01, every effective sample size at least
     400, and `doubts_of` finds nothing; otherwise a warning says why, and ``monte_carlo.doubts`` keeps the reasons.
 
     With ``init``, an earlier answer to `sample` or `marginals`, the chains go on from where it left them; only the new
-    sweeps count. ``start`` and ``extra`` are as for `run_chains`. A transition with ``even = True`` says that its
-    estimates are equal by symmetry, so that those without scatter are exact.
+    sweeps count. ``start`` and ``extra`` are as for `run_chains`. A transition with ``conditional = True`` averages
+    conditional distributions; one with ``even = True`` has estimates that are equal by symmetry, and then exact.
     """
     s = problem.structure
     chains, burn_in = begin(problem, transition, n_chains, burn_in, rng, running, init, method, start)
@@ -68,10 +68,13 @@ def estimate(
     scattered = errors > 0.0
     least = float(np.min(sizes[scattered], initial=count))
     known = bool(np.isfinite(errors).all())
-    # What cannot vary needs no allowance for what was not seen.
-    sure = ~scattered & (np.repeat(_alone(problem), s.cardinalities) | bool(getattr(transition, "even", False)))
-    sure &= (values > 0.0) & (values < 1.0)
-    errors = np.where(sure, errors, np.sqrt(errors**2 + error_floor(least) ** 2))
+    # Conditional distributions that are averaged can be wrong only by as much as they can vary; counts by anything.
+    room = np.ones(len(values))
+    if getattr(transition, "even", False):
+        room[~scattered] = 0.0
+    elif getattr(transition, "conditional", False):
+        room = leeway(problem)
+    errors = np.sqrt(errors**2 + (room * error_floor(least)) ** 2)
     values[single], errors[single] = 1.0, 0.0
     doubts: list[str] = []
     if stopped is None:
@@ -102,17 +105,6 @@ def estimate(
         monte_carlo=MonteCarlo(expanded[1], expanded[2], expanded[3], int(count), n_chains, tuple(doubts)),
         _state=ChainState.of(problem, chains, extra),
     )
-
-
-def _alone(problem: Problem) -> npt.NDArray[np.bool_]:
-    """``bool[n]``: variables in no factor with another one that is free."""
-    s = problem.structure
-    arity = np.diff(s.scope_offsets)
-    free = np.add.reduceat(np.append(s.cardinalities[s.scopes] > 1, False), s.scope_offsets[:-1])
-    joined = np.repeat((free > 1) & (arity > 1), arity)
-    alone = np.ones(s.n_variables, np.bool_)
-    alone[s.scopes[joined]] = False
-    return alone
 
 
 class _Batches:

@@ -11,9 +11,19 @@ import numpy.typing as npt
 from markovfield.inference.diagnostics import LEAST_STEPS, error_floor, summarise
 from markovfield.inference.modes import scores_of
 from markovfield.inference.problem import Problem
+from markovfield.inference.reduction import zeros_in_factors
 from markovfield.inference.seen_states import MOST_READ, SEEN_ROWS, missed_weight
 
-__all__ = ["LEAST_EFFECTIVE", "R_HAT_LIMIT", "doubts_of", "frequencies_of", "r_hat_limit", "rows_to_see", "warn_doubts"]
+__all__ = [
+    "LEAST_EFFECTIVE",
+    "R_HAT_LIMIT",
+    "doubts_of",
+    "frequencies_of",
+    "leeway",
+    "r_hat_limit",
+    "rows_to_see",
+    "warn_doubts",
+]
 
 FloatArray = npt.NDArray[np.float64]
 States = npt.NDArray[np.int32]
@@ -42,6 +52,23 @@ def rows_to_see(problem: Problem) -> int:
     """How many assignments of all chains are kept to be looked at: none of problems that are too large for it."""
     rows = min(SEEN_ROWS, MOST_READ // max(1, len(problem.structure.scopes) + problem.structure.n_variables))
     return rows if rows >= SEEN_ROWS // 16 else 0
+
+
+def leeway(problem: Problem) -> FloatArray:
+    """How far the conditional probabilities of each variable's states can differ at most, over all states.
+
+    By the swings of the factors that join a variable to others that are free: zero for one that stands alone, one
+    where there are hard zeros. What was never seen can be wrong by so much only.
+    """
+    s, pool = problem.structure, problem.potentials
+    arity = np.diff(s.scope_offsets)
+    free = np.add.reduceat(np.append(s.cardinalities[s.scopes] > 1, False), s.scope_offsets[:-1])
+    # A factor without variables has no axes: what `reduceat` gives it is of the next one.
+    swing = np.where((arity > 1) & (free > 1), pool.high - pool.low, 0.0)
+    hard = np.repeat(zeros_in_factors(s, pool.log_tables) & (swing > 0.0), arity)
+    total = np.bincount(s.scopes, np.repeat(swing, arity), s.n_variables).astype(np.float64)
+    total[s.scopes[hard]] = np.inf
+    return np.repeat(np.minimum(1.0, np.expm1(np.minimum(total, 1.0))), s.cardinalities)
 
 
 def frequencies_of(problem: Problem, chains: Sequence[States]) -> tuple[FloatArray, FloatArray]:

@@ -72,6 +72,7 @@ class _Tempered:
     betas: FloatArray
     rule: Any
     every: int
+    conditional: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         # All replicas together may have as many tables as one chain of another method.

@@ -10,34 +10,31 @@ import numpy.typing as npt
 from markovfield.inference.modes import find_modes, scores_of
 from markovfield.inference.problem import Problem
 
-__all__ = ["SEEN_ROWS", "covered_weight", "missed_weight"]
+__all__ = ["SEEN_ROWS", "covered_weight", "missed_weight", "weigh_seen"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer[Any]]
 # Rows that are looked at, and entries of all of them (axes that they read) up to which they are.
-SEEN_ROWS, MOST_READ = 4096, 2**24
+SEEN_ROWS, MOST_READ = 4096, 2**21
 # Rows that climb, and modes whose neighbours are weighed too.
 CLIMBING_ROWS, NEIGHBOURS = 32, 16
 # Standard errors that an estimate may be off before it is said to be.
 ALLOWED = 5.0
 
 
-def _with_modes(problem: Problem, rows: Rows, rng: np.random.Generator) -> tuple[Rows, FloatArray]:
+def weigh_seen(problem: Problem, rows: Rows, rng: np.random.Generator) -> tuple[Rows, FloatArray]:
     """Different assignments, of the rows and of a search, and their scores."""
     s = problem.structure
     pick = np.unique(np.linspace(0, len(rows) - 1, CLIMBING_ROWS).astype(np.int64))
     modes, _ = find_modes(problem, rng, rows[pick])
     parts = [rows, modes]
-    for mode in modes[:NEIGHBOURS]:
-        beside = np.repeat(mode[None], int((s.cardinalities - 1).sum()), axis=0)
-        variable = np.repeat(np.arange(s.n_variables), s.cardinalities - 1)
-        step = (
-            1
-            + np.arange(len(variable))
-            - np.repeat(np.cumsum(s.cardinalities - 1) - s.cardinalities + 1, s.cardinalities - 1)
-        )
-        at = np.arange(len(variable))
-        beside[at, variable] = (beside[at, variable] + step) % s.cardinalities[variable]
+    others = s.cardinalities - 1
+    variable = np.repeat(np.arange(s.n_variables), others)
+    step = 1 + np.arange(len(variable)) - np.repeat(np.cumsum(others) - others, others)
+    most = MOST_READ // max(1, len(variable) * (len(s.scopes) + s.n_variables))
+    for mode in modes[: min(NEIGHBOURS, most)]:
+        beside = np.repeat(mode[None], len(variable), axis=0)
+        beside[np.arange(len(variable)), variable] = (mode[variable] + step) % s.cardinalities[variable]
         parts.append(beside)
     every = np.unique(np.concatenate(parts).astype(np.int64), axis=0)
     scores = scores_of(problem, every)
@@ -91,7 +88,7 @@ def missed_weight(
     covered = covered_weight(rows, group, weights)
     if covered <= 0.0:
         return ""
-    every, scores = _with_modes(problem, rows, rng)
+    every, scores = weigh_seen(problem, rows, rng)
     chance = np.exp(scores - scores.max())
     chance /= chance.sum()
     share = np.zeros(len(values))
