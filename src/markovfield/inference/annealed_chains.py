@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError, StoppedError
-from markovfield.inference.chain_trust import leeway, warn_doubts
+from markovfield.inference.chain_trust import leeway, swings, warn_doubts
 from markovfield.inference.diagnostics import error_floor
 from markovfield.inference.feasible import Feasible
 from markovfield.inference.problem import Problem
@@ -281,10 +281,7 @@ class AnnealedChains:
         n = len(self.log_weights)
         if n < 2:
             return np.nan
-        pool, tempered = self.base.problem.potentials, self.base.graph.tempered
-        swing = float((pool.high - pool.low)[tempered].sum())
-        if zeros_in_factors(self.base.problem.structure, pool.log_tables)[tempered].any():
-            swing = np.inf
+        swing = float(swings(self.base.problem)[self.base.graph.tempered].sum())
         unseen = min(1.0, float(np.expm1(min(swing, 1.0)))) * error_floor(self.effective_size)
         return float(np.hypot(np.std(n * self.weights, ddof=1) / np.sqrt(n), unseen))
 

@@ -22,6 +22,7 @@ __all__ = [
     "leeway",
     "r_hat_limit",
     "rows_to_see",
+    "swings",
     "warn_doubts",
 ]
 
@@ -54,20 +55,38 @@ def rows_to_see(problem: Problem) -> int:
     return rows if rows >= SEEN_ROWS // 16 else 0
 
 
+def swings(problem: Problem) -> FloatArray:
+    """How far apart the log-potentials of each factor are, ``float64[factors]``; infinite with hard zeros."""
+    s, pool = problem.structure, problem.potentials
+    apart: FloatArray = np.log(2.0) * (pool.high - pool.low)
+    # Ranges are those of potentials that survive outside of logs.
+    apart[zeros_in_factors(s, pool.log_tables) | (not pool.safe)] = np.inf
+    return apart
+
+
 def leeway(problem: Problem) -> FloatArray:
     """How far the conditional probabilities of each variable's states can differ at most, over all states.
 
     By the swings of the factors that join a variable to others that are free: zero for one that stands alone, one
     where there are hard zeros. What was never seen can be wrong by so much only.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> from markovfield.inference.evidence import Evidence
+    >>> from markovfield.inference.problem import prepare
+    >>> net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
+    >>> _ = net.add_factor(["A", "B"], log_table=[[0.0, 0.01], [0.0, 0.0]])
+    >>> graph = net.compile()
+    >>> leeway(prepare(graph, Evidence.parse(graph.structure, None))).round(4).tolist()
+    [0.0101, 0.0101, 0.0101, 0.0101, 0.0, 0.0]
     """
-    s, pool = problem.structure, problem.potentials
+    s = problem.structure
     arity = np.diff(s.scope_offsets)
-    free = np.add.reduceat(np.append(s.cardinalities[s.scopes] > 1, False), s.scope_offsets[:-1])
-    # A factor without variables has no axes: what `reduceat` gives it is of the next one.
-    swing = np.where((arity > 1) & (free > 1), pool.high - pool.low, 0.0)
-    hard = np.repeat(zeros_in_factors(s, pool.log_tables) & (swing > 0.0), arity)
-    total = np.bincount(s.scopes, np.repeat(swing, arity), s.n_variables).astype(np.float64)
-    total[s.scopes[hard]] = np.inf
+    owner = np.repeat(np.arange(s.n_factors), arity)
+    free = np.bincount(owner[s.cardinalities[s.scopes] > 1], minlength=s.n_factors)
+    joining = np.minimum(swings(problem), 1.0) * (free > 1)
+    total = np.bincount(s.scopes, joining[owner], s.n_variables).astype(np.float64)
     return np.repeat(np.minimum(1.0, np.expm1(np.minimum(total, 1.0))), s.cardinalities)
 
 

@@ -54,8 +54,10 @@ def covered_weight(rows: Rows, group: npt.NDArray[np.int64], weights: FloatArray
     seen[group, index] = True
     elsewhere = seen.sum(axis=0)[index] > 1
     share = np.bincount(group, weights * elsewhere, n) / np.maximum(np.bincount(group, weights, n), 1e-300)
-    spread = float(share.std(ddof=1)) / np.sqrt(n)
-    return max(0.0, float(share.mean()) - 3 * spread - 1.0 / len(rows))
+    middle = float(share.mean())
+    # What groups differ by, of which there are few, and what as many independent draws would.
+    spread = max(5 * float(share.std(ddof=1)) / np.sqrt(n), 4 * np.sqrt((1 - middle) / len(rows)))
+    return max(0.0, middle - spread - 4.0 / len(rows))
 
 
 def missed_weight(
