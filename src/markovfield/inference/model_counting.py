@@ -4,119 +4,164 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.exceptions import StoppedError
+from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import LogPartition
-from markovfield.inference.counting_formula import Encoding, encode
+from markovfield.inference.counting_formula import encode
+from markovfield.inference.counting_search import CHUNK, CountingSearch
 from markovfield.inference.evidence import Evidence
+from markovfield.inference.exact_counts import chinese_remainder, primes_above
 from markovfield.inference.limits import memory_limit_bytes
 from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.running import Running
-from markovfield.kernels.model_counting_search import MORE_ROOM, begin, bounds, count
-from markovfield.kernels.model_counting_state import (
-    ARENA,
-    HASTY,
-    LEARNED,
-    N_NUMBERS,
-    N_SCALARS,
-    SUM,
-    UNITS,
-    WORK,
-    State,
-)
 
 __all__ = ["ModelCounting"]
 
-# Steps of one kernel call, under a fifth of a second.
-CHUNK = 5_000_000
+# Of a time limit: what the search may take, so that the rest suffices for bounds from mini-buckets.
+SEARCH_SHARE = 0.75
+# Steps that a search in haste may take to find a model for everything that is open.
+HASTY_STEPS = 4 * CHUNK
+# The cache may take this share of the memory limit.
+CACHE_SHARE = 0.25
+# Mini-buckets of more variables would take longer to plan than there is time for.
+MOST_BUCKETS = 5_000
 
 
-class Search:
-    """A search that can be stopped and taken up again."""
+@dataclass(frozen=True)
+class ModelCounting:
+    """Weighted model counting by search (sharpSAT, Thurley 2006; Cachet, Sang and others 2004).
 
-    def __init__(self, encoding: Encoding, memory: float, primes: tuple[int, ...] = ()) -> None:
-        self.formula = f = encoding.formula
-        n, m = len(f.group_of), len(f.clause_offsets) - 1
-        t = len(f.bases)
-        learned, n_units = 60_000, len(encoding.units)
-        arena = np.zeros(len(f.clause_literals) + 2_000_000, np.int32)
-        arena[: len(f.clause_literals)] = f.clause_literals
-        starts, lengths = np.zeros(m + n_units + learned, np.int64), np.zeros(m + n_units + learned, np.int32)
-        starts[:m], lengths[:m] = f.clause_offsets[:-1], np.diff(f.clause_offsets)
-        scalars = np.zeros(N_SCALARS, np.int64)
-        units = np.zeros(n_units + 10_000, np.int64)
-        at = len(f.clause_literals)
-        arena[at : at + n_units] = encoding.units
-        starts[m : m + n_units], lengths[m : m + n_units] = np.arange(at, at + n_units), 1
-        units[:n_units] = np.arange(m, m + n_units)
-        scalars[LEARNED], scalars[ARENA], scalars[UNITS] = m + n_units, at + n_units, n_units
-        p = len(primes)
-        slots = int(min(2**24, max(1024, memory / (8 * p + 150))))
-        size = n + m + t
-        self.state = State(
-            scalars=scalars,
-            values=np.zeros(2 * n, np.int8),
-            trail=np.zeros(n + 1, np.int64),
-            reasons=np.full(n, -1, np.int64),
-            levels=np.zeros(n, np.int64),
-            arena=arena,
-            starts=starts,
-            lengths=lengths,
-            watch_heads=np.full(2 * n, -1, np.int64),
-            watch_next=np.full(2 * len(starts), -1, np.int64),
-            units=units,
-            activity=np.zeros(n),
-            frequency=np.zeros(n),
-            data=np.zeros(8 * size + 1024, np.int32),
-            component_starts=np.zeros(4 * n + 1024, np.int64),
-            component_sizes=np.zeros((4 * n + 1024, 3), np.int64),
-            level_numbers=np.zeros((n + 2, N_NUMBERS), np.int64),
-            level_mantissas=np.zeros((n + 2, 2)),
-            level_exponents=np.zeros((n + 2, 2), np.int64),
-            level_logs=np.zeros((n + 2, 2)),
-            level_residues=np.zeros((n + 2, 2, p), np.int64),
-            primes=np.array(primes, np.int64),
-            pool=np.empty(int(max(2**16, memory / 2)), np.uint8),
-            slot_bytes=np.empty(slots, np.int64),
-            slot_lengths=np.empty(slots, np.int64),
-            slot_hashes=np.empty(slots, np.int64),
-            slot_next=np.full(slots, -1, np.int64),
-            slot_mantissas=np.empty(slots),
-            slot_exponents=np.empty(slots, np.int64),
-            slot_residues=np.empty((slots, p), np.int64),
-            buckets=np.full(slots, -1, np.int64),
-            seen=np.zeros(n, np.bool_),
-            labels=np.zeros(n, np.int64),
-            clause_labels=np.zeros(m, np.int64),
-            table_labels=np.zeros(t, np.int64),
-            stack=np.zeros(n + 1, np.int64),
-            key=np.zeros(10 * (n + m + 2 * t) + 64, np.uint8),
-            learnt=np.zeros(n + 2, np.int64),
+    Hard zeros become clauses, variables of several states one Boolean for each state. The search branches on a
+    variable, propagates units, splits what is left into components that share no variable, and counts each once: counts
+    are kept in a cache. Conflicts are learned from. Variables near the root of a clique tree come first, the more so
+    the narrower the tree is (Korhonen and Jaervisalo 2021). Potentials other than zero and one are weights of literals
+    and tables. Exact at widths far beyond that of a junction tree where clauses decide much; where potentials have no
+    zeros take a junction tree.
+
+    Stopped by the time limit, by ``max_steps`` or by the callback it answers with bounds: the lower one is the sum of
+    what was counted, and of models found in haste for what was not; the upper one is the better of what the search has
+    left open and of `MiniBucket`.
+
+    Parameters
+    ----------
+    max_steps
+        Literals, clauses and cells to look at, some 10^8 a second; None is no limit but that of time.
+    memory_limit
+        Bytes, or like ``"4GiB"``; None is 8 GiB, or four fifths of the container's memory if that is less. A quarter
+        of it is for the cache, which forgets the oldest counts where it is full.
+    i_bound
+        Of the mini-buckets that bound a sum from above which was not counted to the end.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork(dict.fromkeys(range(100), 2))
+    >>> for i in range(99):
+    ...     _ = net.add_factor([i, i + 1], [[1, 1], [1, 0]])
+    >>> round(float(mf.log_partition(net, method="model_counting")), 6)
+    48.278618
+    >>> mf.aggregate(net, "counting", method="model_counting")
+    927372692193078999176
+    """
+
+    max_steps: int | None = None
+    memory_limit: str | int | None = None
+    i_bound: int = 10
+
+    name: ClassVar[str] = "model_counting"
+    exact: ClassVar[bool] = True
+    verbs: ClassVar[frozenset[str]] = frozenset({"log_partition"})
+    abilities: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        check_method(self, least={"max_steps": 1, "i_bound": 1})
+        memory_limit_bytes(self.memory_limit)
+
+    def log_partition(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> LogPartition:
+        """log Z, or bounds on it."""
+        problem = prepare(graph, evidence, drop_barren=True)
+        encoding = encode(problem)
+        search = CountingSearch(encoding, CACHE_SHARE * memory_limit_bytes(self.memory_limit))
+        done = self._search(search, running)
+        low, high = (x + encoding.log_scale for x in search.bounds())
+        if done and low == -math.inf:
+            raise problem.impossible()
+        if not done:
+            search.run(HASTY_STEPS, hasty=True)
+            hasty = search.bounds()
+            low, high = max(low, hasty[0] + encoding.log_scale), min(high, hasty[1] + encoding.log_scale)
+            high = self._upper(problem, low, high, running)
+        return LogPartition(
+            log_partition=low if low > -math.inf else high,
+            guarantee="exact" if done else "lower" if low > -math.inf else "upper",
+            bounds=(low, high),
+            method=self.name,
+            converged=done,
+            iterations=search.decisions,
+            seconds=time.perf_counter() - running.started,
+            width=encoding.width,
         )
-        begin(self.formula, self.state)
 
-    def run(self, steps: int) -> bool:
-        """Search on for about so many steps; whether everything is counted."""
-        end = int(self.state.scalars[WORK]) + steps
-        while self.state.scalars[WORK] < end:
-            status = count(self.formula, self.state, end - int(self.state.scalars[WORK]))
-            if status == 1:
-                return True
-            if status == MORE_ROOM:
-                self._grow()
+    def _search(self, search: CountingSearch, running: Running) -> bool:
+        """Search until all is counted or something says stop."""
+        limit = math.inf if running.time_limit is None else SEARCH_SHARE * running.time_limit
+        steps = math.inf if self.max_steps is None else self.max_steps
+        with suppress(TimeoutError, StoppedError):
+            while search.steps < steps and time.perf_counter() - running.started < limit:
+                running.check()
+                if search.run(int(min(CHUNK, steps - search.steps))):
+                    return True
         return False
 
-    def _grow(self) -> None:
-        """Twice the room for components."""
-        s = self.state
-        self.state = s._replace(
-            data=np.concatenate([s.data, np.zeros_like(s.data)]),
-            component_starts=np.concatenate([s.component_starts, np.zeros_like(s.component_starts)]),
-            component_sizes=np.concatenate([s.component_sizes, np.zeros_like(s.component_sizes)]),
-        )
+    def _upper(self, problem: Problem, low: float, high: float, running: Running) -> float:
+        """The better of an upper bound and that of mini-buckets, where there is time for them."""
+        from markovfield.inference.mini_bucket import MiniBucket
+
+        if problem.structure.n_variables > MOST_BUCKETS:
+            return high
+        left = None
+        if running.time_limit is not None:
+            left = 0.9 * (running.time_limit - (time.perf_counter() - running.started))
+            if left <= 0.0:
+                return high
+        buckets = MiniBucket(i_bound=self.i_bound, memory_limit=self.memory_limit)
+        # Zeros that mini-buckets meet are no news: what is impossible has no lower bound either.
+        with suppress(TimeoutError, StoppedError, MemoryLimitError, ImpossibleEvidenceError):
+            clock = replace(running, time_limit=left, started=time.perf_counter())
+            found, first = buckets.best_buckets(problem, 1.0, clock)
+            high = min(high, first.bound)
+            more = found.tighten(
+                first.shifts,
+                first.weights,
+                sign=-1.0,
+                max_iterations=buckets.max_iterations,
+                tolerance=buckets.tolerance,
+                running=clock,
+            )
+            high = min(high, more.bound)
+        return max(low, high)
+
+    def count(self, graph: FactorGraph, evidence: Evidence) -> int:
+        """How many assignments of a zero-one model are possible, to the last digit."""
+        problem = prepare(graph, evidence)
+        encoding = encode(problem)
+        memory = CACHE_SHARE * memory_limit_bytes(self.memory_limit)
+        search = CountingSearch(encoding, memory)
+        running = Running()
+        if not self._search(search, running):
+            raise TimeoutError(f"the models were not counted within max_steps, {self.max_steps} steps")
+        bits = search.bounds()[0] / math.log(2.0)
+        if bits == -math.inf:
+            return 0
+        # A count of n bits is known from its remainders by primes whose product has more.
+        primes = primes_above(int(bits) + 2)
+        again = CountingSearch(encoding, memory, primes)
+        self._search(again, running)
+        return chinese_remainder(again.residues(), primes)

@@ -17,10 +17,11 @@ from markovfield.kernels.model_counting_state import (
     NEWEST,
     OLDEST,
     STORED,
+    TIGHT,
     WORK,
 )
 
-__all__ = ["encode", "find", "forget_since", "residual", "store"]
+__all__ = ["encode", "find", "forget_since", "move", "residual", "store"]
 
 
 @kernel
@@ -148,6 +149,7 @@ def store(s, length, value, mantissa, exponent, residues):  # type: ignore[no-un
     while scalars[OLDEST] < scalars[NEWEST] and (
         at + length - scalars[FIRST_BYTE] > size or scalars[NEWEST] - scalars[OLDEST] >= len(s.slot_next)
     ):
+        scalars[TIGHT] = 1
         _forget_oldest(s)
     begin = at % size
     s.pool[begin : begin + length] = s.key[:length]
@@ -164,3 +166,24 @@ def store(s, length, value, mantissa, exponent, residues):  # type: ignore[no-un
     scalars[LAST_BYTE] = at + length
     if scalars[NEWEST] - scalars[OLDEST] == 1:
         scalars[FIRST_BYTE] = at
+
+
+@kernel
+def move(s, larger):  # type: ignore[no-untyped-def]
+    """Copy the cache into a larger one, which is empty; entries keep their numbers, from which slots are counted."""
+    scalars = s.scalars
+    at = np.int64(0)
+    for number in range(scalars[OLDEST], scalars[NEWEST]):
+        slot, place = number % len(s.slot_next), number % len(larger.slot_next)
+        length = s.slot_lengths[slot]
+        begin = s.slot_bytes[slot] % len(s.pool)
+        larger.pool[at : at + length] = s.pool[begin : begin + length]
+        larger.slot_bytes[place], larger.slot_lengths[place] = at, length
+        larger.slot_hashes[place] = s.slot_hashes[slot]
+        larger.slot_mantissas[place], larger.slot_exponents[place] = s.slot_mantissas[slot], s.slot_exponents[slot]
+        larger.slot_residues[place] = s.slot_residues[slot]
+        bucket = s.slot_hashes[slot] % len(larger.buckets)
+        larger.slot_next[place] = larger.buckets[bucket]
+        larger.buckets[bucket] = place
+        at += length
+    scalars[FIRST_BYTE], scalars[LAST_BYTE] = 0, at

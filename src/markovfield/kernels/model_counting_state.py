@@ -19,8 +19,9 @@ Array = npt.NDArray[Any]
 
 # Places in `State.scalars`.
 (LEVEL, MODE, TRAIL, HEAD, COMPONENTS, DATA, OLDEST, NEWEST, FIRST_BYTE, LAST_BYTE, LEARNED, ARENA, UNITS, CONFLICT,
- CONFLICT_PAIR, DECISIONS, CONFLICTS, HITS, STORED, WORK, HASTY, LABEL) = range(22)  # fmt: skip
-N_SCALARS = 22
+ CONFLICT_PAIR, DECISIONS, CONFLICTS, HITS, STORED, WORK, HASTY, LABEL,
+ TIGHT) = range(23)  # fmt: skip
+N_SCALARS = 23
 # Modes: what comes next at the present level.
 ASSIGN, DESCEND, END, ZERO, FINISHED = range(5)
 # Reasons of literals: a clause, a pair as ``-2`` less its other literal, or none.
