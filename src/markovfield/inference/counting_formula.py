@@ -89,9 +89,7 @@ class _Tables:
         groups = [int(self.group[scope[a]]) for a in kept]
         if len(finite) < len(cells):
             for axes in self._nogoods(cells, sizes):
-                clause = sorted(
-                    self.literal(g, i, holds=False) for g, i in zip(groups, axes, strict=True) if i >= 0
-                )
+                clause = sorted(self.literal(g, i, holds=False) for g, i in zip(groups, axes, strict=True) if i >= 0)
                 self.clauses[tuple(clause)] = None
         self.log_scale += top
         if not len(finite) or float(finite.min()) == top:

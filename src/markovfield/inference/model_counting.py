@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -11,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, StoppedError
+from markovfield.exceptions import MemoryLimitError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import LogPartition
 from markovfield.inference.counting_formula import encode
@@ -19,10 +20,11 @@ from markovfield.inference.counting_search import CHUNK, CountingSearch
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.exact_counts import chinese_remainder, primes_above
 from markovfield.inference.limits import memory_limit_bytes
-from markovfield.inference.problem import Problem, prepare
+from markovfield.inference.problem import prepare
+from markovfield.inference.reduction import zeros_in_factors
 from markovfield.inference.running import Running
 
-__all__ = ["ModelCounting"]
+__all__ = ["ModelCounting", "is_hard"]
 
 # Of a time limit: what the search may take, so that the rest suffices for bounds from mini-buckets.
 SEARCH_SHARE = 0.75
@@ -32,6 +34,30 @@ HASTY_STEPS = 4 * CHUNK
 CACHE_SHARE = 0.25
 # Mini-buckets of more variables would take longer to plan than there is time for.
 MOST_BUCKETS = 5_000
+# The share of factors with zeros from which a model is one for counting, and how many factors are looked at one by one.
+HARD_SHARE, MOST_FACTORS = 0.5, 200_000
+
+
+def is_hard(graph: FactorGraph) -> bool:
+    """Whether most factors that join variables have hard zeros, and a search is worth trying.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
+    >>> _ = net.add_factor(["A", "B"], [[1.0, 1.0], [1.0, 0.0]])
+    >>> is_hard(net.compile())
+    True
+    """
+    lowered = graph.lower()
+    s = lowered.structure
+    if graph.structure.has_latent or s.n_factors > MOST_FACTORS:
+        return False
+    zeros = lowered.cache.get("zeros")
+    if zeros is None:
+        zeros = lowered.cache["zeros"] = zeros_in_factors(s, lowered.log_tables)
+    joins = graph.reads_own_cells() & (np.diff(s.scope_offsets) > 1)
+    return bool(joins.any() and zeros[joins].mean() >= HARD_SHARE)
 
 
 @dataclass(frozen=True)
@@ -95,9 +121,9 @@ class ModelCounting:
             raise problem.impossible()
         if not done:
             search.run(HASTY_STEPS, hasty=True)
-            hasty = search.bounds()
-            low, high = max(low, hasty[0] + encoding.log_scale), min(high, hasty[1] + encoding.log_scale)
-            high = self._upper(problem, low, high, running)
+            found = [x + encoding.log_scale for x in search.bounds()]
+            others = self._mini_buckets(graph, evidence, running)
+            low, high = max(low, found[0], others[0]), min(high, found[1], others[1])
         return LogPartition(
             log_partition=low if low > -math.inf else high,
             guarantee="exact" if done else "lower" if low > -math.inf else "upper",
@@ -120,33 +146,21 @@ class ModelCounting:
                     return True
         return False
 
-    def _upper(self, problem: Problem, low: float, high: float, running: Running) -> float:
-        """The better of an upper bound and that of mini-buckets, where there is time for them."""
+    def _mini_buckets(self, graph: FactorGraph, evidence: Evidence, running: Running) -> tuple[float, float]:
+        """Bounds from mini-buckets, where there is time for them."""
         from markovfield.inference.mini_bucket import MiniBucket
 
-        if problem.structure.n_variables > MOST_BUCKETS:
-            return high
         left = None
         if running.time_limit is not None:
             left = 0.9 * (running.time_limit - (time.perf_counter() - running.started))
-            if left <= 0.0:
-                return high
+        if graph.lower().n_variables > MOST_BUCKETS or (left is not None and left <= 0.0):
+            return -math.inf, math.inf
         buckets = MiniBucket(i_bound=self.i_bound, memory_limit=self.memory_limit)
-        # Zeros that mini-buckets meet are no news: what is impossible has no lower bound either.
-        with suppress(TimeoutError, StoppedError, MemoryLimitError, ImpossibleEvidenceError):
-            clock = replace(running, time_limit=left, started=time.perf_counter())
-            found, first = buckets.best_buckets(problem, 1.0, clock)
-            high = min(high, first.bound)
-            more = found.tighten(
-                first.shifts,
-                first.weights,
-                sign=-1.0,
-                max_iterations=buckets.max_iterations,
-                tolerance=buckets.tolerance,
-                running=clock,
-            )
-            high = min(high, more.bound)
-        return max(low, high)
+        clock = replace(running, time_limit=left, started=time.perf_counter())
+        with suppress(TimeoutError, StoppedError, MemoryLimitError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return buckets.log_partition(graph, evidence, running=clock).log_partition_bounds
+        return -math.inf, math.inf
 
     def count(self, graph: FactorGraph, evidence: Evidence) -> int:
         """How many assignments of a zero-one model are possible, to the last digit."""

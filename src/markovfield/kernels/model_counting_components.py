@@ -29,9 +29,7 @@ UNSEEN, DONE = -1, -2
 @kernel
 def _times(s, level, mantissa, exponent):  # type: ignore[no-untyped-def]
     """Multiply the present branch's number."""
-    m, e = multiply(
-        s.level_mantissas[level, PRODUCT], s.level_exponents[level, PRODUCT], mantissa, np.int64(exponent)
-    )
+    m, e = multiply(s.level_mantissas[level, PRODUCT], s.level_exponents[level, PRODUCT], mantissa, np.int64(exponent))
     s.level_mantissas[level, PRODUCT], s.level_exponents[level, PRODUCT] = m, e
     s.level_logs[level, PRODUCT] += np.log2(mantissa) + exponent if mantissa > 0.0 else -np.inf
 
