@@ -23,7 +23,7 @@ STEPS = (1, 30, 100, 300, 1000, 3000)
 
 
 def hard_model(rng: np.random.Generator) -> tuple[mf.MarkovNetwork, Oracle]:
-    """Tables with many zeros, some of ones and zeros only, on variables of one to four states; often in several parts."""
+    """Tables with many zeros, some of ones and zeros only, on variables of one to four states, often in parts."""
     n = int(rng.integers(2, 9))
     cards = rng.integers(1, 5 if n < 7 else 3, n).tolist()
     net = mf.MarkovNetwork(dict(enumerate(cards)))
@@ -77,6 +77,49 @@ def test_sums_of_models_with_zeros(seed: int) -> None:
     assert (answer.method, answer.guarantee, answer.converged) == ("model_counting", "exact", True)
     assert float(answer) == pytest.approx(oracle.log_partition, rel=1e-11, abs=1e-9)
     assert mf.aggregate(net, "counting", method="dpll") == oracle.count
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_marginals_of_models_with_zeros(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    net, oracle = hard_model(rng)
+    if oracle.log_partition == -np.inf:
+        with pytest.raises(mf.ImpossibleEvidenceError):
+            mf.marginals(net, method="model_counting")
+        return
+    answer = mf.marginals(net, method="model_counting")
+    assert answer.guarantee == "exact"
+    assert answer.log_partition == pytest.approx(oracle.log_partition, rel=1e-11, abs=1e-9)
+    for v in range(len(answer)):
+        np.testing.assert_allclose(answer[v], oracle.marginal(v), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_marginals_beside_a_junction_tree(seed: int) -> None:
+    """Enough components for hits, conflicts and components without a model; every trace outgrows its first arrays."""
+    rng = np.random.default_rng(seed)
+    net = random_clauses(rng, 34, 95)
+    for v in range(0, 34, 3):
+        net.add_factor([v], rng.random(2) + 0.05)
+    net.add_factor([1, 2], rng.random((2, 2)))
+    expected = mf.marginals(net, {4: 1}, method="junction_tree")
+    found = mf.marginals(net, {4: 1}, method="model_counting")
+    np.testing.assert_allclose(found.values, expected.values, atol=1e-9)
+    np.testing.assert_allclose(found.joint([3, 8]), expected.joint([3, 8]), atol=1e-9)
+
+
+def test_marginals_of_a_count_that_was_not_finished() -> None:
+    net = random_clauses(np.random.default_rng(3), 70, 200)
+    with pytest.raises(TimeoutError, match="the models were not counted in time, and without that there are no"):
+        mf.marginals(net, method=mf.ModelCounting(max_steps=1000))
+
+
+def test_a_trace_that_does_not_fit() -> None:
+    graph = random_clauses(np.random.default_rng(5), 60, 150).compile()
+    encoding = encode(prepare(graph, Evidence.parse(graph.structure, None)))
+    search = CountingSearch(encoding, 1e5, trace=True)
+    with pytest.raises(mf.MemoryLimitError, match="the trace of a count, from which marginals are read, has more"):
+        search.run(10**9)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -158,7 +201,7 @@ def test_learned_clauses_are_forgotten_and_the_sum_stays_right(monkeypatch: pyte
 
     monkeypatch.setattr(counting_search, "CLAUSES", 40)
     for seed in range(4):
-        graph = random_clauses(np.random.default_rng(seed), 40, 150).compile()
+        graph = random_clauses(np.random.default_rng(seed), 30, 110).compile()
         encoding = encode(prepare(graph, Evidence.parse(graph.structure, None)))
         search = CountingSearch(encoding, 1e6)
         assert search.run(10**9)
@@ -345,6 +388,7 @@ def test_auto_counts_where_a_tree_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert "full of hard zeros" in told.reason
     answer = mf.log_partition(net)
     assert (answer.method, answer.guarantee) == ("model_counting", "exact")
+    assert mf.marginals(net).method == "model_counting"
     monkeypatch.setattr(automatic, "COUNTING_STEPS", 3000)
     stopped = mf.log_partition(net)
     low, high = stopped.log_partition_bounds

@@ -52,8 +52,7 @@ def candidates(
     """The methods to try in turn: the one that was named, or those of ``"auto"``.
 
     It enumerates small models; then comes the junction tree, for planar Ising models of any size the Pfaffian, and,
-    where exact answers are refused as too large, approximate methods; log Z of a model full of hard zeros is counted by
-    search first. For `decode`, ``one`` says that one assignment is
+    where exact answers are refused as too large, approximate methods; models full of hard zeros are counted by search first. For `decode`, ``one`` says that one assignment is
     asked for, and ``variables`` which, as there: see `decoders`.
     """
     if method != "auto":
@@ -72,7 +71,7 @@ def candidates(
 
         if is_planar_ising(graph, evidence):
             exact = [JunctionTree(search=0, work_limit=PLANAR_WORK_LIMIT), PlanarIsing(), *exact]
-    if verb == "log_partition":
+    if verb in ("marginals", "log_partition"):
         from markovfield.inference.model_counting import ModelCounting, is_hard
 
         if is_hard(graph):

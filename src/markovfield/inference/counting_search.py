@@ -6,10 +6,13 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from markovfield.exceptions import MemoryLimitError
 from markovfield.inference.counting_formula import Encoding
 from markovfield.kernels.model_counting_cache import move
-from markovfield.kernels.model_counting_search import MORE_ROOM, begin, bounds, count
+from markovfield.kernels.model_counting_flow import flow
+from markovfield.kernels.model_counting_search import LONGER_TRACE, MORE_ROOM, begin, bounds, count
 from markovfield.kernels.model_counting_state import (
     ARENA,
     DECISIONS,
@@ -35,9 +38,12 @@ ENTRY, FIRST_SLOTS, FIRST_BYTES = 64, 2**15, 2**22
 
 
 class CountingSearch:
-    """Counts a formula's weighted models; ``primes`` are moduli in which the number is kept as well."""
+    """Counts a formula's weighted models.
 
-    def __init__(self, encoding: Encoding, memory: float, primes: tuple[int, ...] = ()) -> None:
+    ``primes`` are moduli in which the number is kept as well; with ``trace`` marginals can be had of what was counted.
+    """
+
+    def __init__(self, encoding: Encoding, memory: float, primes: tuple[int, ...] = (), *, trace: bool = False) -> None:
         self.formula = f = encoding.formula
         self.memory = memory
         n, m, t = len(f.group_of), len(f.clause_offsets) - 1, len(f.bases)
@@ -75,7 +81,11 @@ class CountingSearch:
             level_logs=np.zeros((n + 2, 2)),
             level_residues=np.zeros((n + 2, 2, p), np.int64),
             primes=np.array(primes, np.int64),
-            **_cache(FIRST_SLOTS, FIRST_BYTES, p),
+            **_cache(FIRST_SLOTS, FIRST_BYTES, p, trace),
+            notes=np.zeros(2 * n + 1024 if trace else 0, np.int64),
+            trace=np.zeros(8 * n + 1024 if trace else 0, np.int64),
+            nodes=np.zeros((1024 if trace else 0, 2), np.int64),
+            shares=np.zeros(1024 if trace else 0),
             seen=np.zeros(n, np.bool_),
             labels=np.zeros(n, np.int64),
             clause_labels=np.zeros(m, np.int64),
@@ -108,6 +118,8 @@ class CountingSearch:
             status = count(self.formula, self.state, end - self.steps)
             if status == MORE_ROOM:
                 self._more_room()
+            elif status == LONGER_TRACE:
+                self._longer_trace()
             elif status == 1 or self.steps >= end:
                 break
         if self.state.scalars[TIGHT]:
@@ -123,6 +135,27 @@ class CountingSearch:
         """The sum modulo each prime, when everything is counted."""
         found: list[int] = self.state.level_residues[0, SUM].tolist()
         return found
+
+    def masses(self) -> npt.NDArray[np.float64]:
+        """Probabilities of all literals, when everything is counted with a trace."""
+        found = np.zeros(2 * len(self.formula.group_of))
+        flow(self.formula, self.state, found)
+        return found
+
+    def _longer_trace(self) -> None:
+        """Twice the room for the trace, where that is within the memory."""
+        s = self.state
+        if 2 * (s.trace.nbytes + s.nodes.nbytes + s.shares.nbytes) > self.memory:
+            raise MemoryLimitError(
+                f"the trace of a count, from which marginals are read, has more than {len(s.nodes)} components and "
+                "does not fit: raise memory_limit, or ask for log_partition"
+            )
+        self.state = s._replace(
+            notes=np.concatenate([s.notes, np.zeros_like(s.notes)]),
+            trace=np.concatenate([s.trace, np.zeros_like(s.trace)]),
+            nodes=np.concatenate([s.nodes, np.zeros_like(s.nodes)]),
+            shares=np.concatenate([s.shares, np.zeros_like(s.shares)]),
+        )
 
     def _more_room(self) -> None:
         """Twice the room for components."""
@@ -140,13 +173,13 @@ class CountingSearch:
         # Old and new stand side by side while one is copied.
         if 1.25 * (slots * (ENTRY + 8 * p) + size) > self.memory:
             return
-        larger = s._replace(**_cache(slots, size, p))
+        larger = s._replace(**_cache(slots, size, p, bool(len(s.slot_nodes))))
         move(s, larger)
         larger.scalars[TIGHT] = 0
         self.state = larger
 
 
-def _cache(slots: int, size: int, primes: int) -> dict[str, Any]:
+def _cache(slots: int, size: int, primes: int, trace: bool) -> dict[str, Any]:
     """The arrays of an empty cache."""
     return {
         "pool": np.empty(size, np.uint8),
@@ -157,5 +190,6 @@ def _cache(slots: int, size: int, primes: int) -> dict[str, Any]:
         "slot_mantissas": np.empty(slots),
         "slot_exponents": np.empty(slots, np.int64),
         "slot_residues": np.empty((slots, primes), np.int64),
+        "slot_nodes": np.empty(slots if trace else 0, np.int64),
         "buckets": np.full(slots, -1, np.int64),
     }

@@ -5,27 +5,30 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from markovfield._validation import check_method
-from markovfield.exceptions import MemoryLimitError, StoppedError
+from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, StoppedError
 from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import LogPartition
-from markovfield.inference.counting_formula import encode
+from markovfield.inference.answers import LogPartition, Marginals
+from markovfield.inference.counting_formula import Encoding, encode
 from markovfield.inference.counting_search import CHUNK, CountingSearch
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.exact_counts import chinese_remainder, primes_above
 from markovfield.inference.limits import memory_limit_bytes
-from markovfield.inference.problem import prepare
+from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.reduction import zeros_in_factors
 from markovfield.inference.running import Running
 
 __all__ = ["ModelCounting", "is_hard"]
 
+FloatArray = npt.NDArray[np.float64]
 # Of a time limit: what the search may take, so that the rest suffices for bounds from mini-buckets.
 SEARCH_SHARE = 0.75
 # Steps that a search in haste may take to find a model for everything that is open.
@@ -92,7 +95,7 @@ class ModelCounting:
     >>> for i in range(99):
     ...     _ = net.add_factor([i, i + 1], [[1, 1], [1, 0]])
     >>> round(float(mf.log_partition(net, method="model_counting")), 6)
-    48.278618
+    48.278887
     >>> mf.aggregate(net, "counting", method="model_counting")
     927372692193078999176
     """
@@ -103,7 +106,7 @@ class ModelCounting:
 
     name: ClassVar[str] = "model_counting"
     exact: ClassVar[bool] = True
-    verbs: ClassVar[frozenset[str]] = frozenset({"log_partition"})
+    verbs: ClassVar[frozenset[str]] = frozenset({"marginals", "log_partition"})
     abilities: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
@@ -134,6 +137,59 @@ class ModelCounting:
             seconds=time.perf_counter() - running.started,
             width=encoding.width,
         )
+
+    def marginals(
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        targets: Sequence[Sequence[int]] = (),
+        running: Running,
+    ) -> Marginals:
+        """All single marginals, read off the trace of the count; joint ones are counted when asked for.
+
+        A count that was not finished has none: it raises `TimeoutError`.
+        """
+        problem = prepare(graph, evidence)
+        encoding = encode(problem)
+        memory = CACHE_SHARE * memory_limit_bytes(self.memory_limit)
+        search = CountingSearch(encoding, memory, trace=True)
+        if not self._search(search, running):
+            raise TimeoutError("the models were not counted in time, and without that there are no marginals")
+        value = search.bounds()[0] + encoding.log_scale
+        if value == -math.inf:
+            raise problem.impossible()
+        values = problem.expand(_marginals_of_states(problem, encoding, search.masses()), 0.0)
+        values.flags.writeable = False
+        return Marginals(
+            graph=graph,
+            values=values,
+            log_partition=value,
+            log_partition_bounds=(value, value),
+            method=self.name,
+            iterations=search.decisions,
+            seconds=time.perf_counter() - running.started,
+            width=encoding.width,
+            _joint=lambda positions: self._joint(graph, evidence, positions),
+        )
+
+    def _joint(self, graph: FactorGraph, evidence: Evidence, positions: tuple[int, ...]) -> FloatArray:
+        """A joint distribution: one count for each of its cells that the evidence allows."""
+        shape = [int(graph.structure.cardinalities[v]) for v in positions]
+        logs = np.full(shape, -np.inf)
+        for cell in np.ndindex(*shape):
+            states = evidence.states.copy()
+            if any(states[v] not in (-1, i) for v, i in zip(positions, cell, strict=True)):
+                continue
+            states[list(positions)] = cell
+            states.flags.writeable = False
+            with suppress(ImpossibleEvidenceError):
+                answer = replace(self, max_steps=None).log_partition(
+                    graph, Evidence(states, evidence.likelihoods), running=Running()
+                )
+                logs[cell] = float(answer)
+        table = np.exp(logs - logs.max())
+        return np.asarray(table / table.sum())
 
     def _search(self, search: CountingSearch, running: Running) -> bool:
         """Search until all is counted or something says stop."""
@@ -179,3 +235,15 @@ class ModelCounting:
         again = CountingSearch(encoding, memory, primes)
         self._search(again, running)
         return chinese_remainder(again.residues(), primes)
+
+
+def _marginals_of_states(problem: Problem, encoding: Encoding, masses: FloatArray) -> FloatArray:
+    """Probabilities of the states of the reduced variables from those of the literals."""
+    s, offsets = problem.structure, encoding.formula.group_offsets
+    values = np.ones(int(s.value_offsets[-1]))
+    for g, v in enumerate(np.flatnonzero(s.cardinalities > 1).tolist()):
+        first, end = offsets[g : g + 2].tolist()
+        own = masses[2 * first : 2 * end].reshape(-1, 2)
+        found = own[0, ::-1] if end - first == 1 else own[:, 0]
+        values[s.value_offsets[v] : s.value_offsets[v + 1]] = found / found.sum()
+    return values

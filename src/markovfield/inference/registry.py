@@ -90,7 +90,7 @@ ENTRIES = (
     Entry(
         "model_counting",
         "inference.model_counting:ModelCounting",
-        ("log_partition",),
+        ("marginals", "log_partition"),
         aliases=("sharp_sat", "dpll"),
     ),
     Entry("graph_cut", "inference.graph_cut:GraphCut", ("decode",), aliases=("graphcut", "maxflow", "qpbo")),

@@ -1,8 +1,8 @@
 """Counts of components that have been met: exact keys in a ring of bytes, the oldest entries making room.
 
-A learned clause may carry what one part of a formula implies into another. Where a part turns out to have no model, what
-was counted in the parts beside it since the branch began may be wrong (their product is not: it is zero), so entries can
-be taken back in the order they came: the newest first.
+A learned clause may carry what one part of a formula implies into another. Where a part turns out to have no model,
+what was counted in the parts beside it since the branch began may be wrong (their product is not: it is zero), so
+entries can be taken back in the order they came: the newest first.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def forget_since(s, newest):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def store(s, length, value, mantissa, exponent, residues):  # type: ignore[no-untyped-def]
+def store(s, length, value, mantissa, exponent, residues, node):  # type: ignore[no-untyped-def]
     """Keep a number under the key just written."""
     scalars = s.scalars
     size = len(s.pool)
@@ -159,6 +159,8 @@ def store(s, length, value, mantissa, exponent, residues):  # type: ignore[no-un
     s.slot_mantissas[slot], s.slot_exponents[slot] = mantissa, exponent
     for k in range(len(residues)):
         s.slot_residues[slot, k] = residues[k]
+    if len(s.slot_nodes):
+        s.slot_nodes[slot] = node
     s.slot_next[slot] = s.buckets[bucket]
     s.buckets[bucket] = slot
     scalars[NEWEST] += 1
@@ -182,6 +184,8 @@ def move(s, larger):  # type: ignore[no-untyped-def]
         larger.slot_hashes[place] = s.slot_hashes[slot]
         larger.slot_mantissas[place], larger.slot_exponents[place] = s.slot_mantissas[slot], s.slot_exponents[slot]
         larger.slot_residues[place] = s.slot_residues[slot]
+        if len(s.slot_nodes):
+            larger.slot_nodes[place] = s.slot_nodes[slot]
         bucket = s.slot_hashes[slot] % len(larger.buckets)
         larger.slot_next[place] = larger.buckets[bucket]
         larger.buckets[bucket] = place

@@ -13,6 +13,7 @@ from markovfield.kernels.model_counting_state import (
     LABEL,
     LEVEL,
     N_PARTS,
+    NOTES,
     PRODUCT,
     WHOLE,
     WORK,
@@ -20,10 +21,21 @@ from markovfield.kernels.model_counting_state import (
     multiply,
 )
 
-__all__ = ["bound", "split"]
+__all__ = ["bound", "note", "split"]
 
 # Labels of what is not in a part: not looked at yet, satisfied or decided.
 UNSEEN, DONE = -1, -2
+
+
+@kernel
+def note(s, number):  # type: ignore[no-untyped-def]
+    """Keep in mind what the present branch has met, where marginals are wanted.
+
+    With n variables: a literal that holds; ``2 * n`` plus a variable that is free; ``3 * n`` plus a component.
+    """
+    if len(s.notes):
+        s.notes[s.scalars[NOTES]] = number
+        s.scalars[NOTES] += 1
 
 
 @kernel
@@ -119,6 +131,7 @@ def _open(f, s, level, whole):  # type: ignore[no-untyped-def]
         else:
             labels[v] = DONE
             literal = 2 * v if values[2 * v] > 0 else 2 * v + 1
+            note(s, literal)
             if mantissas[literal] != 0.5 or exponents[literal] != 1:
                 _times(s, level, mantissas[literal], exponents[literal])
     start += n_variables
@@ -189,6 +202,7 @@ def split(f, s):  # type: ignore[no-untyped-def]
             s.labels[v] = DONE
             m, e = add(f.mantissas[2 * v], f.exponents[2 * v], f.mantissas[2 * v + 1], f.exponents[2 * v + 1])
             _times(s, level, m, e)
+            note(s, 2 * len(f.group_of) + v)
             for p in range(len(s.primes)):
                 s.level_residues[level, PRODUCT, p] = 2 * s.level_residues[level, PRODUCT, p] % s.primes[p]
             continue
@@ -206,6 +220,8 @@ def split(f, s):  # type: ignore[no-untyped-def]
             if s.slot_mantissas[slot] == 0.0:
                 return False
             _times(s, level, s.slot_mantissas[slot], s.slot_exponents[slot])
+            if len(s.slot_nodes):
+                note(s, 3 * len(f.group_of) + s.slot_nodes[slot])
             for p in range(len(s.primes)):
                 s.level_residues[level, PRODUCT, p] = (
                     s.level_residues[level, PRODUCT, p] * s.slot_residues[slot, p] % s.primes[p]

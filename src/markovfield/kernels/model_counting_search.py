@@ -6,7 +6,7 @@ import numpy as np
 
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.model_counting_cache import encode, forget_since, store
-from markovfield.kernels.model_counting_components import bound, split
+from markovfield.kernels.model_counting_components import bound, note, split
 from markovfield.kernels.model_counting_state import (
     ARENA,
     ASSIGN,
@@ -30,10 +30,16 @@ from markovfield.kernels.model_counting_state import (
     NEWEST,
     NO_CONFLICT,
     NO_REASON,
+    NODES,
+    NOTED,
+    NOTES,
     OPEN,
     PRODUCT,
+    RECORD,
     ROOM,
+    SECOND_RECORD,
     SUM,
+    TRACE,
     TRAIL,
     UNITS,
     WHOLE,
@@ -44,10 +50,10 @@ from markovfield.kernels.model_counting_state import (
 )
 from markovfield.kernels.model_counting_units import assign, learn, propagate, undo, watch
 
-__all__ = ["MORE_ROOM", "begin", "bounds", "count"]
+__all__ = ["LONGER_TRACE", "MORE_ROOM", "begin", "bounds", "count"]
 
-# What `count` answers when the arrays of components are full.
-MORE_ROOM = 2
+# What `count` answers when the arrays of components, or those of the trace, are full.
+MORE_ROOM, LONGER_TRACE = 2, 3
 
 
 @kernel
@@ -78,6 +84,7 @@ def _clear(s, level):  # type: ignore[no-untyped-def]
     s.level_mantissas[level, SUM], s.level_exponents[level, SUM] = 0.0, 0
     s.level_logs[level, SUM] = -np.inf
     s.level_numbers[level, OPEN] = 0
+    s.level_numbers[level, RECORD] = s.level_numbers[level, SECOND_RECORD] = -1
     for p in range(len(s.primes)):
         s.level_residues[level, SUM, p] = 0
 
@@ -93,7 +100,7 @@ def _enter_branch(f, s):  # type: ignore[no-untyped-def]
     for p in range(len(s.primes)):
         s.level_residues[level, PRODUCT, p] = 1
     numbers[CACHED], numbers[N_PARTS] = scalars[NEWEST], 0
-    numbers[FIRST_PART] = scalars[COMPONENTS]
+    numbers[FIRST_PART], numbers[NOTED] = scalars[COMPONENTS], scalars[NOTES]
     if numbers[DECISION] >= 0:
         literal, cause = numbers[DECISION], numbers[CAUSE]
         own = cause >= 0 and s.arena[s.starts[cause]] == literal
@@ -158,12 +165,36 @@ def _descend(f, s):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _record(s, numbers):  # type: ignore[no-untyped-def]
+    """Copy the notes of the present branch into the trace: their number, then they."""
+    scalars = s.scalars
+    if not len(s.notes):
+        return
+    at, first, size = scalars[TRACE], numbers[NOTED], scalars[NOTES] - numbers[NOTED]
+    s.trace[at] = size
+    s.trace[at + 1 : at + 1 + size] = s.notes[first : first + size]
+    numbers[RECORD + numbers[BRANCH]] = at
+    scalars[TRACE] = at + 1 + size
+    level = scalars[LEVEL]
+    if numbers[BRANCH] == 0 or numbers[RECORD] < 0:
+        return
+    # The second branch is done: the level's component gets the next number.
+    gap = s.level_exponents[level, PRODUCT] - s.level_exponents[level, SUM]
+    if abs(gap) > 1000:
+        ratio = np.inf if gap > 0 else 0.0
+    else:
+        ratio = s.level_mantissas[level, PRODUCT] / s.level_mantissas[level, SUM] * 2.0 ** np.float64(gap)
+    s.shares[scalars[NODES]] = 1.0 / (1.0 + ratio)
+
+
+@kernel
 def _leave_branch(f, s, zero):  # type: ignore[no-untyped-def]
     """Add the branch to the level's sum and take it back."""
     scalars = s.scalars
     level = scalars[LEVEL]
     numbers = s.level_numbers[level]
     if not zero:
+        _record(s, numbers)
         m, e = add(
             s.level_mantissas[level, SUM], s.level_exponents[level, SUM],
             s.level_mantissas[level, PRODUCT], s.level_exponents[level, PRODUCT],
@@ -176,6 +207,7 @@ def _leave_branch(f, s, zero):  # type: ignore[no-untyped-def]
             ) % s.primes[p]
     elif numbers[N_PARTS] > 1:
         forget_since(s, numbers[CACHED])
+    scalars[NOTES] = numbers[NOTED]
     if level > 0:
         undo(s, numbers[BEFORE])
         scalars[COMPONENTS] = numbers[WHOLE] + 1
@@ -189,9 +221,16 @@ def _leave_level(f, s):  # type: ignore[no-untyped-def]
     level = scalars[LEVEL]
     numbers = s.level_numbers[level]
     mantissa, exponent = s.level_mantissas[level, SUM], s.level_exponents[level, SUM]
+    node = scalars[NODES]
+    if len(s.notes) and mantissa > 0.0:
+        s.nodes[node, 0], s.nodes[node, 1] = numbers[RECORD], numbers[SECOND_RECORD]
+        if numbers[RECORD] < 0 or numbers[SECOND_RECORD] < 0:
+            s.shares[node] = 0.0 if numbers[RECORD] < 0 else 1.0
+        scalars[NODES] += 1
+        note(s, 3 * len(f.group_of) + node)
     if not numbers[OPEN]:
         length, value = encode(f, s, numbers[WHOLE])
-        store(s, length, value, mantissa, exponent, s.level_residues[level, SUM])
+        store(s, length, value, mantissa, exponent, s.level_residues[level, SUM], node)
     scalars[COMPONENTS] -= 1
     scalars[LEVEL] = above = level - 1
     if mantissa == 0.0 and not numbers[OPEN]:
@@ -267,6 +306,14 @@ def _forget_clauses(f, s):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _trace_is_full(f, s):  # type: ignore[no-untyped-def]
+    """Whether another branch might not fit: each of its notes stands for a variable at least."""
+    scalars, most = s.scalars, len(f.group_of) + 2
+    full = scalars[TRACE] + most > len(s.trace) or scalars[NOTES] + most > len(s.notes)
+    return full or scalars[NODES] + 2 > len(s.nodes)
+
+
+@kernel
 def count(f, s, budget):  # type: ignore[no-untyped-def]
     """Search on for about ``budget`` steps of work: 1 when all is counted, 0 when not, or `MORE_ROOM`.
 
@@ -278,6 +325,8 @@ def count(f, s, budget):  # type: ignore[no-untyped-def]
         mode, level = scalars[MODE], scalars[LEVEL]
         if mode == FINISHED:
             return 1
+        if len(s.notes) and _trace_is_full(f, s):
+            return LONGER_TRACE
         if mode == ASSIGN:
             whole = s.level_numbers[level, WHOLE]
             room = scalars[DATA] + s.component_sizes[whole].sum() <= len(s.data)
@@ -328,7 +377,7 @@ def bounds(f, s):  # type: ignore[no-untyped-def]
         if mode == FINISHED:
             return low_sum, high_sum
         own = bound(f, s, numbers[WHOLE])
-        entered = up < level or mode == DESCEND or mode == END
+        entered = up < level or mode in (DESCEND, END)
         if up == level and mode == ZERO:
             low_branch, high_branch = -np.inf, -np.inf
         elif not entered:

@@ -1,4 +1,4 @@
-"""What a weighted model counter reads and writes: a formula with weights, and the state of a search that can be resumed.
+"""What a weighted model counter reads and writes: a formula with weights, and the state of a search.
 
 Literals are ``2 * variable`` (true) and ``2 * variable + 1`` (false). Numbers are pairs: a mantissa in [0.5, 1), or 0,
 and an exponent of two, so that no product over- or underflows.
@@ -20,8 +20,8 @@ Array = npt.NDArray[Any]
 # Places in `State.scalars`.
 (LEVEL, MODE, TRAIL, HEAD, COMPONENTS, DATA, OLDEST, NEWEST, FIRST_BYTE, LAST_BYTE, LEARNED, ARENA, UNITS, CONFLICT,
  CONFLICT_PAIR, DECISIONS, CONFLICTS, HITS, STORED, WORK, HASTY, LABEL,
- TIGHT) = range(23)  # fmt: skip
-N_SCALARS = 23
+ TIGHT, NOTES, TRACE, NODES) = range(26)  # fmt: skip
+N_SCALARS = 26
 # Modes: what comes next at the present level.
 ASSIGN, DESCEND, END, ZERO, FINISHED = range(5)
 # Reasons of literals: a clause, a pair as ``-2`` less its other literal, or none.
@@ -110,6 +110,10 @@ class State(NamedTuple):
         The same numbers modulo primes, where a count is wanted to the last digit.
     pool, slot_bytes, slot_lengths, slot_hashes, slot_next, slot_mantissas, slot_exponents, slot_residues, buckets
         The cache: keys in a ring of bytes, entries in a ring of slots, lists of slots by hash.
+    notes, trace, nodes, shares, slot_nodes
+        Where marginals are wanted, else of length zero: what the open branches have met so far; the same of those that
+        are done; for each component counted its two branches in there and the first one's share; the component of each
+        slot.
     seen, labels, clause_labels, table_labels, stack, key, learnt
         Scratch.
     """
@@ -145,6 +149,11 @@ class State(NamedTuple):
     slot_exponents: Array
     slot_residues: Array
     buckets: Array
+    notes: Array
+    trace: Array
+    nodes: Array
+    shares: Array
+    slot_nodes: Array
     seen: Array
     labels: Array
     clause_labels: Array
@@ -156,9 +165,11 @@ class State(NamedTuple):
 
 # Places in a row of `State.level_numbers`: the literal decided on, which of both branches, the trail's length before,
 # the component that is split, the first of its parts, how many parts there were, the cache's newest slot before,
-# whether something was left out, why the second branch's literal holds, the length of the components' data before.
-DECISION, BRANCH, BEFORE, WHOLE, FIRST_PART, N_PARTS, CACHED, OPEN, CAUSE, ROOM = range(10)
-N_NUMBERS = 10
+# whether something was left out, why the second branch's literal holds, the length of the components' data before,
+# that of the notes, where both branches stand in the trace.
+(DECISION, BRANCH, BEFORE, WHOLE, FIRST_PART, N_PARTS, CACHED, OPEN, CAUSE, ROOM, NOTED, RECORD,
+ SECOND_RECORD) = range(13)  # fmt: skip
+N_NUMBERS = 13
 # Places in rows of mantissas, exponents, logs and residues: the branches that are done, the present one so far.
 SUM, PRODUCT = 0, 1
 

@@ -167,10 +167,9 @@ def _store(s, n_learnt):  # type: ignore[no-untyped-def]
     scalars[ARENA] += n_learnt
     if n_learnt > 1:
         watch(s, clause)
-    else:
-        if scalars[UNITS] < len(s.units):
-            s.units[scalars[UNITS]] = clause
-            scalars[UNITS] += 1
+    elif scalars[UNITS] < len(s.units):
+        s.units[scalars[UNITS]] = clause
+        scalars[UNITS] += 1
     return np.int64(clause)
 
 
