@@ -13,6 +13,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedE
 from markovfield.factor_graph import FactorGraph, Structure
 from markovfield.inference.answers import LogPartition, Marginals, Samples
 from markovfield.inference.automatic import candidates, first_that_answers, when_stopped
+from markovfield.inference.centred_sums import centre_sums
 from markovfield.inference.centring import centre
 from markovfield.inference.decodings import Decoding, Solution
 from markovfield.inference.evidence import Evidence
