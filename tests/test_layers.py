@@ -16,7 +16,7 @@ LAYERS = [
     {"exceptions", "_validation", "_exports", "files"},
     {"kernels"},
     {"names", "semirings"},
-    {"factor_graph", "factor_kinds", "structured_factors", "gaussian_field", "_sparse_factor"},
+    {"factor_graph", "factor_kinds", "conditional_marks", "structured_factors", "gaussian_field", "_sparse_factor"},
     {"graphs"},
     {"models"},
     {"inference"},
