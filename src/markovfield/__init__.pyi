@@ -59,6 +59,7 @@ from markovfield.inference.marginal_search import MarginalSearch as MarginalSear
 from markovfield.inference.mean_field import MeanField as MeanField
 from markovfield.inference.metropolis import Metropolis as Metropolis
 from markovfield.inference.mini_bucket import MiniBucket as MiniBucket
+from markovfield.inference.model_counting import ModelCounting as ModelCounting
 from markovfield.inference.move_making import AlphaBetaSwap as AlphaBetaSwap
 from markovfield.inference.move_making import AlphaExpansion as AlphaExpansion
 from markovfield.inference.onsager import critical_coupling as critical_coupling

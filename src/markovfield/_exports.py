@@ -101,6 +101,7 @@ _BY_MODULE = {
     "markovfield.inference.junction_tree": ["JunctionTree"],
     "markovfield.inference.planar": ["PlanarIsing"],
     "markovfield.inference.mini_bucket": ["MiniBucket"],
+    "markovfield.inference.model_counting": ["ModelCounting"],
     "markovfield.inference.mean_field": ["MeanField"],
     "markovfield.inference.tree_reweighted": ["TreeReweighted"],
     "markovfield.inference.generalized_bp": ["GeneralizedBP"],

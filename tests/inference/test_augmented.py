@@ -82,3 +82,27 @@ def test_diverse_assignments_are_what_they_maximise():
     for bad, match in [({"n": 0, "penalty": 1.0}, "n must be"), ({"n": 2, "penalty": 0.0}, "penalty must be")]:
         with pytest.raises(mf.ModelError, match=match):
             mf.diverse_best(net, **bad)
+
+
+def test_earlier_answers_keep_their_graph():
+    """They shared one buffer, and the score of an answer's own graph changed with the next decoding."""
+    net = mf.MarkovNetwork({"a": 2, "b": 2})
+    net.add_factor(["a", "b"], log_table=[[0.0, 0.0], [0.0, 1.0]])
+    decoder = mf.AugmentedDecoder(net)
+    first = decoder.decode([5.0, 0.0, 5.0, 0.0])
+    assert first.graph.score(first.states) == first.score == 10.0
+    second = decoder.decode([0.0, 7.0, 0.0, 0.0], log_tables=np.array([0.0, 0.0, 0.0, 3.0]))
+    assert first.graph.score(first.states) == 10.0
+    assert second.graph.score(second.states) == second.score == 10.0
+    third = decoder.decode()
+    assert third.score == 3.0 and second.graph.score(second.states) == 10.0
+    given = np.array([0.0, 0.0, 0.0, 4.0])
+    fourth = decoder.decode(log_tables=given)
+    given[:] = 0.0
+    assert fourth.graph.score(fourth.states) == 4.0 == decoder.decode().score
+
+
+def test_unaries_must_be_numbers():
+    decoder = mf.AugmentedDecoder(mf.Ising((2, 2), 1.0))
+    with pytest.raises(mf.ModelError, match="must be numbers, got nan"):
+        decoder.decode(np.full(8, np.nan))

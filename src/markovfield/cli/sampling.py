@@ -8,7 +8,7 @@ import io as text_io
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +25,7 @@ from markovfield.cli._errors import INTERRUPTED, CommandError
 from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, configured_method, read_evidence, save_picture, writing
 from markovfield.files import atomic_writer
+from markovfield.inference.lattice_averages import lattice_average
 from markovfield.inference.registry import resolve
 from markovfield.io._text import write_text
 
@@ -149,6 +150,10 @@ def _csv(drawn: Any, rows_at_once: int = 4096) -> Iterator[str]:
 
 PICTURES, FILMS = (".png", ".svg", ".pdf"), (".gif",)
 MOST_SITES = 1e10
+# Sites up to which clusters are moved at the critical coupling, and up to which there are two lattices.
+CLUSTER_SITES, TWICE_SITES = 2**18, 2**26
+# Turns that two lattices take.
+TURNS = 10
 
 
 def lattice(
@@ -164,8 +169,17 @@ def lattice(
     free: Annotated[bool, typer.Option("--free", help="Free borders instead of periodic ones.")] = False,
     sweeps: Annotated[int, typer.Option(min=0, help="Sweeps over all sites.")] = 1000,
     burn_in: Annotated[int | None, typer.Option(min=0, help="Sweeps before measuring; a fifth when not given.")] = None,
-    method: Annotated[str, typer.Option(metavar="NAME", help="gibbs, metropolis, swendsen_wang or wolff.")] = "gibbs",
-    cold: Annotated[bool, typer.Option("--cold", help="Start with all sites equal instead of random.")] = False,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="gibbs, metropolis, swendsen_wang or wolff; when not given, swendsen_wang at the critical coupling "
+            "of up to 512x512 sites unless a film is made, gibbs otherwise.",
+        ),
+    ] = None,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Show the lattice that starts with all sites equal instead of random.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same lattice.")] = None,
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
@@ -180,6 +194,9 @@ def lattice(
     as_json: options.AsJson = False,
 ) -> None:
     """Simulate an Ising or Potts model on a lattice: measure energy and magnetisation, draw or film it.
+
+    Two lattices are run, from a random and from a cold start, and what is told is the mean of both: where they do not
+    come together the error says so, and a line says that more sweeps or another method are needed. A film is of one.
 
     Ctrl-C stops, and draws and tells what there is so far; a file that was there before is kept, and the new one is
     written next to it as NAME.partial with the same ending.
@@ -199,38 +216,49 @@ def lattice(
     shape = _shape(size)
     if np.prod(shape, dtype=np.float64) > MOST_SITES:
         raise CommandError(f"a lattice of {size} has more than {MOST_SITES:.0e} sites: take a smaller one")
+    if method is None:
+        critical = coupling is None and not field and np.prod(shape) <= CLUSTER_SITES and ending not in FILMS
+        method = "swendsen_wang" if critical else "gibbs"
     _check_sides(shape, method, free)
     chosen = _lattice_model(model, shape, coupling, field, states, not free)
     out, err = report.consoles()
-    start = "cold" if cold else "random"
-    simulation = mf.LatticeSimulation(chosen, method=method, rng=seed, n_jobs=n_jobs, start=start)
+    rng = np.random.default_rng(seed)
+    starts = ("cold", "random") if cold else ("random", "cold")
+    runs = [
+        mf.LatticeSimulation(chosen, method=method, rng=rng, n_jobs=n_jobs, start=start)
+        for start in (starts if np.prod(shape) <= TWICE_SITES and ending not in FILMS else starts[:1])
+    ]
+    simulation = runs[0]
     with Waiting(err, f"{model} {size}") as waiting:
         ends = np.inf if time_limit is None else time.perf_counter() + time_limit
 
-        def move(n: int) -> Any:
+        def move(n: int, moved: Any = simulation) -> None:
             left = max(1e-3, ends - time.perf_counter())
-            return simulation.run(n, time_limit=None if time_limit is None else left, callback=waiting.callback)
+            moved.run(n, time_limit=None if time_limit is None else left, callback=waiting.callback)
 
         before = sweeps // 5 if burn_in is None else burn_in
         film: list[Any] | None = [] if ending in FILMS else None
-        stopped, thrown_away = False, 0
+        stopped, thrown_away = False, [before] * len(runs)
         try:
             if film is not None:
                 _film(simulation, move, sweeps, frames, ends, film)
             else:
-                move(before)
-                thrown_away = simulation.sweeps
-                move(sweeps - before)
+                for run in runs:
+                    move(before, run)
+                thrown_away = [run.sweeps for run in runs]
+                # In turns, so that both have measured as much when the time is up.
+                for n in np.diff(np.linspace(0, sweeps - before, TURNS + 1).astype(int)).tolist():
+                    for run in runs:
+                        move(n, run)
         except KeyboardInterrupt:
             stopped = True
-            thrown_away = thrown_away or (0 if film is not None else simulation.sweeps)
-        record = _measured(simulation.record, thrown_away)
+        records = [_measured(run.record, thrown) for run, thrown in zip(runs, thrown_away, strict=True)]
     if stopped and output is not None and output.exists():
         output = output.with_stem(f"{output.stem}.partial")
     if output is not None:
         with writing(output):
             _draw_lattice(output, simulation, film, shape, clusters, not free)
-    _tell_lattice(out, chosen, simulation, record, free, as_json)
+    _tell_lattice(out, chosen, simulation, records, free, as_json)
     if output is not None and not as_json:
         out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
     if stopped:
@@ -323,17 +351,27 @@ def _save_film(film: list[Any], path: Path) -> None:
             stream.write(made.read_bytes())
 
 
-def _tell_lattice(out: Any, model: Any, simulation: Any, record: Any, free: bool, as_json: bool) -> None:
+def _tell_lattice(out: Any, model: Any, simulation: Any, records: Sequence[Any], free: bool, as_json: bool) -> None:
     """Energy and magnetisation with their errors, beside the exact values where they are known."""
-    body: dict[str, Any] = {"model": repr(model), "sweeps": simulation.sweeps, "measurements": len(record)}
-    enough = len(record) >= 8
-    magnitude = np.abs(record.magnetisation)
-    if len(record):
-        body["energy"] = record.mean("energy")
-        body["magnetisation"] = float(magnitude.mean())
-    if enough:
-        body["energy_error"] = record.standard_error("energy")
-        body["magnetisation_error"] = float(mf.standard_error(magnitude))
+    measured = min(len(record) for record in records)
+    body: dict[str, Any] = {
+        "model": repr(model),
+        "method": simulation.method,
+        "sweeps": simulation.sweeps,
+        "measurements": measured,
+        "lattices": len(records),
+    }
+    series = {
+        "energy": [record.energy for record in records],
+        "magnetisation": [np.abs(record.magnetisation) for record in records],
+    }
+    if measured >= 8:
+        found = {name: lattice_average(runs) for name, runs in series.items()}
+        for name, average in found.items():
+            body[name], body[f"{name}_error"] = average.mean, average.standard_error
+        body["converged"] = all(average.converged for average in found.values())
+    elif measured:
+        body |= {name: float(np.concatenate(runs).mean()) for name, runs in series.items()}
     plain = isinstance(model, mf.Ising) and len(model.shape or ()) == 2 and np.ndim(model.coupling) == 0
     if plain and not free and np.ndim(model.field) == 0 and not model.field:
         with suppress(mf.ModelError):  # an antiferromagnet on an odd length
@@ -341,9 +379,13 @@ def _tell_lattice(out: Any, model: Any, simulation: Any, record: Any, free: bool
     if as_json:
         report.write_json(out, body)
         return
-    out.print(Text(f"{model!r}, {simulation.sweeps} sweeps, {len(record)} measured", style="bold"))
+    each = "" if len(records) == 1 else f" of each of {len(records)} lattices"
+    out.print(Text(f"{model!r}, {simulation.sweeps} sweeps{each}, {measured} measured", style="bold"))
     for name, what in (("energy", "energy a site"), ("magnetisation", "|magnetisation|")):
         if name in body:
-            error = f" +- {body[name + '_error']:.2g}" if enough else ""
+            error = f" +- {body[name + '_error']:.2g}" if f"{name}_error" in body else ""
             exact = f"   exact {body['exact_energy']:.6f}" if name == "energy" and "exact_energy" in body else ""
             out.print(f"  {what:<16} {body[name]:.6f}{error}{exact}")
+    if not body.get("converged", True):
+        advice = "" if simulation.method in ("swendsen_wang", "wolff") else ", or --method swendsen_wang"
+        out.print(Text(f"  not in equilibrium: the errors are rough; take more --sweeps{advice}", style="yellow"))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from markovfield import semirings
-from markovfield.exceptions import ImpossibleEvidenceError, ModelError
+from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Marginals
 from markovfield.inference.evidence import Evidence
@@ -18,6 +18,9 @@ from markovfield.inference.running import Running
 from markovfield.inference.verbs import graph_of
 
 __all__ = ["aggregate"]
+
+# Counts below this are whole numbers in floats; those below the second survive a logarithm and its rounding.
+EXACT_FLOATS, EXACT_LOGS = 2**53, 2.0**40
 
 
 def aggregate(
@@ -32,7 +35,8 @@ def aggregate(
     ----------
     semiring
         ``"sum_product"`` gives log Z, ``"max_sum"`` the best score, ``"max_product"`` its exp, ``"min_sum"`` the lowest
-        score, ``"counting"`` the number of assignments of nonzero potential, ``"entropy"`` the entropy in nats,
+        score (-inf where an assignment has potential zero), ``"counting"`` the number of assignments of nonzero
+        potential, to the last digit at any size, ``"entropy"`` the entropy in nats,
         ``KBest(k)`` a tuple of the k best scores, ``Expectation(values)`` the expected sum of the cells' values.
     method
         Any exact method that has what the semiring needs.
@@ -111,33 +115,68 @@ def _supported(evidence: Evidence, sign: float = 0.0) -> Evidence:
 
 
 def _count(method: Any, graph: FactorGraph, evidence: Evidence) -> int:
-    """Sum-product over zero-one potentials; powers of two are the only scaling, so counts below 2^53 are exact."""
+    """Sum-product over zero-one potentials, in floats up to what they hold, else in whole numbers modulo primes."""
     support = graph.with_tables(np.where(graph.log_tables == -np.inf, -np.inf, 0.0))
     known = _supported(evidence)
     chosen = resolve(method, "log_partition")
     try:
         if hasattr(chosen, "count"):
-            return int(chosen.count(support, known))
-        value = float(chosen.log_partition(support, known, running=Running()))
+            # Powers of two are the only scaling, so counts of up to 53 bits are exact.
+            count = int(chosen.count(support, known))
+            if count < EXACT_FLOATS or chosen.name == "model_counting":
+                return count
+            return _exact_count(support, known, count.bit_length() + 1)
+        answer = chosen.log_partition(support, known, running=Running())
     except ImpossibleEvidenceError:
         return 0
-    if value > 709.0:
-        raise ModelError(f"there are e^{value:.6g} assignments, more than a float can hold; take log_partition")
+    if answer.guarantee != "exact":
+        raise ModelError(
+            f"counting needs an exact method, and {answer.method} answered with guarantee {answer.guarantee!r}: take "
+            "'junction_tree' or 'model_counting'"
+        )
+    value = float(answer)
+    if value > math.log(EXACT_LOGS):
+        return _exact_count(support, known, int(value / math.log(2.0)) + 2)
     return round(math.exp(value))
 
 
-def _lowest(method: Any, graph: FactorGraph, evidence: Evidence) -> float:
-    """The best score of the negated model; a hard zero within reach makes it -inf."""
+def _exact_count(support: FactorGraph, evidence: Evidence, bits: int) -> int:
+    """A count of at most so many bits to the last digit; where cliques are too large for that, by search."""
+    from markovfield.inference.exact_counts import count_by_elimination
+    from markovfield.inference.model_counting import ModelCounting
+    from markovfield.inference.problem import prepare
+
+    try:
+        return count_by_elimination(prepare(support, evidence), bits)
+    except MemoryLimitError:
+        return ModelCounting().count(support, evidence)
+
+
+def _reaches_zero(graph: FactorGraph, evidence: Evidence) -> bool:
+    """Whether some assignment that agrees with the observed states reads a cell of -inf.
+
+    Other factors' zeros do not count: only what the tables of lowered clauses and counts exclude by their construction.
+    """
     from markovfield.inference.reduction import reduce, zeros_in_factors
 
-    lowered = graph.lower()
+    if any((x == -np.inf).any() for _, x in evidence.likelihoods):
+        return True
+    hard = graph.log_tables == -np.inf
+    lowered = graph.with_tables(np.where(hard, 0.0, graph.log_tables)).lower()
     states = np.full(lowered.n_variables, -1, np.int32)
     states[: graph.n_variables] = evidence.states
-    # Constant tables of lowered clauses are structure, not potentials: only the model's own cells count.
-    original = graph.reads_own_cells()
-    reduced = reduce(lowered.structure, lowered.log_tables, states, propagate_zeros=False)
-    zeros = zeros_in_factors(reduced.structure, reduced.log_tables)
-    if (zeros & original[reduced.factors]).any() or any((x == -np.inf).any() for _, x in evidence.likelihoods):
+    reduced = reduce(lowered.structure, lowered.log_tables, states)
+    marked = graph.with_tables(np.where(hard, -np.inf, 0.0)).lower().log_tables
+    zeros = zeros_in_factors(reduced.structure, np.concatenate([marked, marked[reduced.cell_origin]]))
+    return bool((zeros & graph.reads_own_cells()[reduced.factors]).any())
+
+
+def _lowest(method: Any, graph: FactorGraph, evidence: Evidence) -> float:
+    """The lowest score of all assignments that agree with the evidence: the best of the negated model.
+
+    It is -inf where one of them has potential zero.
+    """
+    if _reaches_zero(graph, evidence):
         return -math.inf
     negated = graph.with_tables(np.where(graph.log_tables == -np.inf, 0.0, -graph.log_tables))
     found = resolve(method, "decode").decode(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -10,10 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError, StoppedError
+from markovfield.inference.chain_trust import leeway, swings, warn_doubts
+from markovfield.inference.diagnostics import error_floor
 from markovfield.inference.feasible import Feasible
 from markovfield.inference.problem import Problem
 from markovfield.inference.reduction import zeros_in_factors
 from markovfield.inference.running import Running
+from markovfield.inference.seen_states import SEEN_ROWS, covered_weight, missed_weight, weigh_seen
 from markovfield.kernels.annealing import AnnealedGraph, anneal, average_conditionals, best_cells, rest_of
 from markovfield.kernels.forests import forest_beliefs, forest_draw, forest_order, spanning_factors
 from markovfield.kernels.random import streams
@@ -34,9 +36,14 @@ HEAD_START = 2.0
 # Below this share of the chains, or this many (of few chains, half of them), the effective sample size says that the
 # weights cannot be trusted.
 LEAST_SHARE, LEAST_SIZE = 0.1, 10.0
-# Random assignments that climb in search of modes that no chain has found, and standard errors by which what they add
-# up to must exceed the estimate before it is called too low.
-CLIMBERS, MISSED = 128, 3.0
+# Standard errors by which the estimate must be outside of what assignments add up to before it is called wrong.
+MISSED = 3.0
+# Parts that chains are cut into, to see how much of what one of them finds the others have found.
+PARTS = 4
+REMEDY = (
+    "more n_temperatures may help, though seldom where strong factors contradict each other: "
+    "use junction_tree or mini_bucket"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +133,7 @@ class AnnealedChains:
     log_weights: FloatArray = field(init=False)
     streams: npt.NDArray[np.uint64] = field(init=False)
     complete: bool = True
+    doubts: tuple[str, ...] = ()
 
     @property
     def sweeps(self) -> int:
@@ -174,8 +182,11 @@ class AnnealedChains:
             self.complete = False
             self.states, self.log_weights = self.states[:arrived], self.log_weights[:arrived]
 
-    def check(self) -> None:
-        """Warn where few chains carry the weight; raise where none does."""
+    def check(self, values: FloatArray | None = None, errors: FloatArray | None = None) -> None:
+        """Say what speaks against the chains in a warning, and keep it in ``doubts``; raise where none has any weight.
+
+        ``values`` and ``errors`` are estimates of the problem's marginals; those of the chains' states where None.
+        """
         if np.isneginf(self.log_weights).all():
             # The search may prove that there is nothing to be found.
             problem = self.base.problem
@@ -184,52 +195,55 @@ class AnnealedChains:
                 f"none of the {len(self.log_weights)} chains of annealed_importance ended free of hard zeros: take "
                 "more n_temperatures or n_chains, or junction_tree"
             )
+        self.doubts = self._doubts(values, errors)
+        if self.doubts:
+            warn_doubts("annealed_importance", self.doubts, REMEDY)
+
+    def _doubts(self, values: FloatArray | None, errors: FloatArray | None) -> tuple[str, ...]:
+        n = len(self.log_weights)
         if not self._trusted:
-            from sklearn.exceptions import ConvergenceWarning
-
-            warnings.warn(
-                f"the {len(self.log_weights)} chains of annealed_importance are worth {self.effective_size:.3g} "
-                "independent samples of equal weight, so its standard errors cannot be trusted: more n_temperatures "
-                "may help",
-                ConvergenceWarning,
-                stacklevel=4,
+            return (
+                f"the {n} chains of annealed_importance are worth {self.effective_size:.3g} independent samples of "
+                "equal weight, so its standard errors cannot be trusted",
             )
-        elif self._missed:
-            from sklearn.exceptions import ConvergenceWarning
-
-            warnings.warn(
-                f"the estimate of annealed_importance, {self.log_partition:.6g} with a standard error of "
-                f"{self.log_partition_error:.2g}, is too low: a few assignments add up to {self._seen_log_sum:.6g} "
-                "already, so its chains have missed some; where strong factors contradict each other more "
-                "n_temperatures seldom help: use junction_tree or mini_bucket",
-                ConvergenceWarning,
-                stacklevel=4,
+        error = self.log_partition_error if n > 1 else 0.0
+        room = MISSED * error + 1e-9 * max(1.0, abs(self.log_partition))
+        told = f"the estimate of annealed_importance, {self.log_partition:.6g} with a standard error of {error:.2g}, is"
+        low, covered = self._seen
+        if low > self.log_partition + room:
+            return (f"{told} too low: a few assignments add up to {low:.6g} already, so its chains have missed some",)
+        if covered > 0.0 and self.log_partition > low - np.log(covered) + room:
+            return (
+                f"{told} too high: assignments with a share of {covered:.2g} or more of all weight add up to {low:.6g}",
             )
+        if values is None or errors is None:
+            values, errors = self._frequencies()
+        group = np.arange(n) * PARTS // n
+        rng = np.random.default_rng(self.streams[0])
+        keep = slice(None, SEEN_ROWS)
+        said = missed_weight(self.base.problem, self.states[keep], group[keep], values, errors, rng, self.weights[keep])
+        return (said,) if said else ()
 
-    @property
-    def _missed(self) -> bool:
-        """Whether log Z is certainly above the estimate, by more than chance explains: chains have missed modes."""
-        if not len(self.log_weights) or np.isneginf(self.log_weights).all():
-            return False
-        error = self.log_partition_error if len(self.log_weights) > 1 else 0.0
-        return self._seen_log_sum > self.log_partition + MISSED * error + 1e-9 * abs(self.log_partition)
+    def _frequencies(self) -> tuple[FloatArray, FloatArray]:
+        """Weighted frequencies of the problem's states among the chains, and their standard errors."""
+        s = self.base.problem.structure
+        places, weights = s.value_offsets[:-1] + self.states, self.weights
+        size = int(s.value_offsets[-1])
+        values = np.bincount(places.ravel(), np.repeat(weights, s.n_variables), size)
+        squares = np.bincount(places.ravel(), np.repeat(weights**2, s.n_variables), size)
+        variance = squares * (1 - values) ** 2 + (float(np.square(weights).sum()) - squares) * values**2
+        return values, np.sqrt(np.maximum(variance, 0.0) + error_floor(self.effective_size) ** 2)
 
     @cached_property
-    def _seen_log_sum(self) -> float:
-        """log of the sum over different assignments, those of the chains and those that random ones climb to: below
-        log Z for sure."""
-        problem = self.base.problem
-        feasible = Feasible.of(problem)
-        cards = problem.structure.cardinalities
-        # Seeded by the chains, so that the caller's generator is where it would be without this.
-        draw = np.random.default_rng(self.streams[0])
-        starts = draw.integers(0, cards, (min(len(self.states), CLIMBERS), len(cards)))
-        climbed = np.array([feasible.climbed(row) for row in starts]).reshape(starts.shape)
-        seen = np.unique(problem.states(np.concatenate([self.states[: 8 * CLIMBERS], climbed])), axis=0)
-        scores = np.asarray(problem.graph.score(seen), np.float64)
-        for v, vector in problem.evidence.likelihoods:
-            scores = scores + vector[seen[:, v]]
-        return float(np.logaddexp.reduce(scores))
+    def _seen(self) -> tuple[float, float]:
+        """log of the sum over different assignments, those of the chains and those that a search finds: below log Z for
+        sure; and a share of all weight that they have at least, by how much of each part of the chains others found."""
+        rows, weights = self.states[:SEEN_ROWS], self.weights[:SEEN_ROWS]
+        rows, weights = rows[weights > 0], weights[weights > 0]
+        _, scores = weigh_seen(self.base.problem, rows, np.random.default_rng(self.streams[0]))
+        group = np.arange(len(rows)) * PARTS // len(rows)
+        covered = covered_weight(rows, group, weights) if len(rows) >= 4 * PARTS else 0.0
+        return float(np.logaddexp.reduce(scores)), covered
 
     @property
     def weights(self) -> FloatArray:
@@ -249,8 +263,8 @@ class AnnealedChains:
 
     @property
     def converged(self) -> bool:
-        """Whether all chains arrived and their weights scatter little enough."""
-        return self.complete and (not len(self.log_weights) or (self._trusted and not self._missed))
+        """Whether all chains arrived and `check` found nothing to speak against them."""
+        return self.complete and not self.doubts
 
     @property
     def log_partition(self) -> float:
@@ -260,12 +274,21 @@ class AnnealedChains:
 
     @property
     def log_partition_error(self) -> float:
-        """Of the log of a mean: the standard error of the mean over the mean."""
+        """Of the log of a mean: the standard error of the mean over the mean.
+
+        Where weights can differ, an `error_floor` is added for those that were not seen, of as much as they can.
+        """
         n = len(self.log_weights)
-        return float(np.std(n * self.weights, ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+        if n < 2:
+            return np.nan
+        swing = float(swings(self.base.problem)[self.base.graph.tempered].sum())
+        unseen = min(1.0, float(np.expm1(min(swing, 1.0)))) * error_floor(self.effective_size)
+        return float(np.hypot(np.std(n * self.weights, ddof=1) / np.sqrt(n), unseen))
 
     def averages(self, sweeps: int, running: Running) -> tuple[FloatArray, FloatArray]:
         """Weighted averages of the chains' conditionals over more sweeps, and their standard errors (of a ratio).
+
+        `error_floor`, times `leeway`, is added for what no chain has come to.
 
         Stopped early, or started after a stop, the chains that are left take one sweep each.
         """
@@ -300,4 +323,5 @@ class AnnealedChains:
                 sums[2] += (weights[c] * means) ** 2
         values = sums[0]
         variance = sums[2] - 2 * values * sums[1] + values**2 * float(np.square(weights).sum())
-        return values, np.sqrt(np.maximum(variance, 0.0))
+        unseen = leeway(self.base.problem) * error_floor(self.effective_size)
+        return values, np.sqrt(np.maximum(variance, 0.0) + unseen**2)

@@ -33,11 +33,12 @@ class AnnealedImportance:
     whether or not the chains have mixed; how much the weights scatter tells how good it is. Weighted samples and
     marginals follow from the same chains.
 
-    The standard error is that of the log of a mean. It is honest as long as the weights have been seen to scatter:
-    where a few chains carry all the weight there is a warning, and the answer says ``converged=False``. So it does
-    where the estimate is certainly too low: where a few assignments, those of the chains and some that a quick search
-    finds, add up to more. That is how strong factors that contradict each other show, of which the forest obeys some
-    from the start; other modes that no chain has found cannot be noticed.
+    The standard error is that of the log of a mean, with an allowance for weights that were not seen. It is honest as
+    long as the weights have been seen to scatter: where a few chains carry all the weight there is a warning, and the
+    answer says ``converged=False``. So it does where assignments, those of the chains and some that a quick search
+    finds, add up to more than the estimate, to much less though they have nearly all the weight, or ask for other
+    marginals. That is how strong factors that contradict each other show, of which the forest obeys some from the
+    start; other modes that neither chains nor search have found cannot be noticed.
 
     Time is that of ``n_chains * n_temperatures`` Gibbs sweeps, memory that of the chains' states.
 
@@ -118,7 +119,7 @@ class AnnealedImportance:
         states = run.base.problem.states(run.states)
         for array in (states, run.log_weights):
             array.flags.writeable = False
-        return Samples(
+        answer = Samples(
             graph=graph,
             states=states,
             log_weights=run.log_weights,
@@ -130,6 +131,8 @@ class AnnealedImportance:
             log_partition=run.log_partition if size else np.nan,
             log_partition_error=run.log_partition_error if size else np.nan,
         )
+        answer._cache["doubts"] = run.doubts
+        return answer
 
     def marginals(
         self,
@@ -143,8 +146,10 @@ class AnnealedImportance:
         """Weighted averages of conditional probabilities, and log Z."""
         problem = prepare(graph, evidence)
         run = self._run(problem, self.n_chains, rng, running)
-        run.check()
+        if np.isneginf(run.log_weights).all():
+            run.check()
         values, errors = run.averages(self.final_sweeps, running)
+        run.check(values, errors)
         with np.errstate(divide="ignore", invalid="ignore"):
             sizes = np.where(errors > 0, values * (1 - values) / errors**2, float(len(run.log_weights)))
         expanded = [problem.expand(*pair) for pair in ((values, 0.0), (errors, 0.0), (sizes, np.nan))]
@@ -162,7 +167,7 @@ class AnnealedImportance:
             converged=run.converged,
             iterations=run.sweeps + self.final_sweeps,
             seconds=time.perf_counter() - running.started,
-            monte_carlo=MonteCarlo(expanded[1], expanded[2], expanded[3], len(run.log_weights), 0),
+            monte_carlo=MonteCarlo(expanded[1], expanded[2], expanded[3], len(run.log_weights), 0, run.doubts),
         )
 
     def _run(self, problem: Problem, size: int, rng: np.random.Generator, running: Running) -> AnnealedChains:

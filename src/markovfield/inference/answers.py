@@ -272,7 +272,8 @@ class Samples:
     iterations
         Sweeps of each chain, with those thrown away.
     converged
-        False where a chain was stopped before its time.
+        False where a chain was stopped before its time, or where something speaks against what was drawn:
+        ``monte_carlo.doubts`` says what. Few rows tell little, and True says only that nothing was found.
     log_partition, log_partition_error
         An estimate of log Z and its standard error, where the method makes one; otherwise nan.
     """
@@ -353,21 +354,16 @@ class Samples:
         """Estimated probabilities of a variable's states, and their standard errors, in state order.
 
         Weighted samples give weighted frequencies, whose error is that of a ratio of averages; the errors of Markov
-        chains allow for what each draw remembers of the last.
+        chains allow for what each draw remembers of the last. No error is zero where more than one state is possible:
+        what never came up may still come.
         """
         s = self.graph.structure
         position = s.names.position(variable)
         if not len(self):
             raise ModelError(f"there are no samples to estimate the probabilities of {variable!r} from")
-        card, column, weights = int(s.cardinalities[position]), self.states[:, position], self.weights
-        probabilities: FloatArray = np.bincount(column, weights, card).astype(np.float64)
-        if self.n_chains:
-            at = s.value_offsets[position]
-            return probabilities, self.monte_carlo.standard_errors[at : at + card]
-        squares = np.bincount(column, np.square(weights), card)
-        # The sum over samples of (weight * (indicator - probability))^2, state by state.
-        variance = squares * (1 - probabilities) ** 2 + (squares.sum() - squares) * probabilities**2
-        return probabilities, np.sqrt(np.maximum(variance, 0.0))
+        card, at = int(s.cardinalities[position]), s.value_offsets[position]
+        probabilities: FloatArray = np.bincount(self.states[:, position], self.weights, card).astype(np.float64)
+        return probabilities, self.monte_carlo.standard_errors[at : at + card]
 
     def to_dict(self) -> dict[VariableName, npt.NDArray[Any]]:
         """Columns by variable name, ready for a data frame."""

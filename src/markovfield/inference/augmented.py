@@ -23,8 +23,8 @@ class AugmentedDecoder:
     """A model whose variables each have one more table, to be filled in anew for every decoding.
 
     This is what max-margin training asks for at every step (Murphy 19.7): the assignment that maximises score plus
-    loss. The structure, and with it every plan, is made once; a decoding writes its numbers into one buffer and makes
-    nothing of the size of the model but its answer.
+    loss. The structure, and with it every plan, is made once; a decoding makes nothing of the size of the model but the
+    log-potentials it decodes, which stay with its answer, and that answer.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class AugmentedDecoder:
             kind=np.concatenate([s.kind, np.zeros(n, np.int8)]),
             names=s.names,
         )
-        self._pool = np.concatenate([self.graph.log_tables, np.zeros(int(s.value_offsets[-1]))])
+        self._log_tables = self.graph.log_tables
 
     def decode(
         self, unaries: npt.ArrayLike | None = None, log_tables: npt.ArrayLike | None = None, **keywords: Any
@@ -76,16 +76,17 @@ class AugmentedDecoder:
         keywords
             Those of `markovfield.decode`. The score of the answer holds what was added.
         """
-        cells = self.graph.structure.n_cells
-        self._pool.flags.writeable = True
         if log_tables is not None:
-            self._pool[:cells] = log_tables
-        self._pool[cells:] = 0.0 if unaries is None else unaries
-        if np.isnan(self._pool[cells:]).any():
+            self._log_tables = self.graph.with_tables(log_tables).log_tables
+        added = np.zeros(int(self.graph.structure.value_offsets[-1]))
+        if unaries is not None:
+            added[:] = unaries
+        if np.isnan(added).any():
             raise ModelError("unaries must be numbers, got nan")
-        # A read-only buffer is taken as it is; nobody else writes to it while this decoding runs.
-        self._pool.flags.writeable = False
-        return decode(FactorGraph(self._structure, self._pool), method=self.method, **keywords)
+        # Read-only, so that the graph takes it as it is; no later decoding writes to what this answer's graph reads.
+        pool = np.concatenate([self._log_tables, added])
+        pool.flags.writeable = False
+        return decode(FactorGraph(self._structure, pool), method=self.method, **keywords)
 
     def hamming(self, truth: Mapping[Any, Any] | npt.ArrayLike, scale: float = 1.0) -> FloatArray:
         """The Hamming loss as unaries: ``scale`` for every state but the true one, of the variables that have one.

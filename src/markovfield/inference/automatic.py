@@ -23,6 +23,8 @@ ENUMERATION_BITS = 12.0
 AUTO_WORK_LIMIT = 2.0**34
 # A planar Ising model of more variables than this goes to Pfaffians where a junction tree would walk over more states.
 PLANAR_VARIABLES, PLANAR_WORK_LIMIT = 100, 2.0**18
+# Steps of a search that counts models full of hard zeros, some tens of seconds.
+COUNTING_STEPS = 2_000_000_000
 # Clique states that a decoding by ``auto`` walks over, about a second, before it turns to other methods; and variables
 # up to which nobody looks whether they form a forest.
 DECODE_WORK_LIMIT, FEW_VARIABLES = 2.0**28, 200
@@ -50,7 +52,7 @@ def candidates(
     """The methods to try in turn: the one that was named, or those of ``"auto"``.
 
     It enumerates small models; then comes the junction tree, for planar Ising models of any size the Pfaffian, and,
-    where exact answers are refused as too large, approximate methods. For `decode`, ``one`` says that one assignment is
+    where exact answers are refused as too large, approximate methods; models full of hard zeros are counted by search first. For `decode`, ``one`` says that one assignment is
     asked for, and ``variables`` which, as there: see `decoders`.
     """
     if method != "auto":
@@ -69,6 +71,11 @@ def candidates(
 
         if is_planar_ising(graph, evidence):
             exact = [JunctionTree(search=0, work_limit=PLANAR_WORK_LIMIT), PlanarIsing(), *exact]
+    if verb in ("marginals", "log_partition"):
+        from markovfield.inference.model_counting import ModelCounting, is_hard
+
+        if is_hard(graph):
+            exact.append(ModelCounting(max_steps=COUNTING_STEPS))
     return [*exact, *otherwise(verb, graph)]
 
 

@@ -28,6 +28,9 @@ SAMPLES_IN_A_TASK, TASKS_AT_ONCE = 64, 64
 # Pairs looked at between two looks at the clock, about 50 ms; the pilot begins with fewer.
 BUDGET, PILOT_BUDGET = 2**23, 2**16
 MOST_DOUBLINGS = 60
+# From so many samples on, one more is drawn first to see what they will cost; and the most pairs they may look at,
+# which is about ten minutes of one core.
+PILOT_FROM, MOST_WORK = 8, 2.0**35
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,9 @@ class CouplingFromThePast:
     coupling, but above it exponentially many unless a field decides. A sweep of bonds searches for
     detours around them, and takes ten to a hundred times as long, but few are needed on either side of the
     critical coupling. How long a sample takes depends on what it is, so to stop early would bias those at hand: past
-    the time limit nothing is answered.
+    the time limit nothing is answered. Strong couplings under fields that disagree leave only spins, which may then
+    take for ever, even three of them: a pilot run, the same for every seed, finds that out, and there is an error
+    where its chains do not meet or the samples asked for would take more than some ten minutes.
 
     Parameters
     ----------
@@ -91,7 +96,7 @@ class CouplingFromThePast:
     ) -> Samples:
         """Independent exact samples; what stops the work early is raised."""
         form = MonotoneForm.of(graph, evidence, self.name)
-        by_bonds = form.n > 0 and self._by_bonds(form, running)
+        by_bonds = form.n > 0 and self._by_bonds(form, size, running)
         drawn = np.zeros((size, form.n), np.int32)
         sweeps = self._draw(form, by_bonds, drawn, streams(rng, size), running) if form.n else 0
         states = form.states(drawn, by_bonds, rng)
@@ -104,7 +109,7 @@ class CouplingFromThePast:
             seconds=time.perf_counter() - running.started,
         )
 
-    def _by_bonds(self, form: MonotoneForm, running: Running) -> bool:
+    def _by_bonds(self, form: MonotoneForm, size: int, running: Running) -> bool:
         """Whether to run chains of bonds; the choice must not depend on how the samples themselves go."""
         if self.moves == "spins" and not form.has_spins:
             raise ModelError(f"{self.name} moves spins of two-state variables only: use moves='bonds'")
@@ -113,28 +118,39 @@ class CouplingFromThePast:
                 f"{self.name} moves bonds where there are pairs and the fields within each connected part favour the "
                 "same state: use moves='spins'"
             )
-        if self.moves != "auto" or not form.has_bonds or not form.has_spins:
-            return self.moves == "bonds" or not form.has_spins
+        both = self.moves == "auto" and form.has_bonds and form.has_spins
+        only = self.moves == "bonds" or not form.has_spins
+        if not both and size < PILOT_FROM:
+            return only
         pasts = [_past(form.n_chained(by_bonds), self.max_doublings + 1) for by_bonds in (False, True)]
         states, own = np.zeros((1, form.n), np.int32), streams(np.random.default_rng(0), 1)
         pilots = [partial(perfect, *form.graphs(k)) for k in (False, True)]
-        budget, left = PILOT_BUDGET, [0, 1]
+        budget, left = PILOT_BUDGET, [0, 1] if both else [int(only)]
         while left:
             for k in tuple(left):
                 running.check()
                 # The streams are used up to the seeds that are kept with the past, so both may begin with the same.
                 status = pilots[k](budget, own.copy(), pasts[k], states)
                 if status == DONE:
+                    self._check_work(size, pasts[k])
                     return k == 1
                 if status == NOT_MET:
                     left.remove(k)
             budget = min(2 * budget, BUDGET)
         raise self._not_met()
 
+    def _check_work(self, size: int, pilot: Past) -> None:
+        """Refuse what would take very long, by what one sample took."""
+        if size * pilot.work > MOST_WORK:
+            raise ModelError(
+                f"{size} samples of {self.name} would take about {size * pilot.sweeps:.1e} sweeps, as one took "
+                f"{pilot.sweeps}: draw fewer, or use junction_tree or swendsen_wang"
+            )
+
     def _not_met(self) -> ModelError:
         return ModelError(
             f"the chains have not met within 2^{self.max_doublings} sweeps, so no exact sample can be drawn: raise "
-            "max_doublings, or use swendsen_wang"
+            "max_doublings, or use junction_tree or swendsen_wang"
         )
 
     def _draw(

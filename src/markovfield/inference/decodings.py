@@ -55,9 +55,15 @@ class Decoding:
     score
         Sum of log-potentials of the assignment (of the marginal, for marginal MAP); scores are maximised.
     gap
-        Upper bound less score; ``optimal`` means ``gap <= tolerance``.
+        Upper bound less score; infinite where nothing bounds the score.
+    tolerance
+        How much of a gap still counts as none: what rounding may make of the sums that were compared.
     n_best
         The best assignments in falling order of score, this one first.
+    expected_loss
+        The posterior expected loss of the assignment, where ``decode(loss=...)`` asked for the least; otherwise None.
+        Such an answer is `optimal` where its marginals are exact; it is no maximiser of the score, which is there for
+        information, without a bound.
     persistent
         ``bool[n]`` or None: variables proven to have, all at once, the state of `states` in some best assignment, where
         the method can tell (all of them where `optimal`).
@@ -76,6 +82,7 @@ class Decoding:
     residuals: tuple[float, ...] = ()
     seconds: float = 0.0
     width: int = -1
+    expected_loss: float | None = None
     persistent: npt.NDArray[np.bool_] | None = None
     _state: Any = field(default=None, repr=False)
 
@@ -90,16 +97,32 @@ class Decoding:
         return np.inf if self.gap == np.inf else self.score + self.gap
 
     @property
+    def objective(self) -> str:
+        """What was asked for: the largest ``"score"``, or the least ``"expected_loss"``."""
+        return "score" if self.expected_loss is None else "expected_loss"
+
+    @property
     def optimal(self) -> bool:
-        """Whether the score is proven to be within `tolerance` of the best."""
+        """Whether the assignment is proven to be the best by what was asked for (see `objective`).
+
+        For the score: whether it is proven to be within `tolerance` of the best. For the expected loss: whether it was
+        minimised under exact marginals.
+        """
+        if self.expected_loss is not None:
+            return self.guarantee == "exact"
         return self.gap <= self.tolerance < np.inf
 
     def __getitem__(self, variable: VariableName) -> Any:
         return self.assignment[variable]
 
     def __repr__(self) -> str:
-        proof = "optimal" if self.optimal else f"within {self.gap:.4g} of the best"
-        lines = [f"Decoding: score {self.score:.6g} ({proof}), {self.method}, {self.seconds:.3g} s"]
+        if self.expected_loss is not None:
+            proof = "the least" if self.optimal else "least by approximate marginals"
+            found = f"expected loss {self.expected_loss:.6g} ({proof}), score {self.score:.6g}"
+        else:
+            proof = "optimal" if self.optimal else f"within {self.gap:.4g} of the best"
+            found = f"score {self.score:.6g} ({proof})"
+        lines = [f"Decoding: {found}, {self.method}, {self.seconds:.3g} s"]
         variables = self.n_best[0].variables
         shown = named_states(self.graph, self.states, variables[:20])
         lines += [f"  {name}: {state}" for name, state in shown.items()]

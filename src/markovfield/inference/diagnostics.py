@@ -20,6 +20,7 @@ __all__ = [
     "autocorrelation_time",
     "diagnose",
     "effective_sample_size",
+    "error_floor",
     "split_r_hat",
     "standard_error",
 ]
@@ -29,6 +30,9 @@ FloatArray = npt.NDArray[np.float64]
 LEAST_STEPS = 4
 # Entries of samples that one task looks at.
 GRAIN = 2**20
+# Draws that an error allows for beyond those seen. A state that never came up in n draws has a probability below 3 / n
+# (with 95 %); two draws' worth of error, added in squares, keeps six standard errors honest for rare states.
+UNSEEN = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,8 @@ class MonteCarlo:
         Split R-hat: near one where the chains agree with each other and with themselves; nan where it cannot be said.
     n_samples, n_chains
         Samples behind the estimate, over all chains.
+    doubts
+        Why the answer says that it has not converged, in sentences; empty where nothing was found to be wrong.
     """
 
     standard_errors: FloatArray
@@ -52,6 +58,7 @@ class MonteCarlo:
     r_hats: FloatArray
     n_samples: int
     n_chains: int
+    doubts: tuple[str, ...] = ()
 
 
 def _chains(x: npt.ArrayLike) -> FloatArray:
@@ -75,6 +82,19 @@ def summarise(x: FloatArray) -> FloatArray:
     out = np.empty((x.shape[2], 3))
     summarise_series(np.ascontiguousarray(x), out)
     return out
+
+
+def error_floor(draws: float) -> float:
+    """What the standard error of a frequency in so many effective draws is at least: two draws' worth.
+
+    Were it zero for a state that never came up, or always did, it would claim that nothing else can.
+
+    Examples
+    --------
+    >>> error_floor(1000.0)
+    0.002
+    """
+    return UNSEEN / max(1.0, draws)
 
 
 def effective_sample_size(x: npt.ArrayLike) -> float:
@@ -143,8 +163,9 @@ def diagnose(samples: Samples) -> MonteCarlo:
 
     For Markov chains each state's indicator is a series, and the functions above speak of it; rows that make the
     longer chains longer are left out. For independent rows, weighted or not, the error is that of a ratio of averages
-    and R-hat is nan. A state that every row has, or none, has error 0, as many effective samples as there are rows, and
-    R-hat nan; where chains have fewer than four rows, all three are nan.
+    and R-hat is nan. `error_floor` is added to every error, in squares, for the fewest effective samples of any state
+    that came and went. A state that every row has, or none, has as many effective samples as there are rows, and R-hat
+    nan; where chains have fewer than four rows, all three are nan. A variable of one state has error 0.
 
     Time is linear in the entries of the samples; each lag summed costs an eighth of a byte an entry.
 
@@ -167,10 +188,21 @@ def diagnose(samples: Samples) -> MonteCarlo:
         _of_chains(samples, out)
     elif not size:
         out[:, 0] = 0.0
-    errors, sizes, r_hats = np.sqrt(out[:, 2]), out[:, 0].copy(), out[:, 1].copy()
+    sizes, r_hats = out[:, 0].copy(), out[:, 1].copy()
+    if size:
+        draws = _draws(samples, sizes, out[:, 2])
+        out[:, 2] += np.where(np.repeat(s.cardinalities > 1, s.cardinalities), error_floor(draws) ** 2, 0.0)
+    errors = np.sqrt(out[:, 2])
     for array in (errors, sizes, r_hats):
         array.flags.writeable = False
-    return MonteCarlo(errors, sizes, r_hats, size, chains)
+    return MonteCarlo(errors, sizes, r_hats, size, chains, samples._cache.get("doubts", ()))
+
+
+def _draws(samples: Samples, sizes: FloatArray, variance: FloatArray) -> float:
+    """Independent draws that samples are worth: by their weights, or by the state of chains that is estimated worst."""
+    if not samples.n_chains or samples.log_weights is not None:
+        return 1.0 / float(np.square(samples.weights).sum())
+    return float(np.min(sizes[variance > 0.0], initial=float(len(samples))))
 
 
 def _blocks(samples: Samples) -> list[tuple[int, int]]:

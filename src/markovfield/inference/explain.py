@@ -22,6 +22,7 @@ __all__ = ["Explanation", "explain"]
 WHY = {
     "planar": "planar, so exact by Pfaffians instead",
     "graph_cut": "submodular pairs of two states, so exact by a largest flow instead",
+    "model_counting": "full of hard zeros, so counted by search instead, exactly or between bounds",
     "portfolio": "several approximate methods against the clock instead",
     "marginal_search": "approximate by local search instead",
 }
@@ -184,6 +185,8 @@ def _clique_tree(
         chosen, reason = _automatic(methods, graph, evidence, tree.log2_states, log2_bytes)
         fits = fits and (engine.work_limit is None or tree.log2_states <= np.log2(engine.work_limit))
     name, guarantee = chosen.name, "exact" if chosen.exact or chosen.name == "graph_cut" else "see its answer"
+    if automatic and name == "model_counting":
+        guarantee = "see its answer"
     if automatic and name == "belief_propagation" and verb == "decode":
         guarantee = "exact"
     return Explanation(

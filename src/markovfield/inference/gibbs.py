@@ -11,14 +11,14 @@ import numpy as np
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Marginals, Samples
+from markovfield.inference.chain_averages import estimate
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.markov_chains import (
     check_settings,
-    estimate,
-    initial_states,
     resumed_state,
     run_chains,
 )
+from markovfield.inference.modes import dispersed_states
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
 from markovfield.inference.single_site import ColouredSites, SingleSite, check_moves, prepare_chains
@@ -101,7 +101,7 @@ class Gibbs:
         if init is not None:
             start = resumed_state(problem, init, self.n_chains, self.name).states
         else:
-            start = initial_states(problem, self.n_chains, rng)
+            start = dispersed_states(problem, self.n_chains, rng)
         if self.scan != "trees":
             check_moves(problem, start[:, : problem.structure.n_variables], self.name)
         return None if init is not None else start

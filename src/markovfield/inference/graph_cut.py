@@ -21,6 +21,7 @@ from markovfield.inference.flow_networks import FlowGraph, Network
 from markovfield.inference.pair_problem import PairProblem, check_decodable, pair_problem
 from markovfield.inference.relaxed import unit_of
 from markovfield.inference.running import Running
+from markovfield.inference.score_scale import score_scale
 from markovfield.kernels.max_flow import balance
 
 __all__ = ["GraphCut", "is_submodular"]
@@ -50,8 +51,8 @@ class GraphCut:
     Time is that of a largest flow: in practice little more than linear in the pairs. Large rectangular lattices are
     worked on in slabs of rows, on ``n_jobs`` threads; the answer does not depend on how many. A time limit gives the
     assignment and the bound reached by then. Capacities are float64 (in lattices, whole numbers of 32 bits where all
-    are): the flow and the cut it proves are both computed, and ``tolerance``, 1e-9 of the score, is what rounding may
-    make of their difference.
+    are): the flow and the cut it proves are both computed, and ``tolerance``, 1e-9 of the score without its constants,
+    is what rounding may make of their difference; where scores are whole numbers nothing is left to it.
 
     Parameters
     ----------
@@ -233,8 +234,9 @@ class _Run:
             states = np.where(self.proven, states, found)
         self.states = feasible.climbed(states)
         least = form.penalty(self.states)
+        scale = score_scale(pairs.problem.graph, pairs.problem.evidence)
         for k in range(rounds):
-            if least - self.paid <= SAME * max(self.unit, abs(least)):
+            if scale.proves(least - self.paid, SAME * max(self.unit, abs(least))):
                 break
             running.check()
             self.rounds += 1
@@ -263,7 +265,7 @@ class _Run:
         problem = self.pairs.problem
         score = self.pairs.score(self.states)
         gap = max(0.0, self.form.penalty(self.states) - self.paid)
-        tolerance = SAME * max(self.unit, abs(score))
+        tolerance = SAME * max(self.unit, min(abs(score), abs(score - self.pairs.constant)))
         persistent = self.proven[: problem.graph.n_variables] | (gap <= tolerance)
         persistent.flags.writeable = False
         found = decoding_of_states(

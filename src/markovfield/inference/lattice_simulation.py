@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
-from markovfield.inference.diagnostics import standard_error
+from markovfield.inference.lattice_averages import lattice_average
 from markovfield.inference.lattice_bits import BitEngine
 from markovfield.inference.lattice_engines import (
     Engine,
@@ -91,8 +91,12 @@ class LatticeRecord:
         return float(np.mean(getattr(self, what)))
 
     def standard_error(self, what: str = "energy") -> float:
-        """Standard error of that mean, by the series' autocorrelation time."""
-        return float(standard_error(getattr(self, what)))
+        """Standard error of that mean, by the series' autocorrelation time, and by its drift where there is any.
+
+        One run cannot tell whether it rests where it should not: near a critical point compare a random start with a
+        cold one (`lattice_average`), as the command line does.
+        """
+        return lattice_average([getattr(self, what)]).standard_error
 
 
 class LatticeSimulation:

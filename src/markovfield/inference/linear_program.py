@@ -113,7 +113,7 @@ class LinearProgram:
             running,
             variables=variables,
             # The multipliers are exact to the solver's tolerance, and so is the bound they prove.
-            tolerance=SOLVER_TOLERANCE * max(best.unit, abs(best.score)),
+            tolerance=SOLVER_TOLERANCE * best.size,
             converged=stop is None,
             iterations=len(solved.bounds),
             residuals=tuple((-np.diff(solved.bounds)).tolist()),
@@ -191,8 +191,9 @@ class _Rounds:
 class IntegerProgram:
     """The best assignment by branch and cut over the local polytope (``scipy.optimize.milp``, HiGHS).
 
-    Only the weights of states must be whole; those of cells follow. Exact within the solver's own tolerances: the gap
-    is its proven bound less the score, and counts as closed below 10^-6, relative to a score above one.
+    Only the weights of states must be whole; those of cells follow. Exact within the solver's own tolerances, 10^-6 of
+    the score without its constants: they are part of the gap, and `Decoding.tolerance` is as much. Where scores are
+    whole numbers and the tolerances are far below one, the answer is exact.
 
     Past ``time_limit`` the answer is the solver's best assignment so far with its bound. A solver that runs longer than
     a moment runs in another process, which the callback or Ctrl-C end at once: the answer is then the bound it had
@@ -242,7 +243,7 @@ class IntegerProgram:
         problem = prepare_merged(graph, evidence)
         polytope = local_polytope(self.name, problem, self.max_columns)
         best = Incumbent(problem)
-        bound, stop = polytope.constant, None
+        bound, margin, stop = polytope.constant, 0.0, None
         if polytope.n_columns:
             whole = np.zeros(polytope.n_columns)
             whole[: polytope.n_states] = 1
@@ -256,6 +257,10 @@ class IntegerProgram:
             if answer.point is not None:
                 best.offer(polytope.rounded(answer.point), Running())
             bound -= scale * answer.bound
+            # HiGHS prunes what is better by less than its tolerances, and says nothing of it in its bound.
+            if np.isfinite(bound):
+                margin = SOLVER_TOLERANCE * max(scale, min(abs(bound), scale * abs(answer.bound)))
+                bound += margin
         else:
             best.offer(np.zeros(0, np.int64), Running())
         if stop is not None:
@@ -264,7 +269,6 @@ class IntegerProgram:
             bound = min(bound, polytope.plain_bound)
             if best.score == -np.inf:
                 raise stop
-        room = SOLVER_TOLERANCE * max(best.unit, abs(best.score))
         return relaxed_decoding(
-            self.name, best, bound, running, variables=variables, tolerance=room, converged=stop is None
+            self.name, best, bound, running, variables=variables, tolerance=1.005 * margin, converged=stop is None
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,21 +13,23 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
-from markovfield.inference.answers import Marginals, Samples
-from markovfield.inference.chain_starts import initial_states
-from markovfield.inference.diagnostics import LEAST_STEPS, MonteCarlo, summarise
+from markovfield.inference.answers import Samples
+from markovfield.inference.chain_trust import doubts_of, frequencies_of, r_hat_limit, rows_to_see, warn_doubts
+from markovfield.inference.diagnostics import LEAST_STEPS
 from markovfield.inference.feasible import Feasible
 from markovfield.inference.limits import format_bytes, memory_limit_bytes
+from markovfield.inference.modes import dispersed_states
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
 from markovfield.kernels.random import streams
 
 __all__ = [
     "ChainState",
+    "Chains",
     "Transition",
+    "begin",
     "check_settings",
-    "estimate",
-    "initial_states",
+    "doubt_seed",
     "resolved_burn_in",
     "resumed_state",
     "run_chains",
@@ -41,13 +42,8 @@ STOPPED = (TimeoutError, StoppedError, KeyboardInterrupt)
 LEAST_BURN_IN = 100
 # Entries of states kept aside before they are written where the user's states go.
 BUFFER = 2**21
-# Batches of a chain whose averages are kept: as many as fit in this many numbers, within limits; even.
-BATCH_NUMBERS = 2**25
-MOST_BATCHES, FEWEST_BATCHES = 128, 8
-# Above this split R-hat an estimate is said not to have converged.
-R_HAT_LIMIT = 1.1
-# Rows of each chain from which `run_chains` looks at R-hat by itself, and entries up to which it does.
-LEAST_ROWS, MOST_LOOKED_AT = 100, 2**26
+# Entries of samples up to which `run_chains` looks at them by itself.
+MOST_LOOKED_AT = 2**26
 
 
 class Transition(Protocol):
@@ -198,7 +194,7 @@ def resumed_state(problem: Problem, init: Any, n_chains: int, method: str) -> Ch
     return state
 
 
-def _begin(
+def begin(
     problem: Problem,
     transition: Transition,
     n_chains: int,
@@ -216,7 +212,7 @@ def _begin(
         # Chains of other numbers are where these should not be: they are good starts, no more.
         return chains, 0 if old.potentials == _digest(problem) else burn_in
     if start is None:
-        start = initial_states(problem, n_chains, rng)
+        start = dispersed_states(problem, n_chains, rng)
     return Chains(transition, start.copy(), streams(rng, n_chains), running), burn_in
 
 
@@ -247,11 +243,11 @@ def run_chains(
     answer's state for whoever resumes it.
     """
     _check_room(problem, size)
-    chains, burn_in = _begin(problem, transition, n_chains, burn_in, rng, running, init, method, start)
+    chains, burn_in = begin(problem, transition, n_chains, burn_in, rng, running, init, method, start)
     lengths = [size // n_chains + (c < size % n_chains) for c in range(n_chains)]
     burn_in = resolved_burn_in(burn_in, max(lengths) * thinning) if size else 0
     chains.discard(burn_in)
-    rows, stopped = _draw(problem, chains, lengths, thinning)
+    rows, seen, stopped = _draw(problem, chains, lengths, thinning)
     if stopped is not None and not rows:
         raise stopped
     out = np.concatenate(rows) if len(rows) != 1 else rows[0]
@@ -267,11 +263,33 @@ def run_chains(
         converged=stopped is None,
         _state=ChainState.of(problem, chains, extra) if size else None,
     )
-    # Looking at the chains costs about as much as a few sweeps; where rows are very many it is left to who asks.
-    if stopped is None and LEAST_ROWS * n_chains <= size and out.size <= MOST_LOOKED_AT and answer.r_hat > R_HAT_LIMIT:
-        _warn_apart(method, answer.r_hat)
-        answer = replace(answer, converged=False)
+    if stopped is None and out.size <= MOST_LOOKED_AT:
+        doubts = _doubts(problem, answer, seen)
+        if doubts:
+            warn_doubts(method, doubts)
+            answer = replace(answer, converged=False)
+            answer._cache["doubts"] = tuple(doubts)
     return answer
+
+
+def doubt_seed(chains: Chains) -> np.random.Generator:
+    """Random numbers for looking at chains: theirs, so that the caller's generator is where it would be without."""
+    return np.random.default_rng(chains.streams[0])
+
+
+def _doubts(problem: Problem, answer: Samples, seen: list[States]) -> list[str]:
+    """Reasons not to believe the chains behind samples; none where they are too short to tell."""
+    steps = len(answer) // max(1, answer.n_chains)
+    if steps < LEAST_STEPS:
+        return []
+    doubts = []
+    limit = r_hat_limit(answer.n_chains, steps // 2)
+    if answer.r_hat > limit:
+        doubts.append(f"the chains do not agree, with a largest split R-hat of {answer.r_hat:.3g} above {limit:.3g}")
+    if seen and min(map(len, seen)) >= LEAST_STEPS:
+        rng = np.random.default_rng(answer._state.streams[0])
+        doubts += doubts_of(problem, seen, *frequencies_of(problem, seen), rng)
+    return doubts
 
 
 def _check_room(problem: Problem, size: int) -> None:
@@ -287,8 +305,8 @@ def _check_room(problem: Problem, size: int) -> None:
 
 def _draw(
     problem: Problem, chains: Chains, lengths: list[int], thinning: int
-) -> tuple[list[States], BaseException | None]:
-    """The rows of each chain; where the work was stopped, as many of each as all have."""
+) -> tuple[list[States], list[States], BaseException | None]:
+    """The rows of each chain, and some of them as the problem has them; stopped early, as many of each as all have."""
     n, own = problem.structure.n_variables, problem.graph.n_variables
     out = np.empty((sum(lengths), own), np.int32)
     begins = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64).tolist()
@@ -296,6 +314,9 @@ def _draw(
     most = max(1, min(at_once // thinning, BUFFER // max(1, n)))
     fill = getattr(chains.transition, "fill", None)
     row, waited = 0, 0
+    room = rows_to_see(problem)
+    apart = -(-sum(lengths) // room) if room else 0
+    seen: list[list[States]] = [[] for _ in lengths]
     stopped: BaseException | None = None
     last_row = chains.states.copy(), chains.streams.copy(), chains.sweeps
     while row < max(lengths, default=0):
@@ -319,6 +340,8 @@ def _draw(
                     block[k] = states[:n]
             if whole:
                 out[begins[c] + row : begins[c] + row + count] = problem.states(block)
+                if apart:
+                    seen[c].append(block[(-row) % apart :: apart].copy())
             return 0
 
         stopped = chains.in_step(each, count * step)
@@ -333,158 +356,6 @@ def _draw(
         # Whoever resumes goes on from the last row that was kept.
         chains.states[:], chains.streams[:], chains.sweeps = last_row
     if row >= max(lengths, default=0):
-        return [out], None
+        return [out], [np.concatenate(parts) for parts in seen if parts], None
     kept = [out[b : b + min(row, k)] for b, k in zip(begins, lengths, strict=True)]
-    return (kept if row else []), stopped
-
-
-def estimate(
-    problem: Problem,
-    transition: Transition,
-    *,
-    sweeps: int,
-    n_chains: int,
-    burn_in: int | None,
-    rng: np.random.Generator,
-    running: Running,
-    method: str,
-    start: States | None = None,
-    init: Samples | Marginals | None = None,
-    extra: Any = None,
-) -> Marginals:
-    """Estimate the marginals of a problem's variables by Markov chains, keeping averages of batches only.
-
-    Batches double in length as the chains go on, so that the work may be stopped at any time; memory is that of at most
-    128 numbers for each chain and state. Standard errors come from the batches' averages as `effective_sample_size`
-    has it, so that both what batches remember and what chains disagree about counts. Effective sample sizes say how
-    many independent draws would estimate a probability as well: infinitely many where every conditional distribution
-    was the same, and as many as there were sweeps where a state never came up or always did. R-hat is that of the
-    states' indicators; where it is above 1.1, the answer is not converged and a warning says so.
-
-    With ``init``, an earlier answer to `sample` or `marginals`, the chains go on from where it left them; only the new
-    sweeps count. ``start`` and ``extra`` are as for `run_chains`.
-    """
-    s = problem.structure
-    chains, burn_in = _begin(problem, transition, n_chains, burn_in, rng, running, init, method, start)
-    chains.discard(resolved_burn_in(burn_in, sweeps))
-    batches = _Batches(chains, int(s.value_offsets[-1]), s.value_offsets[:-1].copy())
-    stopped = batches.run(sweeps)
-    if stopped is not None and not batches.filled:
-        raise stopped
-    values, errors, sizes, r_hats = batches.summary()
-    single = np.repeat(s.cardinalities == 1, s.cardinalities)
-    count = float(n_chains * batches.sweeps)
-    values[single], errors[single], sizes[single], r_hats[single] = 1.0, 0.0, count, np.nan
-    expanded = [problem.expand(*pair) for pair in ((values, 0.0), (errors, 0.0), (sizes, count), (r_hats, np.nan))]
-    for array in expanded:
-        array.flags.writeable = False
-    worst = float(np.max(r_hats[~np.isnan(r_hats)], initial=1.0))
-    # With too few batches nothing can be said, which is not the same as nothing being wrong.
-    known = bool(np.isfinite(errors).all())
-    if stopped is None and worst > R_HAT_LIMIT:
-        _warn_apart(method, worst)
-    return Marginals(
-        graph=problem.graph,
-        values=expanded[0],
-        log_partition=np.nan,
-        guarantee="approximate",
-        method=method,
-        converged=stopped is None and worst <= R_HAT_LIMIT and known,
-        iterations=chains.sweeps,
-        seconds=time.perf_counter() - running.started,
-        monte_carlo=MonteCarlo(expanded[1], expanded[2], expanded[3], int(count), n_chains),
-        _state=ChainState.of(problem, chains, extra),
-    )
-
-
-def _warn_apart(method: str, r_hat: float) -> None:
-    from sklearn.exceptions import ConvergenceWarning
-
-    warnings.warn(
-        f"the chains of {method} do not agree: the largest split R-hat is {r_hat:.3g}, above {R_HAT_LIMIT}; "
-        "more sweeps, larger moves (Gibbs(scan='trees'), ParallelTempering) or junction_tree may help",
-        ConvergenceWarning,
-        stacklevel=7,
-    )
-
-
-class _Batches:
-    """Averages of batches of sweeps, ``float64[chains, batches, states]``; two become one when there is no room."""
-
-    def __init__(self, chains: Chains, n_values: int, value_offsets: npt.NDArray[np.int64]) -> None:
-        room = BATCH_NUMBERS // max(1, n_values * len(chains.states))
-        self.room = max(FEWEST_BATCHES, min(MOST_BATCHES, room // 2 * 2))
-        self.chains, self.value_offsets = chains, value_offsets
-        self.means = np.zeros((len(chains.states), self.room, n_values))
-        self.length, self.filled, self.inside = 1, 0, 0
-
-    @property
-    def sweeps(self) -> int:
-        """Sweeps averaged over, of each chain."""
-        return self.length * self.filled + self.inside
-
-    def run(self, sweeps: int) -> BaseException | None:
-        """Advance all chains; the answer is what stopped them early, if anything did."""
-        n = len(self.value_offsets)
-        transition = self.chains.transition
-        accumulate = getattr(transition, "accumulate", None)
-        at_once = max(1, transition.sweeps_at_once)
-        while self.sweeps < sweeps:
-            if self.filled == self.room:
-                self._merge()
-            step = min(sweeps - self.sweeps, at_once, self.length * (self.room - self.filled) - self.inside)
-            added = np.zeros((len(self.chains.states), -(-(self.inside + step) // self.length), self.means.shape[2]))
-
-            def each(c: int, step: int = step, added: FloatArray = added) -> int:
-                states, stream = self.chains.states[c], self.chains.streams[c]
-                b, inside = 0, self.inside
-                while step:
-                    count = min(step, self.length - inside)
-                    if accumulate is not None:
-                        accumulate(states, stream, count, added[c, b])
-                    else:
-                        for _ in range(count):
-                            transition.advance(states, stream, 1)
-                            added[c, b, self.value_offsets + states[:n]] += 1.0
-                    step -= count
-                    b, inside = b + 1, 0
-                return 0
-
-            stopped = self.chains.in_step(each, step)
-            if self.chains.complete:
-                self.means[:, self.filled : self.filled + added.shape[1]] += added / self.length
-                inside = self.inside + step
-                self.filled, self.inside = self.filled + inside // self.length, inside % self.length
-            if stopped is not None:
-                return stopped if self.sweeps < sweeps else None
-        return None
-
-    def _merge(self) -> None:
-        half = self.room // 2
-        for b in range(half):
-            self.means[:, b] = (self.means[:, 2 * b] + self.means[:, 2 * b + 1]) / 2
-        self.means[:, half:] = 0.0
-        self.length, self.filled = 2 * self.length, half
-
-    def summary(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Probabilities, standard errors, effective sample sizes and split R-hat of every state."""
-        used = self.filled + (self.inside > 0)
-        # The batch that has only begun counts by what it has.
-        values = self.means[:, :used].mean(axis=0).sum(axis=0) * self.length / self.sweeps
-        full = self.means[:, : self.filled]
-        nothing = np.full(len(values), np.nan)
-        if self.filled < LEAST_STEPS:
-            return values, nothing, nothing.copy(), nothing.copy()
-        variance = summarise(full)[:, 2]
-        spread = np.maximum(values * (1.0 - values), 0.0)
-        # Averages that differ by rounding alone are equal.
-        exact = variance <= (1e-15 * np.maximum(values, 1e-300)) ** 2
-        variance[exact] = 0.0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            sizes = np.where(spread > 0.0, spread / variance, float(len(full) * self.sweeps))
-            halves = self.filled // 2
-            parts = np.concatenate([full[:, :halves].mean(axis=1), full[:, -halves:].mean(axis=1)])
-            within = (parts * (1.0 - parts)).mean(axis=0)
-            between = parts.var(axis=0, ddof=1)
-            r_hats = np.where(between > 0.0, np.sqrt(1.0 + between / within), np.where(within > 0.0, 1.0, np.nan))
-        return values, np.sqrt(variance), sizes, r_hats
+    return (kept if row else []), [], stopped

@@ -11,8 +11,10 @@ import numpy as np
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Marginals, Samples
+from markovfield.inference.chain_averages import estimate
 from markovfield.inference.evidence import Evidence
-from markovfield.inference.markov_chains import check_settings, estimate, initial_states, run_chains
+from markovfield.inference.markov_chains import check_settings, run_chains
+from markovfield.inference.modes import dispersed_states
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
 from markovfield.inference.single_site import SingleSite, check_moves, prepare_chains
@@ -77,7 +79,7 @@ class Metropolis:
         """The transition, and starts where no earlier answer gives them."""
         start = None
         if init is None:
-            start = initial_states(problem, self.n_chains, rng)
+            start = dispersed_states(problem, self.n_chains, rng)
             check_moves(problem, start, self.name)
         return SingleSite.of(problem, PROPOSALS[self.proposal], self.scan == "random"), start
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.problem import Problem
-from markovfield.inference.relaxed import unit_of
+from markovfield.inference.relaxed import fixed_score, unit_of
 from markovfield.inference.running import Running
+from markovfield.inference.score_scale import score_scale
 
 if TYPE_CHECKING:
     from markovfield.inference.mini_bucket import MiniBucket
@@ -28,7 +29,8 @@ class Search:
 
     def __init__(self, method: MiniBucket, problem: Problem, running: Running) -> None:
         self.method, self.running = method, running
-        self.unit = unit_of(problem)
+        self.unit, self.fixed = unit_of(problem), fixed_score(problem)
+        self.scale = score_scale(problem.graph, problem.evidence)
         buckets, first = method.best_buckets(problem, 0.0, running)
         self.buckets, self.bound, self.shifts = buckets, first.bound, first.shifts
         buckets.forward(first.shifts, 0.0 * first.weights, Running())
@@ -70,12 +72,12 @@ class Search:
     @property
     def tolerance(self) -> float:
         """What rounding may leave between a score and the bound on it."""
-        return 1e-9 * (self.unit + abs(self.score)) if self.score > -np.inf else 0.0
+        return 1e-9 * (self.unit + min(abs(self.score), abs(self.score - self.fixed))) if self.score > -np.inf else 0.0
 
     @property
     def close(self) -> bool:
         """Whether the assignment is proven best."""
-        return self.score > -np.inf and self.bound - self.score <= self.tolerance
+        return self.score > -np.inf and self.scale.proves(self.bound - self.score, self.tolerance)
 
     def look(self, bound: float) -> None:
         """Keep a better bound, and a better assignment."""

@@ -14,16 +14,17 @@ from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Marginals, Samples
+from markovfield.inference.chain_averages import estimate
+from markovfield.inference.chain_starts import initial_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.markov_chains import (
     ChainState,
     check_settings,
-    estimate,
-    initial_states,
     resolved_burn_in,
     resumed_state,
     run_chains,
 )
+from markovfield.inference.modes import dispersed_states
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
 from markovfield.inference.single_site import ALL_CELLS, SingleSite, check_moves, prepare_chains, sites_of, tables_of
@@ -71,6 +72,7 @@ class _Tempered:
     betas: FloatArray
     rule: Any
     every: int
+    conditional: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         # All replicas together may have as many tables as one chain of another method.
@@ -200,6 +202,7 @@ class ParallelTempering:
         moves = _Tempered(problem, self._ladder(), rule, self.swaps_every)
         replicas, n = len(moves.betas), problem.structure.n_variables
         found = initial_states(problem, self.n_chains * replicas, rng).reshape(self.n_chains, replicas * n)
+        found[:, :n] = dispersed_states(problem, self.n_chains, rng)
         check_moves(problem, found[:, :n], self.name)
         start = np.concatenate([found, np.zeros((self.n_chains, 2 * replicas - 1), np.int32)], axis=1)
         burn_in = resolved_burn_in(self.burn_in, kept)

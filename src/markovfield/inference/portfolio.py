@@ -18,8 +18,8 @@ from markovfield.factor_graph import FactorGraph
 from markovfield.inference.decodings import Decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.local_search import ICM, TabuSearch, check_local, given_states
-from markovfield.inference.relaxed import unit_among
 from markovfield.inference.running import Progress, Running
+from markovfield.inference.score_scale import ScoreScale, score_scale
 from markovfield.inference.subgraph_search import SubgraphSearch
 
 __all__ = ["Portfolio"]
@@ -30,8 +30,6 @@ MOST_SEARCHED = 2**22
 MOST_BUCKETS = 2_000
 # What is this method's own of the time, whatever came before it.
 LEAST_SHARE = 0.3
-# Bound and score are sums over the whole graph, rounded in different orders: nearer than this they are the same.
-ROUNDING = 1e-9
 
 
 @dataclass
@@ -40,8 +38,9 @@ class _Best:
 
     answer: Decoding | None = None
     bound: float = np.inf
-    # What scores are compared in: one, or the largest log-potential where all are smaller.
-    unit: float = 1.0
+    # How near to the bound counts as reaching it, by whoever proved the bound.
+    tolerance: float = 0.0
+    scale: ScoreScale = field(default_factory=lambda: ScoreScale(np.inf, 0.0))
     told: list[str] = field(default_factory=list)
 
     @property
@@ -53,17 +52,18 @@ class _Best:
         return max(0.0, self.bound - self.score)
 
     @property
-    def tolerance(self) -> float:
-        return ROUNDING * max(self.unit, abs(self.score))
-
-    @property
     def proven(self) -> bool:
-        return self.answer is not None and self.gap <= self.tolerance
+        return self.answer is not None and self.reached_by(self.score)
+
+    def reached_by(self, score: float) -> bool:
+        """Whether a score is as good as the bound, but for rounding or for less than scores can differ."""
+        return self.scale.proves(self.bound - score, self.tolerance)
 
     def take(self, found: Decoding) -> None:
         """Keep what is better of a new answer."""
         self.told.append(found.method)
-        self.bound = min(self.bound, found.upper_bound if found.gap > found.tolerance else found.score)
+        if found.upper_bound < self.bound:
+            self.bound, self.tolerance = found.upper_bound, found.tolerance
         if found.score > self.score:
             self.answer = found
 
@@ -122,7 +122,7 @@ class Portfolio:
         limit = self.seconds if running.time_limit is None else running.time_limit
         # What came before may have used up the time; some of it is this method's own.
         deadline = max(running.started + limit, time.perf_counter() + LEAST_SHARE * limit)
-        best, stopped = _Best(unit=unit_among(graph.log_tables)), False
+        best, stopped = _Best(scale=score_scale(graph, evidence)), False
         with _interrupts() as interrupted:
             for method, share in _stages(graph, best):
                 left = deadline - time.perf_counter()
@@ -211,7 +211,7 @@ def _run(
         with suppress(TimeoutError):  # each method has a limit of its own
             running.check(value if value > -np.inf else None, bound if bound < np.inf else None)
         # Whoever reaches what was proven before is done.
-        return best.bound - value <= ROUNDING * max(best.unit, abs(value))
+        return best.reached_by(value)
 
     settings: dict[str, Any] = {}
     if "init" in method.abilities and init is not None:

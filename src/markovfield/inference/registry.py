@@ -87,6 +87,12 @@ ENTRIES = (
         ("marginals", "log_partition"),
         aliases=("kasteleyn", "pfaffian"),
     ),
+    Entry(
+        "model_counting",
+        "inference.model_counting:ModelCounting",
+        ("marginals", "log_partition"),
+        aliases=("sharp_sat", "dpll"),
+    ),
     Entry("graph_cut", "inference.graph_cut:GraphCut", ("decode",), aliases=("graphcut", "maxflow", "qpbo")),
     Entry("alpha_expansion", "inference.move_making:AlphaExpansion", ("decode",), aliases=("expansion",)),
     Entry("alpha_beta_swap", "inference.move_making:AlphaBetaSwap", ("decode",), aliases=("swap",)),

@@ -16,11 +16,13 @@ from markovfield.inference.feasible import BUDGET, Feasible
 from markovfield.inference.local_search import LocalSearch, given_states
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
+from markovfield.inference.score_scale import score_scale
 
 __all__ = [
     "ROUNDING",
     "Incumbent",
     "check_decodes_all",
+    "fixed_score",
     "relaxed_decoding",
     "stopped_decoding",
     "unit_among",
@@ -35,6 +37,16 @@ ROUNDING = 1e-9
 def unit_of(problem: Problem) -> float:
     """What scores of a problem are compared in: see `unit_among`."""
     return unit_among(problem.potentials.log_tables, problem.likelihood)
+
+
+def fixed_score(problem: Problem) -> float:
+    """What every assignment of a problem scores alike: the factors that evidence or hard zeros left no variable.
+
+    Scores are compared by how far they are from this: a constant says nothing of how well they were computed.
+    """
+    s = problem.structure
+    total = float(problem.potentials.log_tables[s.table_offsets[np.diff(s.scope_offsets) == 0]].sum())
+    return total if np.isfinite(total) else 0.0
 
 
 def unit_among(*potentials: FloatArray) -> float:
@@ -67,6 +79,8 @@ class Incumbent:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.unit = unit_of(problem)
+        self.fixed = fixed_score(problem)
+        self.scale = score_scale(problem.graph, problem.evidence)
         self.score = -np.inf
         self.states = np.zeros(problem.graph.n_variables, np.int32)
         self._search: LocalSearch | None = None
@@ -88,8 +102,13 @@ class Incumbent:
                 self.states, self.score = self._search.best.astype(np.int32), self._search.best_score
 
     def meets(self, bound: float) -> bool:
-        """Whether the best assignment is as good as the bound, but for rounding."""
-        return self.score > -np.inf and bound - self.score <= ROUNDING * max(self.unit, abs(self.score))
+        """Whether the best assignment is as good as the bound, but for rounding or for less than scores can differ."""
+        return self.score > -np.inf and self.scale.proves(bound - self.score, ROUNDING * self.size)
+
+    @property
+    def size(self) -> float:
+        """What a difference is compared with: the score less what all assignments score alike, or the unit."""
+        return max(self.unit, min(abs(self.score), abs(self.score - self.fixed)))
 
     def offer_given(self, init: Any, running: Running) -> None:
         """Start from an earlier answer, or a dict of states by name."""
@@ -146,7 +165,7 @@ def relaxed_decoding(
     states, score = best.answer(name)
     gap = max(0.0, bound - score)
     if tolerance is None:
-        tolerance = ROUNDING * max(best.unit, abs(score))
+        tolerance = ROUNDING * best.size
     return decoding_of_states(
         best.problem.graph,
         [(states, score)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -235,6 +235,7 @@ class SingleSite:
     def __post_init__(self) -> None:
         self.sweeps_at_once = max(1, int(8 * GRAIN / max(1.0, _cost(self.sites))))
         self._scan = np.bool_(self.at_random)
+        self.conditional = not self.at_random
 
     @classmethod
     def of(cls, problem: Problem, rule: Any = HEAT_BATH, at_random: bool = False) -> SingleSite:
@@ -274,6 +275,7 @@ class ColouredSites:
     shards: list[list[tuple[int, int]]]
     running: Running
     threaded: bool
+    conditional: ClassVar[bool] = True
 
     @classmethod
     def of(cls, problem: Problem, running: Running, n_chains: int) -> ColouredSites:

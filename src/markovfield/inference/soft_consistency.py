@@ -57,10 +57,10 @@ class CostScale:
         return -float(cost) / self.parts * self.unit
 
 
-def cost_scale(log_potentials: FloatArray, n_factors: int) -> CostScale:
+def cost_scale(log_potentials: FloatArray, n_factors: int, *, most_bits: int = MOST_BITS) -> CostScale:
     """The coarsest decimal unit that all finite log-potentials are multiples of, or else a fine power of two.
 
-    Fine enough that sums over ``n_factors`` of them fit.
+    Such that sums over ``n_factors`` of them stay below 2^most_bits units.
 
     Examples
     --------
@@ -75,13 +75,13 @@ def cost_scale(log_potentials: FloatArray, n_factors: int) -> CostScale:
     span = 2.0 * max(n_factors, 1) * float(np.abs(values).max(initial=0.0))
     for decimals in range(_DECIMALS + 1):
         factor = 10.0**decimals
-        if span * factor >= 2.0**MOST_BITS:
+        if span * factor >= 2.0**most_bits:
             break
         # Read back the way a decimal file is: the number nearest to whole / factor.
         if np.array_equal(np.rint(values * factor) / factor, values):
-            room = MOST_BITS - np.log2(max(span * factor, 1.0))
+            room = most_bits - np.log2(max(span * factor, 1.0))
             return CostScale(1.0 / factor, int(min(MOST_PARTS, 2.0 ** np.floor(room))), True)
-    return CostScale(float(2.0 ** (np.ceil(np.log2(span)) - MOST_BITS)), 1, False)
+    return CostScale(float(2.0 ** (np.ceil(np.log2(span)) - most_bits)), 1, False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,9 @@ from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Marginals, Samples
+from markovfield.inference.chain_averages import estimate
 from markovfield.inference.evidence import Evidence
-from markovfield.inference.markov_chains import check_settings, estimate, run_chains
+from markovfield.inference.markov_chains import check_settings, run_chains
 from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.running import Running
 from markovfield.inference.spin_form import potts_form, spin_form
@@ -138,11 +139,15 @@ def _arrays(form: Any, q: int, crossed: Any, strength: FloatArray, own: FloatArr
 
 @dataclass(frozen=True, eq=False)
 class ClusterTransition:
-    """Cluster moves as a transition of Markov chains; ``move(sweeps, states, stream, rows, sums)`` is the kernel."""
+    """Cluster moves as a transition of Markov chains; ``move(sweeps, states, stream, rows, sums)`` is the kernel.
+
+    ``even`` says that averages are of probabilities that are equal by symmetry.
+    """
 
     model: ClusterModel
     move: Callable[[int, States, Stream, States, FloatArray], Any]
     sweeps_at_once: int
+    even: bool = False
 
     def _moved(self, states: States, stream: Stream, sweeps: int, rows: States, sums: FloatArray) -> None:
         columns = self.model.graph.columns
@@ -238,7 +243,7 @@ class SwendsenWang:
         def move(sweeps: int, states: States, stream: Stream, rows: States, sums: FloatArray) -> None:
             swendsen_wang(model.graph, local, sweeps, states, stream, rows, sums)
 
-        return ClusterTransition(model, move, model.sweeps_at_once(local))
+        return ClusterTransition(model, move, model.sweeps_at_once(local), even=not model.has_fields)
 
     def starts(self, model: ClusterModel, rng: np.random.Generator, running: Running) -> States:
         """First states of the chains: random ones."""

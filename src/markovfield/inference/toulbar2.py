@@ -163,7 +163,7 @@ class _HandedOver:
         if np.isneginf(constants).any():
             raise problem.impossible()
         factors = int((arity > 0).sum() + problem.active.sum())
-        exact = cost_scale(np.concatenate([pool, problem.likelihood]), factors)
+        exact = cost_scale(np.concatenate([pool, problem.likelihood]), factors, most_bits=MOST_BITS)
         scale = _coarser(exact, method.tolerance * unit_of(problem), factors)
         scopes: list[IntArray] = []
         tables: list[IntArray] = []
@@ -258,10 +258,9 @@ def _coarser(scale: CostScale, tolerance: float, factors: int) -> CostScale:
     """The same scale with no parts; where costs are rounded anyway, in the coarsest unit that the tolerance allows."""
     if scale.exact:
         return CostScale(scale.unit, 1, True)
-    # cost_scale's unit fits sums into 2^54 of them.
-    least = scale.unit * 2.0 ** (54 - MOST_BITS)
+    # A unit of the scale fits sums into 2^MOST_BITS of them.
     wanted = tolerance / (4.0 * max(factors, 1))
-    return CostScale(max(least, float(2.0 ** np.floor(np.log2(wanted)))), 1, False)
+    return CostScale(max(scale.unit, float(2.0 ** np.floor(np.log2(wanted)))), 1, False)
 
 
 def _result(folder: Path) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ class TreeBlocks:
 
     model: BlockModel
     sweeps_at_once: int
+    conditional: ClassVar[bool] = True
 
     @classmethod
     def of(cls, problem: Problem) -> TreeBlocks:

@@ -165,7 +165,7 @@ class TreeReweighted:
     ) -> Decoding:
         """The best assignment that a tree chooses, and the mean of the trees' best scores as an upper bound."""
         from markovfield.inference.feasible import best_of
-        from markovfield.inference.relaxed import unit_of
+        from markovfield.inference.relaxed import fixed_score, unit_of
 
         if graph.structure.has_latent:
             raise ModelError(
@@ -193,7 +193,7 @@ class TreeReweighted:
             variables,
             gap=gap,
             # Both numbers are sums over the whole graph, rounded in different orders.
-            tolerance=1e-9 * max(unit_of(problem), abs(score)),
+            tolerance=1e-9 * max(unit_of(problem), min(abs(score), abs(score - fixed_score(problem)))),
             guarantee="approximate",
             method=self.name,
             converged=run.converged,

@@ -13,6 +13,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedE
 from markovfield.factor_graph import FactorGraph, Structure
 from markovfield.inference.answers import LogPartition, Marginals, Samples
 from markovfield.inference.automatic import candidates, first_that_answers, when_stopped
+from markovfield.inference.centring import centre
 from markovfield.inference.decodings import Decoding, Solution
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.running import Progress, Running
@@ -164,7 +165,9 @@ def decode(
     loss
         Minimise the posterior expected loss instead of the 0-1 loss of whole assignments (Murphy 19.79):
         ``"hamming"`` counts wrong variables (its answer is the maximiser of posterior marginals); a mapping gives
-        variables a matrix whose entry [true, decoded] is the cost.
+        variables a matrix whose entry [true, decoded] is the cost, and a wrong state of any other costs 1. The answer
+        has the `expected_loss` of its assignment, the least there is where the marginals are exact (`optimal`); no
+        bound is given on its score, which was not maximised.
     n_best
         How many best assignments to list.
     time_limit, callback
@@ -191,19 +194,19 @@ def decode(
     positions = None if variables is None else graph.names.positions(variables)
     if loss is not None:
         return _least_expected_loss(graph, known, positions, loss, n_best, method, running, rng)
-    _check_sums(graph)
+    centred = centre(graph)
+    view, inner = centred.view, centred.running(running)
     one = n_best == 1
     methods: list[Any] = []
 
     def run(chosen: Any) -> Any:
         extra = _extra(chosen, init, rng)
-        return chosen.decode(graph, known, variables=positions, n_best=n_best, running=running, **extra)
+        return chosen.decode(view, known, variables=positions, n_best=n_best, running=inner, **extra)
 
     stop: BaseException
     try:
-        methods += candidates(method, "decode", graph, known, one=one, variables=positions, time_limit=time_limit)
-        answer: Decoding = first_that_answers(methods, run)
-        return answer
+        methods += candidates(method, "decode", view, known, one=one, variables=positions, time_limit=time_limit)
+        return centred.answer(first_that_answers(methods, run), known)
     except (TimeoutError, StoppedError, KeyboardInterrupt) as error:
         stop = error
     except SystemError as error:
@@ -212,20 +215,8 @@ def decode(
             raise
         stop = KeyboardInterrupt()
     name = methods[0].name if methods else "icm"
-    return when_stopped(stop, method, name, graph, known, running, one=one, variables=positions)
-
-
-def _check_sums(graph: FactorGraph) -> None:
-    """Refuse log-potentials whose sum may overflow: nothing could be compared."""
-    if "overflow" not in graph.cache:
-        finite = graph.log_tables[np.isfinite(graph.log_tables)]
-        largest = float(np.abs(finite).max(initial=0.0))
-        graph.cache["overflow"] = largest if largest > 1e307 / max(1, graph.structure.n_factors) else None
-    if graph.cache["overflow"] is not None:
-        raise ModelError(
-            f"log-potentials of up to {graph.cache['overflow']:.3g} in {graph.structure.n_factors} factors add up to "
-            "more than a float holds: scale them down"
-        )
+    found = when_stopped(stop, method, name, view, known, inner, one=one, variables=positions)
+    return centred.answer(found, known)
 
 
 def _least_expected_loss(
@@ -264,9 +255,12 @@ def _least_expected_loss(
     answer = first_that_answers(candidates(method, "marginals", graph, evidence), run)
     shown = list(range(graph.n_variables)) if positions is None else positions
     states = np.full(graph.n_variables, -1, np.int32)
+    expected = 0.0
     for v in shown:
         p = answer[s.names.variables[v]]
-        states[v] = int(np.argmin(p @ costs[v])) if v in costs else int(np.argmax(p))
+        losses = p @ costs[v] if v in costs else p.sum() - p
+        states[v] = int(np.argmin(losses) if v in costs else np.argmax(p))
+        expected += float(losses[states[v]])
     fixed = Evidence(np.where(states >= 0, states, evidence.states).astype(np.int32), evidence.likelihoods)
     try:
         # All variables known: the score itself. Otherwise the log of a sum, by the same method where it can.
@@ -282,8 +276,10 @@ def _least_expected_loss(
         states=states,
         score=score,
         n_best=(Solution(graph, states, score, shown),),
-        gap=0.0 if answer.guarantee == "exact" else float("inf"),
-        guarantee=answer.guarantee,
+        gap=np.inf,
+        expected_loss=expected,
+        # That of marginals, which are exact or not; a bound on log Z says nothing of them.
+        guarantee="exact" if answer.guarantee == "exact" else "approximate",
         method=answer.method,
         seconds=answer.seconds,
         width=answer.width,

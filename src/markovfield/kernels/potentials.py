@@ -9,7 +9,7 @@ import numpy as np
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.exponential import fill_exp
 
-__all__ = ["factor_ranges", "linear_pool"]
+__all__ = ["factor_ranges", "linear_pool", "same_table"]
 
 
 @kernel
@@ -40,7 +40,7 @@ def factor_ranges(cardinalities, scope_offsets, scopes, table_offsets, table_str
     counter = np.zeros(widest, np.int64)
     for f in range(m):
         start, stop = scope_offsets[f], scope_offsets[f + 1]
-        if f and _same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides):
+        if f and same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides):
             low[f], high[f] = low[f - 1], high[f - 1]
             continue
         smallest, largest = np.inf, 0.0
@@ -77,7 +77,7 @@ def factor_ranges(cardinalities, scope_offsets, scopes, table_offsets, table_str
 
 
 @kernel
-def _same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides):
+def same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides):
     """Whether factor f reads the very cells of the factor before it (tied tables come in runs)."""
     if table_offsets[f] != table_offsets[f - 1]:
         return False
