@@ -160,12 +160,16 @@ def check_loss(case: Case, question: Question, answer: Any) -> Iterator[Broken]:
     costs = {} if isinstance(loss, str) else dict(loss.items)
     room = TOLERANCE + 10 * case.rounding
     if answer.guarantee == "exact" or answer.optimal:
+        total = 0.0
         for v in range(case.n_variables):
             expected = oracle.marginal(v) @ costs.get(v, 1.0 - np.eye(case.cardinalities[v]))
             if expected[answer.states[v]] > expected.min() + 2 * room:
                 said = f"{case.labels[v]!r}: state {answer.states[v]} of expected losses {expected.tolist()}"
                 yield Broken("the expected loss is least", said)
                 return
+            total += expected[answer.states[v]]
+        if not abs(answer.expected_loss - total) <= case.n_variables * room:
+            yield Broken("the expected loss is that of the assignment", f"{answer.expected_loss!r} for {total!r}")
     observed = {v: e for v, e in case.evidence.items() if np.ndim(e) == 0}
     if any(answer.states[v] != e for v, e in observed.items()):
         return
