@@ -12,10 +12,11 @@ from markovfield import semirings
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.answers import Marginals
+from markovfield.inference.centred_sums import centre_sums
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.registry import resolve
 from markovfield.inference.running import Running
-from markovfield.inference.verbs import graph_of
+from markovfield.inference.verbs import decode, graph_of, log_partition
 
 __all__ = ["aggregate"]
 
@@ -54,7 +55,6 @@ def aggregate(
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
     ring = semirings.by_name(semiring)
-    running = Running()
     if graph.structure.has_latent and ring in (semirings.ENTROPY, semirings.COUNTING, semirings.MIN_SUM):
         raise ModelError(
             f"the semiring {ring.name!r} needs factors whose table is made of cells, and a noisy-max is a sum over "
@@ -64,21 +64,26 @@ def aggregate(
         values = np.asarray(ring.values, np.float64)
         if values.shape != (graph.structure.n_cells,):
             raise ModelError(f"values need one number per cell, shape ({graph.structure.n_cells},), got {values.shape}")
-        counts = _marginals(method, graph, known).expected_counts
+        counts = _marginals(method, centre_sums(graph).view, known).expected_counts
         return float(counts[counts > 0] @ values[counts > 0])
     if isinstance(ring, semirings.KBest):
-        found = resolve(method, "decode").decode(graph, known, variables=None, n_best=ring.k, running=running)
+        found = decode(graph, known, n_best=ring.k, method=resolve(method, "decode"))
         return tuple(s.score for s in found.n_best)
     if ring is semirings.ENTROPY:
-        return _entropy(_marginals(method, graph, known), known)
+        # A constant in the scores changes no probability, and costs digits.
+        return _entropy(_marginals(method, centre_sums(graph).view, known), known)
     if ring is semirings.COUNTING:
         return _count(method, graph, known)
     if ring is semirings.SUM_PRODUCT:
-        return float(resolve(method, "log_partition").log_partition(graph, known, running=running))
+        return float(log_partition(graph, known, resolve(method, "log_partition")))
     if ring is semirings.MIN_SUM:
         return _lowest(method, graph, known)
-    best = resolve(method, "decode").decode(graph, known, variables=None, n_best=1, running=running).score
-    return float(math.exp(best)) if ring is semirings.MAX_PRODUCT else float(best)
+    best = decode(graph, known, method=resolve(method, "decode")).score
+    if ring is not semirings.MAX_PRODUCT:
+        return float(best)
+    if best > 709.7:
+        raise ModelError(f"the largest product is e^{best:.6g}, more than a float can hold; take 'max_sum'")
+    return float(math.exp(best))
 
 
 def _marginals(method: Any, graph: FactorGraph, evidence: Evidence) -> Marginals:
@@ -179,7 +184,4 @@ def _lowest(method: Any, graph: FactorGraph, evidence: Evidence) -> float:
     if _reaches_zero(graph, evidence):
         return -math.inf
     negated = graph.with_tables(np.where(graph.log_tables == -np.inf, 0.0, -graph.log_tables))
-    found = resolve(method, "decode").decode(
-        negated, _supported(evidence, -1.0), variables=None, n_best=1, running=Running()
-    )
-    return -float(found.score)
+    return -float(decode(negated, _supported(evidence, -1.0), method=resolve(method, "decode")).score)

@@ -23,7 +23,7 @@ from markovfield.inference.running import Progress, Running
 from markovfield.inference.score_scale import extremes, few_cells, own_cells, score_scale
 from markovfield.inference.unary_parts import collect_unary_parts
 
-__all__ = ["Centred", "centre"]
+__all__ = ["Centred", "centre", "factor_constants", "taken_out"]
 
 FloatArray = npt.NDArray[np.float64]
 # Constants are taken out where they outweigh what is left by so much, or where one of them is so large.
@@ -180,7 +180,7 @@ def _check_sums(graph: FactorGraph) -> None:
 
 
 def _centre(graph: FactorGraph) -> Centred:
-    constants, spread = _constants(graph), extremes(graph).spread
+    constants, spread = factor_constants(graph), extremes(graph).spread
     sizes = np.abs(constants)
     left = float(spread.sum())
     wide = float(spread.max(initial=0.0)) >= LARGE_SPREAD
@@ -190,25 +190,25 @@ def _centre(graph: FactorGraph) -> Centred:
     if wide and not graph.structure.has_latent:
         collected = collect_unary_parts(graph)
         if collected is not None and float(extremes(collected[0]).spread.sum()) <= WORTH * left:
-            other = _taken_out(collected[0], _constants(collected[0]))
+            other = taken_out(collected[0], factor_constants(collected[0]))
             if other is not None:
                 return Centred(graph, other[0], math.fsum([collected[1], other[1]]))
-    taken = _taken_out(graph, constants)
+    taken = taken_out(graph, constants)
     if taken is None and not graph.structure.has_latent:
         # Factors share cells and differ in their constants: each gets cells of its own.
         collected = collected or collect_unary_parts(graph)
-        taken = None if collected is None else _taken_out(collected[0], _constants(collected[0]))
+        taken = None if collected is None else taken_out(collected[0], factor_constants(collected[0]))
         if collected is not None and taken is not None:
             taken = taken[0], math.fsum([collected[1], taken[1]])
     return Centred(graph, graph, 0.0) if taken is None else Centred(graph, *taken)
 
 
-def _constants(graph: FactorGraph) -> FloatArray:
+def factor_constants(graph: FactorGraph) -> FloatArray:
     """What to take out of every factor: its best, but nothing out of a conditional distribution."""
     return np.where(graph.structure.child >= 0, 0.0, extremes(graph).top)
 
 
-def _taken_out(graph: FactorGraph, constants: FloatArray) -> tuple[FactorGraph, float] | None:
+def taken_out(graph: FactorGraph, constants: FloatArray) -> tuple[FactorGraph, float] | None:
     """The graph with a constant less in all cells of each factor; None where factors that share a cell differ."""
     s = graph.structure
     shift = np.full(s.n_cells, np.nan)

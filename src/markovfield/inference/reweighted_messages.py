@@ -168,6 +168,8 @@ class ReweightedMessages:
         moved = False
         for _ in range(iterations):
             mutual_information(form.layout, self.rho, self.messages, self.held, form.largest, gain)
+            # Where potentials are so far apart that it cannot be computed, an edge is no better than another.
+            gain[~np.isfinite(gain)] = 0.0
             tree = best_tree(form, gain)
             if float(gain @ (tree - self.rho)) <= 1e-9 * max(1.0, abs(value)):
                 break

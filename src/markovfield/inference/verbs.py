@@ -13,6 +13,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedE
 from markovfield.factor_graph import FactorGraph, Structure
 from markovfield.inference.answers import LogPartition, Marginals, Samples
 from markovfield.inference.automatic import candidates, first_that_answers, when_stopped
+from markovfield.inference.centred_sums import centre_sums
 from markovfield.inference.centring import centre
 from markovfield.inference.decodings import Decoding, Solution
 from markovfield.inference.evidence import Evidence
@@ -93,7 +94,8 @@ def marginals(
     ([0.286, 0.714], 'exact')
     """
     running = Running(n_jobs, time_limit, callback)
-    graph = graph_of(model)
+    centred = centre_sums(graph_of(model))
+    graph, running = centred.view, centred.running(running)
     known = Evidence.parse(graph.structure, evidence)
     methods = candidates(method, "marginals", graph, known)
     if targets is not None and not isinstance(targets, (list, tuple, set, frozenset)):
@@ -103,8 +105,7 @@ def marginals(
     def run(chosen: Any) -> Any:
         return chosen.marginals(graph, known, targets=sets, running=running, **_extra(chosen, init, rng))
 
-    answer: Marginals = first_that_answers(methods, run)
-    return answer
+    return centred.marginals(first_that_answers(methods, run))
 
 
 def log_partition(
@@ -131,20 +132,20 @@ def log_partition(
     1.3863
     """
     running = Running(n_jobs, time_limit, callback)
-    graph = graph_of(model)
+    centred = centre_sums(graph_of(model))
+    graph, running = centred.view, centred.running(running)
     known = Evidence.parse(graph.structure, evidence)
     methods = candidates(method, "log_partition", graph, known)
 
     def run(chosen: Any) -> Any:
         return chosen.log_partition(graph, known, running=running, **_extra(chosen, init, rng))
 
-    answer: LogPartition = first_that_answers(methods, run)
-    return answer
+    return centred.log_partition(first_that_answers(methods, run))
 
 
 def decode(
     model: Any,
-    evidence: Mapping[Any, Any] | None = None,
+    evidence: Mapping[Any, Any] | Evidence | None = None,
     variables: Sequence[VariableName] | None = None,
     loss: str | Mapping[Any, npt.ArrayLike] | None = None,
     n_best: int = 1,
@@ -249,10 +250,12 @@ def _least_expected_loss(
             if costs[v].shape != (card, card):
                 raise ModelError(f"the loss of variable {name!r} needs shape ({card}, {card}), got {costs[v].shape}")
 
-    def run(chosen: Any) -> Any:
-        return chosen.marginals(graph, evidence, targets=(), running=running, **_extra(chosen, None, rng))
+    view = centre_sums(graph).view
 
-    answer = first_that_answers(candidates(method, "marginals", graph, evidence), run)
+    def run(chosen: Any) -> Any:
+        return chosen.marginals(view, evidence, targets=(), running=running, **_extra(chosen, None, rng))
+
+    answer = first_that_answers(candidates(method, "marginals", view, evidence), run)
     shown = list(range(graph.n_variables)) if positions is None else positions
     states = np.full(graph.n_variables, -1, np.int32)
     expected = 0.0
@@ -312,7 +315,8 @@ def sample(
     (1000, 'exact')
     """
     running = Running(n_jobs, time_limit, callback)
-    graph = graph_of(model)
+    centred = centre_sums(graph_of(model))
+    graph, running = centred.view, centred.running(running)
     known = Evidence.parse(graph.structure, evidence)
     size = whole_number(size, "size", 0)
     methods = candidates(method, "sample", graph, known)
@@ -321,8 +325,7 @@ def sample(
         extra = _extra(chosen, init, rng) | {"rng": generator_of(rng)}
         return chosen.sample(graph, size, known, running=running, **extra)
 
-    answer: Samples = first_that_answers(methods, run)
-    return answer
+    return centred.samples(first_that_answers(methods, run))
 
 
 def probability(
