@@ -20,7 +20,7 @@ from typing import Any
 FOLDER = Path(".fuzz")
 STATE = FOLDER / "state.json"
 # A worker that says nothing for so long hangs; compiling kernels for the first time takes minutes.
-PATIENCE = 300.0
+PATIENCE = 900.0
 
 
 def say(line: str) -> None:

@@ -324,7 +324,15 @@ def _takes_all(cls: Any, settings: Mapping[str, Any], case: Case) -> bool:
 # ---- questions --------------------------------------------------------------------------------------------------
 
 SEMIRINGS = ("sum_product", "max_sum", "max_product", "min_sum", "counting", "entropy", "k_best", "expectation")
-EXACT = ("junction_tree", "variable_elimination", "enumeration")
+
+
+@cache
+def exact_methods() -> tuple[str, ...]:
+    """Methods that are exact on any model, or count."""
+    known = methods("marginals").items()
+    return tuple(n for n, c in known if (c.exact and not hasattr(c, "needs")) or hasattr(c, "count"))
+
+
 VERBS = {
     "marginals": 0.26, "log_partition": 0.14, "decode": 0.34, "sample": 0.06, "aggregate": 0.1, "query": 0.04,
     "probability": 0.02, "expected_counts": 0.02, "batch": 0.02,
@@ -356,7 +364,7 @@ def question_of(case: Case, rng: np.random.Generator) -> Question:
     verb = str(rng.choice(list(VERBS), p=np.array(list(VERBS.values())) / sum(VERBS.values())))
     if verb in ("marginals", "log_partition", "decode", "sample"):
         return _registered(verb, case, rng)
-    method = str(rng.choice(EXACT))
+    method = str(rng.choice(exact_methods()))
     keywords: dict[str, Any] = {}
     if verb == "batch":
         method = "junction_tree" if rng.random() < 0.7 else "belief_propagation"
@@ -378,7 +386,7 @@ def question_of(case: Case, rng: np.random.Generator) -> Question:
         others = [v for v in range(case.n_variables) if v not in asked]
         if others and rng.random() < 0.3:
             keywords["given"] = Places((int(rng.choice(others)),))
-        method = str(rng.choice([*EXACT, "auto", "belief_propagation", "generalized_bp"]))
+        method = str(rng.choice([*exact_methods(), "auto", "belief_propagation", "generalized_bp"]))
     else:
         event = []
         for v in _subset(rng, case.n_variables, 3):

@@ -11,7 +11,7 @@ import numpy as np
 
 from tests.fuzz.claims import Broken, broken_by
 from tests.fuzz.models import Case, Noisy
-from tests.fuzz.options import Places, Question, moved
+from tests.fuzz.options import Places, Question, class_asked, moved
 from tests.strategies import Apart, Clause, Counted, Cpt, Operation, Spec, Table
 
 Trial = tuple[Case, tuple[Question, ...]]
@@ -103,6 +103,9 @@ def _moved(question: Question, new: dict[int, int]) -> Question:
 
 
 def _simpler_questions(q: Question) -> Iterator[Question]:
+    cls = class_asked(q)
+    # Without its seed, what is drawn would not be drawn again.
+    draws = q.verb == "sample" or cls is None or "rng" in cls.abilities
     if q.stop > 0:
         yield replace(q, stop=0)
     if q.stop >= 0:
@@ -115,6 +118,8 @@ def _simpler_questions(q: Question) -> Iterator[Question]:
         yield replace(q, settings={a: b for a, b in q.settings.items() if a != k})
     for k, value in q.keywords.items():
         others = {a: b for a, b in q.keywords.items() if a != k}
+        if k == "rng" and draws:
+            continue
         if k not in NEEDED:
             yield replace(q, keywords=others)
         elif isinstance(value, Places) and len(value.positions) > 1:
