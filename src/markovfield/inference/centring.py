@@ -41,8 +41,6 @@ OUTWEIGH, LARGE_CONSTANT = 8.0, 2.0**16
 # Tables that differ by so much within are looked at for what cancels between them, and replaced where this share or
 # less of all differences is left.
 LARGE_SPREAD, WORTH = 2.0**20, 0.9
-# Where no score is larger than this, rounding is below 10^-9.
-SMALL_TOTAL = 2.0**14
 # Scores of so many factors are not added up number by number.
 MANY = 2**14
 
@@ -87,10 +85,6 @@ class Centred:
         a step above a score proves it, and nothing less does; otherwise the tolerance is at least what rounding can
         make of a sum over the view. Where floats are too coarse for the score itself, gap and tolerance say so.
         """
-        exact = found.gap == found.tolerance == 0.0
-        if self.view is self.graph and exact and most_total(self.graph) <= SMALL_TOTAL:
-            # Proven by exact arithmetic but for rounding too small to mention.
-            return found
         whole = bool((found.states >= 0).all()) and not self.graph.structure.has_latent
         found = self._claims(found, evidence, whole)
         if self.view is self.graph:
@@ -225,7 +219,8 @@ def _centre(graph: FactorGraph) -> Centred:
 
 def _constants(graph: FactorGraph) -> FloatArray:
     """What to take out of every factor: its best, but nothing out of a conditional distribution."""
-    return np.where(graph.structure.child >= 0, 0.0, extremes(graph).top)
+    top, child = extremes(graph).top, graph.structure.child
+    return np.where(child >= 0, 0.0, top) if child.max(initial=-1) >= 0 else top
 
 
 def _taken_out(graph: FactorGraph, constants: FloatArray) -> tuple[FactorGraph, float] | None:
