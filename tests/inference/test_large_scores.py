@@ -167,3 +167,26 @@ def test_other_numbers_within_a_tolerance_that_knows_no_constants(where: str, me
         answer = ask(model, method)
         if answer is not None:
             check(model, answer, spread)
+
+
+@pytest.mark.parametrize("method", DECODERS)
+def test_decimals_under_evidence(method: str):
+    """What evidence leaves of a factor is a constant as well; decimals are compared in whole multiples of a step."""
+    for seed, (shape, parts, constant) in enumerate([("grid", 10, 1e6), ("higher", 100, -1e9), ("lattice", 7, 1e3)]):
+        rng = np.random.default_rng([seed, 11])
+        cards, factors = base_model(rng, shape, True, hard=False)
+        factors = [(scope, table / parts) for scope, table in factors]
+        spread = sum(float(np.ptp(table)) for _, table in factors)
+        # The observed variable's row of one factor costs 10^7 more.
+        scope, table = factors[-1]
+        state = int(rng.integers(cards[scope[0]]))
+        row = np.zeros(cards[scope[0]])
+        row[state] = -1e7
+        factors[-1] = scope, table + row.reshape([-1] + [1] * (len(scope) - 1))
+        model = Model(cards, with_constants(rng, cards, factors, "sites", constant))
+        answer = ask(model, method, evidence={scope[0]: state})
+        if answer is not None:
+            assert answer.states[scope[0]] == state
+            known = np.where(np.arange(cards[scope[0]]) == state, 0.0, -np.inf)
+            model.factors.append(((scope[0],), known))
+            check(model, answer, spread)

@@ -20,7 +20,17 @@ from markovfield.factor_kinds import cell_reader
 from markovfield.inference.decodings import Decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.running import Progress, Running
-from markovfield.inference.score_scale import extremes, few_cells, own_cells, score_scale
+from markovfield.inference.score_scale import (
+    MANY_FACTORS,
+    Extremes,
+    extremes,
+    few_cells,
+    largest_cell,
+    most_total,
+    own_cells,
+    score_scale,
+    some_extremes,
+)
 from markovfield.inference.unary_parts import collect_unary_parts
 
 __all__ = ["Centred", "centre", "factor_constants", "taken_out"]
@@ -31,8 +41,6 @@ OUTWEIGH, LARGE_CONSTANT = 8.0, 2.0**16
 # Tables that differ by so much within are looked at for what cancels between them, and replaced where this share or
 # less of all differences is left.
 LARGE_SPREAD, WORTH = 2.0**20, 0.9
-# Where no score is larger than this, rounding is below 10^-9.
-SMALL_TOTAL = 2.0**14
 # Scores of so many factors are not added up number by number.
 MANY = 2**14
 
@@ -77,10 +85,6 @@ class Centred:
         a step above a score proves it, and nothing less does; otherwise the tolerance is at least what rounding can
         make of a sum over the view. Where floats are too coarse for the score itself, gap and tolerance say so.
         """
-        exact = found.gap == found.tolerance == 0.0
-        if self.view is self.graph and exact and extremes(self.graph).total <= SMALL_TOTAL:
-            # Proven by exact arithmetic but for rounding too small to mention.
-            return found
         whole = bool((found.states >= 0).all()) and not self.graph.structure.has_latent
         found = self._claims(found, evidence, whole)
         if self.view is self.graph:
@@ -170,8 +174,8 @@ def centre(graph: FactorGraph) -> Centred:
 
 def _check_sums(graph: FactorGraph) -> None:
     """Refuse log-potentials whose sum may overflow: nothing could be compared."""
-    found = extremes(graph)
-    if not found.total < 1e307:
+    if not most_total(graph) < 1e307:
+        found = extremes(graph)
         largest = float(np.maximum(np.abs(found.top), np.abs(found.low)).max())
         raise ModelError(
             f"log-potentials of up to {largest:.3g} in {graph.structure.n_factors} factors add up to "
@@ -179,12 +183,22 @@ def _check_sums(graph: FactorGraph) -> None:
         )
 
 
-def _centre(graph: FactorGraph) -> Centred:
-    constants, spread = factor_constants(graph), extremes(graph).spread
+def _worth_it(constants: FloatArray, spread: FloatArray) -> bool:
+    """Whether constants are so large, by themselves or beside what is left, that they should go."""
     sizes = np.abs(constants)
+    return float(sizes.sum()) > OUTWEIGH * float(spread.sum()) or float(sizes.max(initial=0.0)) >= LARGE_CONSTANT
+
+
+def _centre(graph: FactorGraph) -> Centred:
+    if graph.structure.n_factors > MANY_FACTORS and largest_cell(graph) < min(LARGE_CONSTANT, LARGE_SPREAD / 2):
+        # Very many factors and no large number among them: a sample tells whether constants outweigh the rest.
+        some = some_extremes(graph)
+        if not _worth_it(some.top, some.spread):
+            return Centred(graph, graph, 0.0)
+    constants, spread = factor_constants(graph), extremes(graph).spread
     left = float(spread.sum())
     wide = float(spread.max(initial=0.0)) >= LARGE_SPREAD
-    if not wide and float(sizes.sum()) <= OUTWEIGH * left and float(sizes.max(initial=0.0)) < LARGE_CONSTANT:
+    if not wide and not _worth_it(constants, spread):
         return Centred(graph, graph, 0.0)
     collected = None
     if wide and not graph.structure.has_latent:
@@ -205,7 +219,8 @@ def _centre(graph: FactorGraph) -> Centred:
 
 def factor_constants(graph: FactorGraph) -> FloatArray:
     """What to take out of every factor: its best, but nothing out of a conditional distribution."""
-    return np.where(graph.structure.child >= 0, 0.0, extremes(graph).top)
+    top, child = extremes(graph).top, graph.structure.child
+    return np.where(child >= 0, 0.0, top) if child.max(initial=-1) >= 0 else top
 
 
 def taken_out(graph: FactorGraph, constants: FloatArray) -> tuple[FactorGraph, float] | None:
@@ -239,4 +254,6 @@ def taken_out(graph: FactorGraph, constants: FloatArray) -> tuple[FactorGraph, f
     # What no factor reads must not weigh with what is read.
     pool = np.where(np.isnan(shift), 0.0, graph.log_tables - shift)
     pool.flags.writeable = False
-    return graph.with_tables(pool), float(constants.sum())
+    view = graph.with_tables(pool)
+    view.cache["extremes"] = Extremes(extremes(graph).top - constants, extremes(graph).low - constants)
+    return view, float(constants.sum())

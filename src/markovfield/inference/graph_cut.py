@@ -19,7 +19,7 @@ from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import BUDGET, Feasible
 from markovfield.inference.flow_networks import FlowGraph, Network
 from markovfield.inference.pair_problem import PairProblem, check_decodable, pair_problem
-from markovfield.inference.relaxed import unit_of
+from markovfield.inference.relaxed import fixed_score, unit_of
 from markovfield.inference.running import Running
 from markovfield.inference.score_scale import score_scale
 from markovfield.kernels.max_flow import balance
@@ -265,7 +265,7 @@ class _Run:
         problem = self.pairs.problem
         score = self.pairs.score(self.states)
         gap = max(0.0, self.form.penalty(self.states) - self.paid)
-        tolerance = SAME * max(self.unit, min(abs(score), abs(score - self.pairs.constant)))
+        tolerance = SAME * max(self.unit, min(abs(score), abs(score - fixed_score(problem))))
         persistent = self.proven[: problem.graph.n_variables] | (gap <= tolerance)
         persistent.flags.writeable = False
         found = decoding_of_states(

@@ -152,4 +152,9 @@ def local_polytope(name: str, problem: Problem, max_columns: int) -> LocalPolyto
         ),
         shape=(n_rows, int(offsets[-1])),
     )
-    return LocalPolytope(problem, np.concatenate(scores), constant, offsets, tuple(scopes), tuple(states), marginal)
+    # The weights of a block sum to one: its best is a constant, which the solver's tolerances need not see.
+    flat = np.concatenate(scores)
+    best = np.maximum.reduceat(flat, offsets[:-1]) if len(flat) else np.zeros(0)
+    flat = flat - np.repeat(best, np.diff(offsets))
+    constant += float(best.sum())
+    return LocalPolytope(problem, flat, constant, offsets, tuple(scopes), tuple(states), marginal)

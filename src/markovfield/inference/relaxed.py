@@ -16,7 +16,7 @@ from markovfield.inference.feasible import BUDGET, Feasible
 from markovfield.inference.local_search import LocalSearch, given_states
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
-from markovfield.inference.score_scale import score_scale
+from markovfield.inference.score_scale import extremes, score_scale
 
 __all__ = [
     "ROUNDING",
@@ -40,13 +40,14 @@ def unit_of(problem: Problem) -> float:
 
 
 def fixed_score(problem: Problem) -> float:
-    """What every assignment of a problem scores alike: the factors that evidence or hard zeros left no variable.
+    """What scores of a problem are compared from: the best of every factor that evidence or hard zeros have changed.
 
-    Scores are compared by how far they are from this: a constant says nothing of how well they were computed.
+    A constant says nothing of how well a score was computed. Those of a whole model are gone before a method sees it;
+    what is left of a factor once some of its variables are known may have one again.
     """
-    s = problem.structure
-    total = float(problem.potentials.log_tables[s.table_offsets[np.diff(s.scope_offsets) == 0]].sum())
-    return total if np.isfinite(total) else 0.0
+    if problem.reduced is None:
+        return 0.0
+    return float(extremes(FactorGraph(problem.structure, problem.potentials.log_tables)).top.sum())
 
 
 def unit_among(*potentials: FloatArray) -> float:

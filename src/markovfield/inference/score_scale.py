@@ -14,7 +14,19 @@ from markovfield.factor_graph import NOISY_MAX, FactorGraph, Structure
 from markovfield.factor_kinds import TABLE, caps, table_cells
 from markovfield.inference.evidence import Evidence
 
-__all__ = ["Extremes", "ScoreScale", "extremes", "own_cells", "score_scale", "step_among"]
+__all__ = [
+    "MANY_FACTORS",
+    "Extremes",
+    "ScoreScale",
+    "extremes",
+    "few_cells",
+    "largest_cell",
+    "most_total",
+    "own_cells",
+    "score_scale",
+    "some_extremes",
+    "step_among",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -23,6 +35,8 @@ IntArray = npt.NDArray[np.int64]
 SUM_ROUNDING = 2.0**-44
 # Cells of all factors together up to which NumPy is quicker than waking a compiled kernel.
 FEW_CELLS = 4096
+# Graphs of more factors than this are judged by so many of them.
+MANY_FACTORS, LOOKED_AT = 2**16, 2**12
 # Log-potentials are looked at as whole multiples of 10^0, 10^-1, ... 10^-this.
 MOST_DECIMALS = 6
 _SAMPLE = 256
@@ -145,24 +159,52 @@ def extremes(graph: FactorGraph) -> Extremes:
     """
     found: Extremes | None = graph.cache.get("extremes")
     if found is None:
-        s = graph.structure
-        top, low = np.zeros(s.n_factors), np.zeros(s.n_factors)
-        few = few_cells(s)
-        if few is None:
-            from markovfield.kernels.table_extremes import table_extremes
+        found = graph.cache["extremes"] = _extremes(graph, 1)
+    return found
 
-            table_extremes(
-                s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, own_cells(s),
-                graph.log_tables, top, low,
-            )  # fmt: skip
-        elif len(few[0]):
-            values = graph.log_tables[few[2]]
-            top[few[0]] = np.maximum.reduceat(values, few[1])
-            low[few[0]] = np.minimum.reduceat(np.where(np.isneginf(values), np.inf, values), few[1])
-        impossible = top < low
-        if impossible.any():
-            top[impossible] = low[impossible] = 0.0
-        found = graph.cache["extremes"] = Extremes(top, low)
+
+def some_extremes(graph: FactorGraph) -> Extremes:
+    """Those of all factors, or, of a graph of very many, of some thousand spread evenly."""
+    m = graph.structure.n_factors
+    if m <= MANY_FACTORS or "extremes" in graph.cache:
+        return extremes(graph)
+    return _extremes(graph, m // LOOKED_AT)
+
+
+def _extremes(graph: FactorGraph, every: int) -> Extremes:
+    s = graph.structure
+    top, low = np.zeros(-(-s.n_factors // every)), np.zeros(-(-s.n_factors // every))
+    few = few_cells(s)
+    if few is None:
+        from markovfield.kernels.table_extremes import table_extremes
+
+        table_extremes(
+            s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, own_cells(s), every,
+            graph.log_tables, top, low,
+        )  # fmt: skip
+    elif len(few[0]):
+        values = graph.log_tables[few[2]]
+        top[few[0]] = np.maximum.reduceat(values, few[1])
+        low[few[0]] = np.minimum.reduceat(np.where(np.isneginf(values), np.inf, values), few[1])
+    impossible = top < low
+    if impossible.any():
+        top[impossible] = low[impossible] = 0.0
+    return Extremes(top, low)
+
+
+def most_total(graph: FactorGraph) -> float:
+    """No score is larger in absolute value; a rough bound for graphs of very many factors."""
+    m = graph.structure.n_factors
+    return extremes(graph).total if m <= MANY_FACTORS or "extremes" in graph.cache else m * largest_cell(graph)
+
+
+def largest_cell(graph: FactorGraph) -> float:
+    """The largest absolute value among the finite log-potentials."""
+    if "largest_cell" not in graph.cache:
+        from markovfield.kernels.table_extremes import largest_finite
+
+        graph.cache["largest_cell"] = float(largest_finite(graph.log_tables))
+    found: float = graph.cache["largest_cell"]
     return found
 
 
@@ -202,7 +244,10 @@ def score_scale(graph: FactorGraph, evidence: Evidence | None = None) -> ScoreSc
     found: ScoreScale | None = graph.cache.get("score_scale")
     if found is None:
         step = 0.0 if graph.structure.has_latent else step_among(graph.log_tables)
-        found = graph.cache["score_scale"] = ScoreScale(extremes(graph).total, step)
+        found = ScoreScale(most_total(graph), step)
+        if step and found.certain(0.0) is None:
+            found = ScoreScale(extremes(graph).total, step)
+        graph.cache["score_scale"] = found
     if evidence is None or not evidence.likelihoods:
         return found
     vectors: Any = np.concatenate([vector for _, vector in evidence.likelihoods])

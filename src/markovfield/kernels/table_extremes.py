@@ -7,25 +7,35 @@ import numpy as np
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.potentials import same_table
 
-__all__ = ["table_extremes", "take_out"]
+__all__ = ["largest_finite", "table_extremes", "take_out"]
 
 
 @kernel
-def table_extremes(cardinalities, scope_offsets, scopes, table_offsets, table_strides, n_own, pool, top, low):
+def largest_finite(pool):
+    """The largest absolute value but for infinite ones; zero where there is none."""
+    top, bottom = -np.inf, np.inf
+    for i in range(len(pool)):
+        x = pool[i]
+        top = max(top, x)
+        bottom = min(bottom, x if x > -np.inf else np.inf)
+    return max(0.0, top, -bottom)
+
+
+@kernel
+def table_extremes(cardinalities, scope_offsets, scopes, table_offsets, table_strides, n_own, every, pool, top, low):
     """Write each factor's largest and smallest finite log-potential; -inf and inf for one that has none.
 
+    With ``every`` above one, only every so many-th factor is looked at, and they are written one after the other.
     ``n_own[f]`` is how many cells from its offset on a structured factor reads, 0 for a plain table, and -1 for a
     factor to be passed over, which keeps what ``top`` and ``low`` hold.
     """
     counter = np.zeros(_widest(scope_offsets), np.int64)
-    for f in range(len(table_offsets)):
+    for place in range((len(table_offsets) + every - 1) // every):
+        f = place * every
         if n_own[f] < 0:
             continue
-        if (
-            f
-            and n_own[f] == n_own[f - 1]
-            and same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides)
-        ):
+        tied = every == 1 and f > 0 and n_own[f] == n_own[f - 1]
+        if tied and same_table(f, scope_offsets, scopes, cardinalities, table_offsets, table_strides):
             top[f], low[f] = top[f - 1], low[f - 1]
             continue
         largest, smallest = -np.inf, np.inf
@@ -35,7 +45,7 @@ def table_extremes(cardinalities, scope_offsets, scopes, table_offsets, table_st
                 largest = max(largest, x)
                 if x > -np.inf:
                     smallest = min(smallest, x)
-            top[f], low[f] = largest, smallest
+            top[place], low[place] = largest, smallest
             continue
         start, stop = scope_offsets[f], scope_offsets[f + 1]
         inner_card, inner_stride, n_outer = _inner(start, stop, cardinalities, scopes, table_strides)
@@ -50,7 +60,7 @@ def table_extremes(cardinalities, scope_offsets, scopes, table_offsets, table_st
             at, more = _step(at, n_outer, start, counter, cardinalities, scopes, table_strides)
             if not more:
                 break
-        top[f], low[f] = largest, smallest
+        top[place], low[place] = largest, smallest
 
 
 @kernel
