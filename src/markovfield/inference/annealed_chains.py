@@ -232,7 +232,7 @@ class AnnealedChains:
         values = np.bincount(places.ravel(), np.repeat(weights, s.n_variables), size)
         squares = np.bincount(places.ravel(), np.repeat(weights**2, s.n_variables), size)
         variance = squares * (1 - values) ** 2 + (float(np.square(weights).sum()) - squares) * values**2
-        return values, np.sqrt(np.maximum(variance, 0.0) + error_floor(self.effective_size) ** 2)
+        return values, np.maximum(np.sqrt(np.maximum(variance, 0.0)), error_floor(self.effective_size))
 
     @cached_property
     def _seen(self) -> tuple[float, float]:
@@ -276,19 +276,25 @@ class AnnealedChains:
     def log_partition_error(self) -> float:
         """Of the log of a mean: the standard error of the mean over the mean.
 
-        Where weights can differ, an `error_floor` is added for those that were not seen, of as much as they can.
+        Where most chains have the very same weight their scatter says little: the error is then at least an
+        `error_floor` for weights that were not seen, times as much as they can differ by.
         """
         n = len(self.log_weights)
         if n < 2:
             return np.nan
+        found = float(np.std(n * self.weights, ddof=1) / np.sqrt(n))
+        top = float(self.log_weights.max())
+        live = self.log_weights[self.log_weights > -np.inf]
+        _, equal = np.unique(np.round((live - top) / (1e-9 * max(1.0, abs(top)))), return_counts=True)
+        if 2 * int(equal.max()) < n:
+            return found
         swing = float(swings(self.base.problem)[self.base.graph.tempered].sum())
-        unseen = min(1.0, float(np.expm1(min(swing, 1.0)))) * error_floor(self.effective_size)
-        return float(np.hypot(np.std(n * self.weights, ddof=1) / np.sqrt(n), unseen))
+        return max(found, min(1.0, float(np.expm1(min(swing, 1.0)))) * error_floor(self.effective_size))
 
     def averages(self, sweeps: int, running: Running) -> tuple[FloatArray, FloatArray]:
         """Weighted averages of the chains' conditionals over more sweeps, and their standard errors (of a ratio).
 
-        `error_floor`, times `leeway`, is added for what no chain has come to.
+        They are at least `error_floor`, times `leeway`, for what no chain has come to.
 
         Stopped early, or started after a stop, the chains that are left take one sweep each.
         """
@@ -324,4 +330,4 @@ class AnnealedChains:
         values = sums[0]
         variance = sums[2] - 2 * values * sums[1] + values**2 * float(np.square(weights).sum())
         unseen = leeway(self.base.problem) * error_floor(self.effective_size)
-        return values, np.sqrt(np.maximum(variance, 0.0) + unseen**2)
+        return values, np.maximum(np.sqrt(np.maximum(variance, 0.0)), unseen)

@@ -30,9 +30,9 @@ FloatArray = npt.NDArray[np.float64]
 LEAST_STEPS = 4
 # Entries of samples that one task looks at.
 GRAIN = 2**20
-# Draws that an error allows for beyond those seen. A state that never came up in n draws has a probability below 3 / n
-# (with 95 %); two draws' worth of error, added in squares, keeps six standard errors honest for rare states.
-UNSEEN = 2.0
+# A state that never came up in n draws has a probability below 3 / n (with 95 %): the rule of three. An error of as
+# much keeps six standard errors honest for rare states, which a few draws more or less say little of.
+UNSEEN = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,17 +84,19 @@ def summarise(x: FloatArray) -> FloatArray:
     return out
 
 
-def error_floor(draws: float) -> float:
-    """What the standard error of a frequency in so many effective draws is at least: two draws' worth.
+def error_floor(draws: float | FloatArray) -> Any:
+    """What the standard error of a frequency in so many effective draws is at least: three draws' worth.
 
-    Were it zero for a state that never came up, or always did, it would claim that nothing else can.
+    Were it zero for a state that never came up, or always did, it would claim that nothing else can. Of few draws it is
+    that of a fair coin, which is the most there is.
 
     Examples
     --------
-    >>> error_floor(1000.0)
-    0.002
+    >>> float(error_floor(1000.0)), float(error_floor(4.0))
+    (0.003, 0.25)
     """
-    return UNSEEN / max(1.0, draws)
+    draws = np.maximum(1.0, draws)
+    return np.minimum(UNSEEN / draws, 0.5 / np.sqrt(draws))
 
 
 def effective_sample_size(x: npt.ArrayLike) -> float:
@@ -163,8 +165,8 @@ def diagnose(samples: Samples) -> MonteCarlo:
 
     For Markov chains each state's indicator is a series, and the functions above speak of it; rows that make the
     longer chains longer are left out. For independent rows, weighted or not, the error is that of a ratio of averages
-    and R-hat is nan. `error_floor` is added to every error, in squares, for the fewest effective samples of any state
-    that came and went. A state that every row has, or none, has as many effective samples as there are rows, and R-hat
+    and R-hat is nan. No error is below the `error_floor` of the fewest effective samples of any state that came and
+    went. A state that every row has, or none, has as many effective samples as there are rows, and R-hat
     nan; where chains have fewer than four rows, all three are nan. A variable of one state has error 0.
 
     Time is linear in the entries of the samples; each lag summed costs an eighth of a byte an entry.
@@ -191,7 +193,8 @@ def diagnose(samples: Samples) -> MonteCarlo:
     sizes, r_hats = out[:, 0].copy(), out[:, 1].copy()
     if size:
         draws = _draws(samples, sizes, out[:, 2])
-        out[:, 2] += np.where(np.repeat(s.cardinalities > 1, s.cardinalities), error_floor(draws) ** 2, 0.0)
+        least = np.where(np.repeat(s.cardinalities > 1, s.cardinalities), error_floor(draws), 0.0)
+        out[:, 2] = np.maximum(out[:, 2], least**2)
     errors = np.sqrt(out[:, 2])
     for array in (errors, sizes, r_hats):
         array.flags.writeable = False

@@ -84,7 +84,7 @@ def missed_weight(
         Estimated probabilities of all states of the problem, and their standard errors.
     """
     s = problem.structure
-    if len(rows) < 2 or group.max() < 1 or len(s.scopes) * len(rows) > MOST_READ:
+    if len(rows) < 2 or not len(values) or group.max() < 1 or len(s.scopes) * len(rows) > MOST_READ:
         return ""
     weights = np.ones(len(rows)) if weights is None else weights
     covered = covered_weight(rows, group, weights)
