@@ -113,8 +113,9 @@ def test_indicators_agree_with_series(size: int):
             scale = size / x.size
             assert found.effective_sample_sizes[at] == pytest.approx(effective_sample_size(x) * scale, rel=0.05)
             np.testing.assert_allclose(found.r_hats[at], split_r_hat(x), rtol=1e-9)
-            least = error_floor(sizes[came_and_went].min()) if card > 1 else 0.0
-            expected = max(standard_error(x) / np.sqrt(scale), least)
+            p, fewest = np.mean(states[:, v] == k), sizes[came_and_went].min()
+            draws = min(sizes[at], size) if p * (1 - p) * fewest >= 9 else fewest
+            expected = max(standard_error(x) / np.sqrt(scale), error_floor(draws) if card > 1 else 0.0)
             assert found.standard_errors[at] == pytest.approx(expected, rel=0.05)
             at += 1
     assert at == len(found.r_hats)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from markovfield.inference.answers import Marginals, Samples
 from markovfield.inference.chain_trust import LEAST_EFFECTIVE, R_HAT_LIMIT, doubts_of, leeway, rows_to_see, warn_doubts
-from markovfield.inference.diagnostics import LEAST_STEPS, MonteCarlo, error_floor, summarise
+from markovfield.inference.diagnostics import LEAST_STEPS, MonteCarlo, error_floor, own_draws, summarise
 from markovfield.inference.markov_chains import Chains, ChainState, Transition, begin, doubt_seed, resolved_burn_in
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
@@ -22,8 +22,6 @@ States = npt.NDArray[np.int32]
 # Batches of a chain whose averages are kept: as many as fit in this many numbers, within limits; even.
 BATCH_NUMBERS = 2**25
 MOST_BATCHES, FEWEST_BATCHES = 128, 8
-# Times that a state came up, or did not, from which its own batches say what it is worth.
-OFTEN = 9.0
 
 
 def estimate(
@@ -76,9 +74,7 @@ def estimate(
         room[~scattered] = 0.0
     elif getattr(transition, "conditional", False):
         room = leeway(problem)
-    # States that come up often have effective draws of their own; of rare ones the chains as a whole decide.
-    often = values * (1.0 - values) * least >= OFTEN
-    errors = np.maximum(errors, room * error_floor(np.where(often, np.minimum(sizes, count), least)))
+    errors = np.maximum(errors, room * error_floor(own_draws(values, sizes, least, count)))
     values[single], errors[single] = 1.0, 0.0
     doubts: list[str] = []
     if stopped is None:
