@@ -22,7 +22,7 @@ from tests.hostile_models import KINDS, hostile
 
 SIX = 6.0
 MODELS = 3 * len(KINDS)
-SHORT = {"sweeps": 1500, "n_temperatures": 6, "n_chains": 4}
+SHORT = {"sweeps": 1500, "n_temperatures": 6, "n_chains": 4, "max_doublings": 11}
 # Further settings that take other paths than the default ones.
 PATHS: dict[str, list[dict[str, Any]]] = {
     "gibbs": [{"scan": "random"}, {"scan": "coloured"}, {"scan": "trees"}, {"n_chains": 2}],
@@ -40,7 +40,7 @@ def configurations(verb: str) -> list[Any]:
         if "sample" not in kind.verbs or name in ("enumeration", "junction_tree"):
             continue
         known = {f.name for f in dataclasses.fields(kind)}
-        short = {} if name == "annealed_importance" else {k: v for k, v in SHORT.items() if k in known}
+        short = {k: v for k, v in SHORT.items() if k in known}
         if name == "annealed_importance":
             short = {"n_temperatures": 100}
         found += [kind(**short), *(kind(**short | more) for more in PATHS.get(name, []))]
@@ -178,7 +178,7 @@ def test_coupling_gives_up_before_it_draws(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(mf.CouplingFromThePast, "_draw", draw)
     with pytest.raises(mf.ModelError, match=r"have not met within 2\^12 sweeps"):
         mf.sample(disagreeing(), 5000, method=mf.CouplingFromThePast(max_doublings=12), rng=0)
-    monkeypatch.setattr(coupling_from_the_past, "MOST_WORK", 1000.0)
+    monkeypatch.setattr(coupling_from_the_past, "MOST_SWEEPS", 1000.0)
     net = mf.MarkovNetwork({"A": 2, "B": 2})
     net.add_factor(["A", "B"], log_table=[[1.0, 0.0], [0.0, 1.0]])
     with pytest.raises(mf.ModelError, match="5000 samples of coupling_from_the_past would take about"):

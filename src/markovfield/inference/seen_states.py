@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.inference.diagnostics import error_floor
 from markovfield.inference.modes import find_modes, scores_of
 from markovfield.inference.problem import Problem
 from markovfield.kernels.reachability import hard_components
 
-__all__ = ["SEEN_ROWS", "covered_weight", "missed_weight", "weigh_seen"]
+__all__ = ["PARTS", "SEEN_ROWS", "covered_weight", "missed_by_weighted", "missed_weight", "weigh_seen"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer[Any]]
@@ -19,6 +20,8 @@ Rows = npt.NDArray[np.integer[Any]]
 SEEN_ROWS, MOST_READ = 4096, 2**21
 # Rows that climb, and modes whose neighbours are weighed too.
 CLIMBING_ROWS, NEIGHBOURS = 32, 16
+# Parts that independent rows are cut into, to see how much of what one has the others have.
+PARTS = 4
 # Connected parts up to which each is looked at by itself.
 MOST_PARTS = 16
 # Standard errors that an estimate may be off before it is said to be.
@@ -93,8 +96,37 @@ def _bounds(
     scores = scores_of(problem, whole)
     chance = np.exp(scores - scores.max())
     chance /= chance.sum()
-    share = np.bincount((s.value_offsets[:-1] + whole).ravel(), np.repeat(chance, s.n_variables), n_values)
+    share = _shares(problem, whole, chance)
     return covered * share, 1.0 - covered * (1.0 - share)
+
+
+def _shares(problem: Problem, rows: Rows, weights: FloatArray) -> FloatArray:
+    """What the rows with each state of each variable weigh together."""
+    s = problem.structure
+    places, each = (s.value_offsets[:-1] + rows).ravel(), np.repeat(weights, s.n_variables)
+    return np.bincount(places, each, int(s.value_offsets[-1])).astype(np.float64)
+
+
+def missed_by_weighted(
+    problem: Problem,
+    rows: Rows,
+    weights: FloatArray,
+    rng: np.random.Generator,
+    values: FloatArray | None = None,
+    errors: FloatArray | None = None,
+) -> str:
+    """`missed_weight` of independent rows with weights that add up to one, cut into a few parts.
+
+    ``values`` and ``errors`` are weighted frequencies and their standard errors where None.
+    """
+    if values is None or errors is None:
+        values, squares = (_shares(problem, rows, w) for w in (weights, weights**2))
+        total = float(np.square(weights).sum())
+        variance = squares * (1 - values) ** 2 + (total - squares) * values**2
+        errors = np.maximum(np.sqrt(np.maximum(variance, 0.0)), error_floor(1.0 / total))
+    kept = slice(None, SEEN_ROWS)
+    group = np.arange(len(rows))[kept] * PARTS // len(rows[kept])
+    return missed_weight(problem, rows[kept], group, values, errors, rng, weights[kept])
 
 
 def missed_weight(
