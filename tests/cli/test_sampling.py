@@ -139,3 +139,20 @@ def test_lattices_are_drawn(run: Any, name: str, tmp_path: Path):
 def test_bad_lattices(run: Any, words: tuple[str, ...], match: str):
     status, out, err = run("lattice", *words)
     assert status == 2 and not out and match in " ".join(err.split())
+
+
+def test_a_lattice_that_has_not_settled_says_so(run: Any):
+    words = ("lattice", "ising", "--size", "64", "--method", "gibbs", "--sweeps", "300", "--seed", "0")
+    body = json.loads(run(*words, "--json")[1])
+    assert body["lattices"] == 2 and body["converged"] is False
+    assert abs(body["energy"] - body["exact_energy"]) < 3 * body["energy_error"]
+    assert "not in equilibrium" in run(*words)[1] and "--method swendsen_wang" in " ".join(run(*words)[1].split())
+    easy = json.loads(run("lattice", "ising", "--size", "16", "--coupling", "0.2", "--seed", "0", "--json")[1])
+    assert easy["converged"] and easy["method"] == "gibbs"
+
+
+def test_the_critical_coupling_is_run_by_clusters(run: Any):
+    body = json.loads(run("lattice", "ising", "--size", "16", "--sweeps", "400", "--seed", "0", "--json")[1])
+    assert body["method"] == "swendsen_wang"
+    # Six standard errors: false alarm 2e-9.
+    assert abs(body["energy"] - body["exact_energy"]) < 6 * body["energy_error"]

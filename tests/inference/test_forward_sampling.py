@@ -179,3 +179,23 @@ def test_alarm():
         found, errors = answer.frequencies(v)
         z += ((found - exact[v]) / errors).tolist()
     assert np.abs(z).max() < 5 and np.std(z) < 1.6
+
+
+def alarm(chance: float) -> mf.BayesianNetwork:
+    """An observation that only a rare cause explains."""
+    net = mf.BayesianNetwork({"cause": 2, "sign": 2})
+    net.add_cpt("cause", [], [1 - chance, chance])
+    net.add_cpt("sign", ["cause"], [[1 - 1e-6, 1e-6], [0.1, 0.9]])
+    return net
+
+
+def test_weights_that_miss_a_rare_cause_are_not_trusted():
+    """No row has the cause, so all weigh the same and nothing scatters; the search finds it."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with pytest.warns(ConvergenceWarning, match=r"likelihood_weighting has not converged: .*'cause' = 1"):
+        drawn = mf.sample(alarm(1e-4), 400, {"sign": 1}, method=mf.LikelihoodWeighting(), rng=0)
+    assert not drawn["cause"].any() and not drawn.converged and drawn.monte_carlo.doubts
+    with pytest.warns(ConvergenceWarning, match=r"its 3000 samples are worth \d of equal weight|worth [1-9]\.\d+ of"):
+        drawn = mf.sample(alarm(1e-3), 3000, {"sign": 1}, method=mf.LikelihoodWeighting(), rng=0)
+    assert not drawn.converged

@@ -17,6 +17,7 @@ from scipy.stats import chi2
 
 from markovfield.exceptions import ModelError
 from markovfield.inference.diagnostics import autocorrelation_time
+from markovfield.inference.lattice_averages import lattice_average
 from markovfield.inference.lattice_bits import BitEngine
 from markovfield.inference.lattice_engines import PottsEngine, SpinEngine, TypewriterEngine
 from markovfield.inference.lattice_form import lattice_form
@@ -398,3 +399,35 @@ def test_interrupt_leaves_whole_sweeps():
 def test_wrong_arguments(make, match):
     with pytest.raises(ModelError, match=match):
         make()
+
+
+@pytest.mark.parametrize(("method", "size"), [("gibbs", 32), ("gibbs", 64), ("metropolis", 64), ("swendsen_wang", 16)])
+def test_errors_at_the_critical_coupling_cover_the_exact_energy(method, size):
+    """Forty pairs of runs from a random and a cold start, far too short for single sites: 38 within three errors."""
+    coupling = critical_coupling()
+    model = Ising((size, size), coupling, periodic=True)
+    exact = torus_energy((size, size), coupling)
+    scores, settled = [], 0
+    for seed in range(40):
+        runs = []
+        for start in ("random", "cold"):
+            simulation = LatticeSimulation(model, method=method, rng=seed, start=start)
+            simulation.run(200)
+            runs.append(simulation.run(800).energy)
+        found = lattice_average(runs)
+        scores.append((found.mean - exact) / found.standard_error)
+        settled += found.converged
+    assert (np.abs(scores) <= 3).sum() >= 38, scores
+    assert settled >= 38 if method == "swendsen_wang" else settled <= 20
+    # Nor are errors so large that they say nothing.
+    assert np.mean(np.square(scores)) > 0.1
+
+
+def test_drift_counts_in_the_error_of_one_run():
+    """A large lattice on its way from a random start: its energy falls all along, and the error must not be small."""
+    simulation = LatticeSimulation(Ising((128, 128), 0.6, periodic=True), rng=0)
+    record = simulation.run(60)
+    first, last = record.energy[:30].mean(), record.energy[30:].mean()
+    assert record.standard_error("energy") >= abs(first - last) > 0.02
+    with pytest.raises(ModelError, match="at least 4 measurements of each run, got 2"):
+        lattice_average([record.energy, record.energy[:2]])

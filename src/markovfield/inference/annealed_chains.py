@@ -15,7 +15,7 @@ from markovfield.inference.feasible import Feasible
 from markovfield.inference.problem import Problem
 from markovfield.inference.reduction import zeros_in_factors
 from markovfield.inference.running import Running
-from markovfield.inference.seen_states import SEEN_ROWS, covered_weight, missed_weight, weigh_seen
+from markovfield.inference.seen_states import PARTS, SEEN_ROWS, covered_weight, missed_by_weighted, weigh_seen
 from markovfield.kernels.annealing import AnnealedGraph, anneal, average_conditionals, best_cells, rest_of
 from markovfield.kernels.forests import forest_beliefs, forest_draw, forest_order, spanning_factors
 from markovfield.kernels.random import streams
@@ -38,8 +38,6 @@ HEAD_START = 2.0
 LEAST_SHARE, LEAST_SIZE = 0.1, 10.0
 # Standard errors by which the estimate must be outside of what assignments add up to before it is called wrong.
 MISSED = 3.0
-# Parts that chains are cut into, to see how much of what one of them finds the others have found.
-PARTS = 4
 REMEDY = (
     "more n_temperatures may help, though seldom where strong factors contradict each other: "
     "use junction_tree or mini_bucket"
@@ -216,23 +214,9 @@ class AnnealedChains:
             return (
                 f"{told} too high: assignments with a share of {covered:.2g} or more of all weight add up to {low:.6g}",
             )
-        if values is None or errors is None:
-            values, errors = self._frequencies()
-        group = np.arange(n) * PARTS // n
         rng = np.random.default_rng(self.streams[0])
-        keep = slice(None, SEEN_ROWS)
-        said = missed_weight(self.base.problem, self.states[keep], group[keep], values, errors, rng, self.weights[keep])
+        said = missed_by_weighted(self.base.problem, self.states, self.weights, rng, values, errors)
         return (said,) if said else ()
-
-    def _frequencies(self) -> tuple[FloatArray, FloatArray]:
-        """Weighted frequencies of the problem's states among the chains, and their standard errors."""
-        s = self.base.problem.structure
-        places, weights = s.value_offsets[:-1] + self.states, self.weights
-        size = int(s.value_offsets[-1])
-        values = np.bincount(places.ravel(), np.repeat(weights, s.n_variables), size)
-        squares = np.bincount(places.ravel(), np.repeat(weights**2, s.n_variables), size)
-        variance = squares * (1 - values) ** 2 + (float(np.square(weights).sum()) - squares) * values**2
-        return values, np.sqrt(np.maximum(variance, 0.0) + error_floor(self.effective_size) ** 2)
 
     @cached_property
     def _seen(self) -> tuple[float, float]:
@@ -276,19 +260,25 @@ class AnnealedChains:
     def log_partition_error(self) -> float:
         """Of the log of a mean: the standard error of the mean over the mean.
 
-        Where weights can differ, an `error_floor` is added for those that were not seen, of as much as they can.
+        Where most chains have the very same weight their scatter says little: the error is then at least an
+        `error_floor` for weights that were not seen, times as much as they can differ by.
         """
         n = len(self.log_weights)
         if n < 2:
             return np.nan
+        found = float(np.std(n * self.weights, ddof=1) / np.sqrt(n))
+        top = float(self.log_weights.max())
+        live = self.log_weights[self.log_weights > -np.inf]
+        _, equal = np.unique(np.round((live - top) / (1e-9 * max(1.0, abs(top)))), return_counts=True)
+        if 2 * int(equal.max()) < n:
+            return found
         swing = float(swings(self.base.problem)[self.base.graph.tempered].sum())
-        unseen = min(1.0, float(np.expm1(min(swing, 1.0)))) * error_floor(self.effective_size)
-        return float(np.hypot(np.std(n * self.weights, ddof=1) / np.sqrt(n), unseen))
+        return max(found, min(1.0, float(np.expm1(min(swing, 1.0)))) * error_floor(self.effective_size))
 
     def averages(self, sweeps: int, running: Running) -> tuple[FloatArray, FloatArray]:
         """Weighted averages of the chains' conditionals over more sweeps, and their standard errors (of a ratio).
 
-        `error_floor`, times `leeway`, is added for what no chain has come to.
+        They are at least `error_floor`, times `leeway`, for what no chain has come to.
 
         Stopped early, or started after a stop, the chains that are left take one sweep each.
         """
@@ -324,4 +314,4 @@ class AnnealedChains:
         values = sums[0]
         variance = sums[2] - 2 * values * sums[1] + values**2 * float(np.square(weights).sum())
         unseen = leeway(self.base.problem) * error_floor(self.effective_size)
-        return values, np.sqrt(np.maximum(variance, 0.0) + unseen**2)
+        return values, np.maximum(np.sqrt(np.maximum(variance, 0.0)), unseen)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from markovfield.inference.answers import Marginals, Samples
 from markovfield.inference.chain_trust import LEAST_EFFECTIVE, R_HAT_LIMIT, doubts_of, leeway, rows_to_see, warn_doubts
-from markovfield.inference.diagnostics import LEAST_STEPS, MonteCarlo, error_floor, summarise
+from markovfield.inference.diagnostics import LEAST_STEPS, MonteCarlo, error_floor, own_draws, summarise
 from markovfield.inference.markov_chains import Chains, ChainState, Transition, begin, doubt_seed, resolved_burn_in
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
@@ -42,10 +42,10 @@ def estimate(
 
     Batches double in length as the chains go on, so that the work may be stopped at any time; memory is that of at most
     128 numbers for each chain and state. Standard errors come from the batches' averages as `effective_sample_size`
-    has it, so that both what batches remember and what chains disagree about counts; `error_floor` is added for what
-    the chains may not have come to, times `leeway` where conditional distributions are averaged. Effective sample sizes
-    say how many independent draws would estimate a probability as well: infinitely many where every conditional
-    distribution was the same, and as many as there were sweeps where a state never came up or always did.
+    has it, so that both what batches remember and what chains disagree about counts; they are at least `error_floor`,
+    for what the chains may not have come to, times `leeway` where conditional distributions are averaged. Effective
+    sample sizes say how many independent draws would estimate a probability as well: infinitely many where every
+    conditional distribution was the same, and as many as there were sweeps where a state never came up or always did.
 
     The answer has converged where the split R-hat of every state is at most 1.01, every effective sample size at least
     400, and `doubts_of` finds nothing; otherwise a warning says why, and ``monte_carlo.doubts`` keeps the reasons.
@@ -74,7 +74,7 @@ def estimate(
         room[~scattered] = 0.0
     elif getattr(transition, "conditional", False):
         room = leeway(problem)
-    errors = np.sqrt(errors**2 + (room * error_floor(least)) ** 2)
+    errors = np.maximum(errors, room * error_floor(own_draws(values, sizes, least, count)))
     values[single], errors[single] = 1.0, 0.0
     doubts: list[str] = []
     if stopped is None:
@@ -83,9 +83,9 @@ def estimate(
             doubts.append(f"{batches.sweeps} sweeps are too few to tell an error from")
         if worst > R_HAT_LIMIT:
             doubts.append(f"the chains do not agree, with a largest split R-hat of {worst:.3g} above {R_HAT_LIMIT}")
-        elif least < LEAST_EFFECTIVE:
+        elif least < LEAST_EFFECTIVE and (room[~single] > 0.0).any():
             doubts.append(f"the sweeps are worth {least:.3g} independent draws, fewer than {LEAST_EFFECTIVE:g}")
-        if known and batches.seen[0]:
+        if known and len(values) and batches.seen[0]:
             seen, even = batches.rows()
             doubts += doubts_of(problem, seen, values, errors, doubt_seed(chains), even)
         if doubts:

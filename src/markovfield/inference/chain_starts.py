@@ -11,7 +11,7 @@ from markovfield.inference.feasible import BUDGET, Feasible
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
 
-__all__ = ["initial_states"]
+__all__ = ["initial_states", "reduced_rows"]
 
 States = npt.NDArray[np.int32]
 # Rows drawn forward in the hope that some meet the evidence.
@@ -61,24 +61,30 @@ def initial_states(problem: Problem, n: int, rng: np.random.Generator) -> States
     return states
 
 
+def reduced_rows(problem: Problem, rows: npt.NDArray[np.int32]) -> States:
+    """Rows of the lowered graph's states as those of the reduced problem; -1 for a state that was ruled out."""
+    if problem.reduced is None:
+        return rows
+    s, full = problem.structure, problem.lowered.structure.value_offsets
+    place = np.full(int(full[-1]), -1, np.int32)
+    at = np.repeat(full[:-1], s.cardinalities) + problem.reduced.states
+    place[at] = np.arange(len(at)) - np.repeat(s.value_offsets[:-1], s.cardinalities)
+    return place[full[:-1] + rows]
+
+
 def _forward_starts(problem: Problem, feasible: Feasible, n: int, rng: np.random.Generator) -> States | None:
     """Starts of a directed model, drawn parents before children; None where it is none or no row meets the evidence."""
-    from markovfield.inference.forward_sampling import LikelihoodWeighting
+    from markovfield.inference.forward_sampling import draw_weighted
 
     lowered = problem.lowered
     clamps = np.full(lowered.n_variables, -1, np.int32)
     clamps[: len(problem.evidence.states)] = problem.evidence.states
     try:
-        drawn = LikelihoodWeighting().sample(lowered, TRIES, Evidence(clamps, ()), rng=rng, running=Running())
+        drawn = draw_weighted(lowered, TRIES, Evidence(clamps, ()), rng, Running())
     except (ModelError, ImpossibleEvidenceError):
         return None
     rows = drawn.states if drawn.log_weights is None else drawn.states[np.isfinite(drawn.log_weights)]
-    s, full = problem.structure, lowered.structure.value_offsets[:-1]
-    if problem.reduced is not None:
-        place = np.full(int(lowered.structure.value_offsets[-1]), -1, np.int32)
-        at = np.repeat(full, s.cardinalities) + problem.reduced.states
-        place[at] = np.arange(len(at)) - np.repeat(s.value_offsets[:-1], s.cardinalities)
-        rows = place[full + rows]
+    rows = reduced_rows(problem, rows)
     found = [
         row for row in rows.astype(np.int32) if (row >= 0).all() and feasible.score(row.astype(np.int64)) > -np.inf
     ]

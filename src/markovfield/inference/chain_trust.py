@@ -103,7 +103,7 @@ def frequencies_of(problem: Problem, chains: Sequence[States]) -> tuple[FloatArr
     out = np.empty((int(s.value_offsets[-1]), 3))
     summarise_indicators(np.ascontiguousarray(every.T), starts, half, s.cardinalities, float(len(every)), out)
     values = np.bincount((s.value_offsets[:-1] + every).ravel(), minlength=len(out)) / len(every)
-    return values, np.sqrt(out[:, 2] + error_floor(float(np.nanmin(out[:, 0], initial=len(every)))) ** 2)
+    return values, np.maximum(np.sqrt(out[:, 2]), error_floor(float(np.nanmin(out[:, 0], initial=len(every)))))
 
 
 def _ranks(x: FloatArray) -> FloatArray:

@@ -28,9 +28,9 @@ SAMPLES_IN_A_TASK, TASKS_AT_ONCE = 64, 64
 # Pairs looked at between two looks at the clock, about 50 ms; the pilot begins with fewer.
 BUDGET, PILOT_BUDGET = 2**23, 2**16
 MOST_DOUBLINGS = 60
-# From so many samples on, one more is drawn first to see what they will cost; and the most pairs they may look at,
-# which is about ten minutes of one core.
-PILOT_FROM, MOST_WORK = 8, 2.0**35
+# From so many samples on, one more is drawn first to see what they will cost; and the most sweeps they may take in all.
+# Lattices take some hundred for each sample; where they are many more, a barrier holds the chains apart.
+PILOT_FROM, MOST_SWEEPS = 8, 2.0**28
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class CouplingFromThePast:
     critical coupling. How long a sample takes depends on what it is, so to stop early would bias those at hand: past
     the time limit nothing is answered. Strong couplings under fields that disagree leave only spins, which may then
     take for ever, even three of them: a pilot run, the same for every seed, finds that out, and there is an error
-    where its chains do not meet or the samples asked for would take more than some ten minutes.
+    where its chains do not meet or the samples asked for would take more than 2^28 sweeps.
 
     Parameters
     ----------
@@ -132,19 +132,19 @@ class CouplingFromThePast:
                 # The streams are used up to the seeds that are kept with the past, so both may begin with the same.
                 status = pilots[k](budget, own.copy(), pasts[k], states)
                 if status == DONE:
-                    self._check_work(size, pasts[k])
+                    self._check_sweeps(size, pasts[k].sweeps)
                     return k == 1
                 if status == NOT_MET:
                     left.remove(k)
             budget = min(2 * budget, BUDGET)
         raise self._not_met()
 
-    def _check_work(self, size: int, pilot: Past) -> None:
-        """Refuse what would take very long, by what one sample took."""
-        if size * pilot.work > MOST_WORK:
+    def _check_sweeps(self, size: int, one: int) -> None:
+        """Refuse what would take very long, by the sweeps that one sample took."""
+        if size * one > MOST_SWEEPS:
             raise ModelError(
-                f"{size} samples of {self.name} would take about {size * pilot.sweeps:.1e} sweeps, as one took "
-                f"{pilot.sweeps}: draw fewer, or use junction_tree or swendsen_wang"
+                f"{size} samples of {self.name} would take about {size * one:.1e} sweeps, since one takes {one}: draw "
+                "fewer, or use junction_tree or swendsen_wang"
             )
 
     def _not_met(self) -> ModelError:

@@ -21,6 +21,7 @@ __all__ = [
     "diagnose",
     "effective_sample_size",
     "error_floor",
+    "own_draws",
     "split_r_hat",
     "standard_error",
 ]
@@ -30,9 +31,11 @@ FloatArray = npt.NDArray[np.float64]
 LEAST_STEPS = 4
 # Entries of samples that one task looks at.
 GRAIN = 2**20
-# Draws that an error allows for beyond those seen. A state that never came up in n draws has a probability below 3 / n
-# (with 95 %); two draws' worth of error, added in squares, keeps six standard errors honest for rare states.
-UNSEEN = 2.0
+# A state that never came up in n draws has a probability below 3 / n (with 95 %): the rule of three. An error of as
+# much keeps six standard errors honest for rare states, which a few draws more or less say little of.
+UNSEEN = 3.0
+# Times that a state came up, and did not, from which its own series says what it is worth.
+OFTEN = 9.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,17 +87,19 @@ def summarise(x: FloatArray) -> FloatArray:
     return out
 
 
-def error_floor(draws: float) -> float:
-    """What the standard error of a frequency in so many effective draws is at least: two draws' worth.
+def error_floor(draws: float | FloatArray) -> Any:
+    """What the standard error of a frequency in so many effective draws is at least: three draws' worth.
 
-    Were it zero for a state that never came up, or always did, it would claim that nothing else can.
+    Were it zero for a state that never came up, or always did, it would claim that nothing else can. Of few draws it is
+    that of a fair coin, which is the most there is.
 
     Examples
     --------
-    >>> error_floor(1000.0)
-    0.002
+    >>> float(error_floor(1000.0)), float(error_floor(4.0))
+    (0.003, 0.25)
     """
-    return UNSEEN / max(1.0, draws)
+    draws = np.maximum(1.0, draws)
+    return np.minimum(UNSEEN / draws, 0.5 / np.sqrt(draws))
 
 
 def effective_sample_size(x: npt.ArrayLike) -> float:
@@ -163,9 +168,10 @@ def diagnose(samples: Samples) -> MonteCarlo:
 
     For Markov chains each state's indicator is a series, and the functions above speak of it; rows that make the
     longer chains longer are left out. For independent rows, weighted or not, the error is that of a ratio of averages
-    and R-hat is nan. `error_floor` is added to every error, in squares, for the fewest effective samples of any state
-    that came and went. A state that every row has, or none, has as many effective samples as there are rows, and R-hat
-    nan; where chains have fewer than four rows, all three are nan. A variable of one state has error 0.
+    and R-hat is nan. No error is below the `error_floor` of a state's own effective samples where it came up often, and
+    of the fewest of any state otherwise. A state that every row has, or none, has as many effective samples as there
+    are rows, and R-hat nan; where chains have fewer than four rows, all three are nan. A variable of one state has
+    error 0.
 
     Time is linear in the entries of the samples; each lag summed costs an eighth of a byte an entry.
 
@@ -190,12 +196,30 @@ def diagnose(samples: Samples) -> MonteCarlo:
         out[:, 0] = 0.0
     sizes, r_hats = out[:, 0].copy(), out[:, 1].copy()
     if size:
-        draws = _draws(samples, sizes, out[:, 2])
-        out[:, 2] += np.where(np.repeat(s.cardinalities > 1, s.cardinalities), error_floor(draws) ** 2, 0.0)
+        values = _frequencies(samples)
+        draws = own_draws(values, sizes, _draws(samples, sizes, out[:, 2]), float(size))
+        least = np.where(np.repeat(s.cardinalities > 1, s.cardinalities), error_floor(draws), 0.0)
+        out[:, 2] = np.maximum(out[:, 2], least**2)
     errors = np.sqrt(out[:, 2])
     for array in (errors, sizes, r_hats):
         array.flags.writeable = False
     return MonteCarlo(errors, sizes, r_hats, size, chains, samples._cache.get("doubts", ()))
+
+
+def _frequencies(samples: Samples) -> FloatArray:
+    """Weighted frequencies of all states."""
+    s, weights = samples.graph.structure, samples.weights
+    parts = [np.bincount(samples.states[:, v], weights, card) for v, card in enumerate(s.cardinalities.tolist())]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def own_draws(values: FloatArray, sizes: FloatArray, least: float, count: float) -> FloatArray:
+    """The effective draws that an `error_floor` is taken of: a state's own, or, where it came up seldom, the least.
+
+    Of a state that came up seldom, or seldom did not, its own series says little.
+    """
+    often = values * (1.0 - values) * least >= OFTEN
+    return np.asarray(np.where(often, np.minimum(sizes, count), least))
 
 
 def _draws(samples: Samples, sizes: FloatArray, variance: FloatArray) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,12 +19,14 @@ from markovfield.inference.evidence import Evidence
 from markovfield.inference.running import Running
 from markovfield.structured_factors import noisy_max_scores
 
-__all__ = ["AncestralSampling", "LikelihoodWeighting", "RejectionSampling"]
+__all__ = ["AncestralSampling", "LikelihoodWeighting", "RejectionSampling", "draw_weighted"]
 
 FloatArray = npt.NDArray[np.float64]
 # Rows are drawn in shards of this many, each with a seed of its own, whatever the number of threads.
 SHARD_ROWS = 4096
 MOST_TABLE_CELLS = 2**28
+# Below this many samples of equal weight, weighted ones are worth too little to say how little.
+LEAST_SIZE = 10.0
 # Tries of one round of rejection: their states stay below 64 MiB or so.
 ROUND_CELLS = 2**24
 
@@ -288,7 +290,9 @@ class LikelihoodWeighting:
     """Weighted samples given evidence: observed variables are held fast, and each row weighs what that would cost.
 
     The weight of a row is the probability of the evidence given the parents drawn, so weighted averages tend to
-    expectations under the posterior. `Samples.effective_sample_size` tells what the weights leave of the samples.
+    expectations under the posterior. `Samples.effective_sample_size` tells what the weights leave of the samples: where
+    that is less than ten, or where likely assignments did not come up as they should, which is how improbable evidence
+    shows that the rows drawn cannot explain, there is a warning and the answer says ``converged=False``.
 
     Examples
     --------
@@ -312,20 +316,58 @@ class LikelihoodWeighting:
         self, graph: FactorGraph, size: int, evidence: Evidence, *, rng: np.random.Generator, running: Running
     ) -> Samples:
         """Draw the rows and weigh them."""
-        states, log_weights = _draw(graph, size, evidence.states, "likelihood weighting", rng, running)
-        for v, vector in evidence.likelihoods:
-            log_weights += vector[states[:, v]]
-        if size and log_weights.max() == -np.inf:
-            raise ModelError(
-                f"none of the {size} samples of likelihood weighting agrees with the evidence "
-                f"{evidence.describe(graph.structure)}: take more, or junction_tree"
-            )
-        log_weights.flags.writeable = False
-        return Samples(
-            graph=graph,
-            states=states,
-            guarantee="approximate",
-            method=self.name,
-            seconds=time.perf_counter() - running.started,
-            log_weights=log_weights,
+        answer = draw_weighted(graph, size, evidence, rng, running)
+        doubts = _doubts(answer, evidence) if size > 1 else ()
+        if not doubts:
+            return answer
+        from markovfield.inference.chain_trust import warn_doubts
+
+        warn_doubts(self.name, doubts, "more samples or junction_tree may help")
+        answer = replace(answer, converged=False)
+        answer._cache["doubts"] = doubts
+        return answer
+
+
+def draw_weighted(
+    graph: FactorGraph, size: int, evidence: Evidence, rng: np.random.Generator, running: Running
+) -> Samples:
+    """Rows of a directed model with their weights; nothing is said of what they are worth."""
+    states, log_weights = _draw(graph, size, evidence.states, "likelihood weighting", rng, running)
+    for v, vector in evidence.likelihoods:
+        log_weights += vector[states[:, v]]
+    if size and log_weights.max() == -np.inf:
+        raise ModelError(
+            f"none of the {size} samples of likelihood weighting agrees with the evidence "
+            f"{evidence.describe(graph.structure)}: take more, or junction_tree"
         )
+    log_weights.flags.writeable = False
+    return Samples(
+        graph=graph,
+        states=states,
+        guarantee="approximate",
+        method=LikelihoodWeighting.name,
+        seconds=time.perf_counter() - running.started,
+        log_weights=log_weights,
+    )
+
+
+def _doubts(drawn: Samples, evidence: Evidence) -> tuple[str, ...]:
+    """Why weighted rows should not be believed, in sentences."""
+    from markovfield.inference.chain_starts import reduced_rows
+    from markovfield.inference.problem import prepare
+    from markovfield.inference.seen_states import SEEN_ROWS, missed_by_weighted
+
+    worth = drawn.effective_sample_size
+    if worth < min(LEAST_SIZE, 0.5 * len(drawn)):
+        return (f"its {len(drawn)} samples are worth {worth:.3g} of equal weight",)
+    problem = prepare(drawn.graph, evidence)
+    rows = drawn.states[:SEEN_ROWS]
+    if problem.structure.n_variables > drawn.graph.n_variables:
+        return ()
+    rows, weights = reduced_rows(problem, rows), drawn.weights[:SEEN_ROWS]
+    live = (weights > 0.0) & (rows >= 0).all(axis=1)
+    if live.sum() < LEAST_SIZE:
+        return ()
+    rng = np.random.default_rng(np.array([len(drawn), *rows[live][0].tolist()], np.uint64))
+    said = missed_by_weighted(problem, rows[live], weights[live] / weights[live].sum(), rng)
+    return (said,) if said else ()

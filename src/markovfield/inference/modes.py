@@ -74,7 +74,7 @@ def _best_cells(problem: Problem, rng: np.random.Generator) -> States:
             row = rng.integers(0, s.cardinalities)
             row[scope] = np.unravel_index(cell, shape)
             rows.append(row)
-    return np.array(rows, np.int32).reshape(-1, s.n_variables)
+    return np.array(rows, np.int32).reshape(len(rows), s.n_variables)
 
 
 def find_modes(

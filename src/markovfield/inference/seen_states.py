@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.inference.diagnostics import error_floor
 from markovfield.inference.modes import find_modes, scores_of
 from markovfield.inference.problem import Problem
+from markovfield.kernels.reachability import hard_components
 
-__all__ = ["SEEN_ROWS", "covered_weight", "missed_weight", "weigh_seen"]
+__all__ = ["PARTS", "SEEN_ROWS", "covered_weight", "missed_by_weighted", "missed_weight", "weigh_seen"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer[Any]]
@@ -18,6 +20,10 @@ Rows = npt.NDArray[np.integer[Any]]
 SEEN_ROWS, MOST_READ = 4096, 2**21
 # Rows that climb, and modes whose neighbours are weighed too.
 CLIMBING_ROWS, NEIGHBOURS = 32, 16
+# Parts that independent rows are cut into, to see how much of what one has the others have.
+PARTS = 4
+# Connected parts up to which each is looked at by itself.
+MOST_PARTS = 16
 # Standard errors that an estimate may be off before it is said to be.
 ALLOWED = 5.0
 
@@ -60,6 +66,69 @@ def covered_weight(rows: Rows, group: npt.NDArray[np.int64], weights: FloatArray
     return max(0.0, middle - spread - 4.0 / len(rows))
 
 
+def _parts(problem: Problem) -> list[npt.NDArray[np.int64]]:
+    """The free variables of each connected part, if there are few: what is independent is better looked at alone."""
+    s = problem.structure
+    part = hard_components(s.scope_offsets, s.scopes, np.ones(s.n_factors, np.bool_), s.n_variables)
+    free = np.flatnonzero(s.cardinalities > 1)
+    labels = np.unique(part[free])
+    return [free[part[free] == label] for label in labels] if len(labels) <= MOST_PARTS else [free]
+
+
+def _bounds(
+    problem: Problem,
+    members: npt.NDArray[np.int64],
+    rows: Rows,
+    every: Rows,
+    group: npt.NDArray[np.int64],
+    weights: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds on the marginals of a part's variables, by what its assignments weigh; over all states of the problem."""
+    s = problem.structure
+    n_values = int(s.value_offsets[-1])
+    covered = covered_weight(rows[:, members], group, weights)
+    if covered <= 0.0:
+        return np.zeros(n_values), np.ones(n_values)
+    # The others stay as they are in one assignment: they add the same to all scores.
+    different = np.unique(every[:, members], axis=0)
+    whole = np.repeat(rows[:1].astype(np.int64), len(different), axis=0)
+    whole[:, members] = different
+    scores = scores_of(problem, whole)
+    chance = np.exp(scores - scores.max())
+    chance /= chance.sum()
+    share = _shares(problem, whole, chance)
+    return covered * share, 1.0 - covered * (1.0 - share)
+
+
+def _shares(problem: Problem, rows: Rows, weights: FloatArray) -> FloatArray:
+    """What the rows with each state of each variable weigh together."""
+    s = problem.structure
+    places, each = (s.value_offsets[:-1] + rows).ravel(), np.repeat(weights, s.n_variables)
+    return np.bincount(places, each, int(s.value_offsets[-1])).astype(np.float64)
+
+
+def missed_by_weighted(
+    problem: Problem,
+    rows: Rows,
+    weights: FloatArray,
+    rng: np.random.Generator,
+    values: FloatArray | None = None,
+    errors: FloatArray | None = None,
+) -> str:
+    """`missed_weight` of independent rows with weights that add up to one, cut into a few parts.
+
+    ``values`` and ``errors`` are weighted frequencies and their standard errors where None.
+    """
+    if values is None or errors is None:
+        values, squares = (_shares(problem, rows, w) for w in (weights, weights**2))
+        total = float(np.square(weights).sum())
+        variance = squares * (1 - values) ** 2 + (total - squares) * values**2
+        errors = np.maximum(np.sqrt(np.maximum(variance, 0.0)), error_floor(1.0 / total))
+    kept = slice(None, SEEN_ROWS)
+    group = np.arange(len(rows))[kept] * PARTS // len(rows[kept])
+    return missed_weight(problem, rows[kept], group, values, errors, rng, weights[kept])
+
+
 def missed_weight(
     problem: Problem,
     rows: Rows,
@@ -73,8 +142,8 @@ def missed_weight(
 
     Scores say how much two assignments weigh beside each other, exactly. Where the assignments seen have nearly all the
     probability (`covered_weight`), their weights bound every marginal; so do modes that a search finds and the sampler
-    did not. An estimate outside of these bounds by more than its standard errors is wrong. Models with very many likely
-    assignments pass: there, one assignment seen says nothing of another.
+    did not. An estimate outside of these bounds by more than its standard errors is wrong. Connected parts are looked
+    at one by one. Models with very many likely assignments pass: there, one assignment seen says nothing of another.
 
     Parameters
     ----------
@@ -84,18 +153,15 @@ def missed_weight(
         Estimated probabilities of all states of the problem, and their standard errors.
     """
     s = problem.structure
-    if len(rows) < 2 or group.max() < 1 or len(s.scopes) * len(rows) > MOST_READ:
+    if len(rows) < 2 or not len(values) or group.max() < 1 or len(s.scopes) * len(rows) > MOST_READ:
         return ""
     weights = np.ones(len(rows)) if weights is None else weights
-    covered = covered_weight(rows, group, weights)
-    if covered <= 0.0:
-        return ""
-    every, scores = weigh_seen(problem, rows, rng)
-    chance = np.exp(scores - scores.max())
-    chance /= chance.sum()
-    share = np.zeros(len(values))
-    np.add.at(share, (s.value_offsets[:-1] + every).ravel(), np.repeat(chance, s.n_variables))
-    low, high = covered * share, 1.0 - covered * (1.0 - share)
+    low, high = np.zeros(len(values)), np.ones(len(values))
+    every, _ = weigh_seen(problem, rows, rng)
+    for members in _parts(problem):
+        places = np.repeat(np.isin(np.arange(s.n_variables), members), s.cardinalities)
+        found = _bounds(problem, members, rows, every, group, weights)
+        low[places], high[places] = found[0][places], found[1][places]
     with np.errstate(invalid="ignore"):
         short, over = low - values - ALLOWED * errors, values - high - ALLOWED * errors
     off = np.maximum(short, over)

@@ -58,11 +58,6 @@ class Past(NamedTuple):
         """Sweeps so far, over all samples and levels."""
         return int(self.at[_SWEEPS])
 
-    @property
-    def work(self) -> int:
-        """Pairs looked at so far."""
-        return int(self.at[_WORK])
-
 
 @kernel
 def signed_sets(n, first, second, negative):
