@@ -52,8 +52,9 @@ def candidates(
     """The methods to try in turn: the one that was named, or those of ``"auto"``.
 
     It enumerates small models; then comes the junction tree, for planar Ising models of any size the Pfaffian, and,
-    where exact answers are refused as too large, approximate methods; models full of hard zeros are counted by search first. For `decode`, ``one`` says that one assignment is
-    asked for, and ``variables`` which, as there: see `decoders`.
+    where exact answers are refused as too large, approximate methods; models full of hard zeros are counted by search
+    first. For `decode`, ``one`` says that one assignment is asked for, and ``variables`` which, as there: see
+    `decoders`.
     """
     if method != "auto":
         return [resolve(method, verb)]

@@ -42,6 +42,5 @@ def flow(f, s, masses):  # type: ignore[no-untyped-def]
     for node in range(n_nodes - 1, -1, -1):
         if flows[node] > 0.0:
             for branch in range(2):
-                amount = flows[node] * (shares[node] if branch == 0 else 1.0 - shares[node])
                 if nodes[node, branch] >= 0:
-                    _pour(f, trace, nodes[node, branch], amount, flows, masses)
+                    _pour(f, trace, nodes[node, branch], flows[node] * shares[node, branch], flows, masses)
