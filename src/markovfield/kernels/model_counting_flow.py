@@ -20,8 +20,8 @@ def _pour(f, trace, record, amount, flows, masses):  # type: ignore[no-untyped-d
             masses[entry] += amount
         elif entry < 3 * n:
             v = entry - 2 * n
-            true = f.mantissas[2 * v] * 2.0 ** np.float64(max(f.exponents[2 * v], -1060))
-            false = f.mantissas[2 * v + 1] * 2.0 ** np.float64(max(f.exponents[2 * v + 1], -1060))
+            true = f.mantissas[2 * v] * 2.0 ** np.float64(f.exponents[2 * v])
+            false = f.mantissas[2 * v + 1] * 2.0 ** np.float64(f.exponents[2 * v + 1])
             masses[2 * v] += amount * true / (true + false)
             masses[2 * v + 1] += amount * false / (true + false)
         else:
