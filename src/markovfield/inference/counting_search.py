@@ -85,7 +85,7 @@ class CountingSearch:
             notes=np.zeros(2 * n + 1024 if trace else 0, np.int64),
             trace=np.zeros(8 * n + 1024 if trace else 0, np.int64),
             nodes=np.zeros((1024 if trace else 0, 2), np.int64),
-            shares=np.zeros(1024 if trace else 0),
+            shares=np.zeros((1024 if trace else 0, 2)),
             seen=np.zeros(n, np.bool_),
             labels=np.zeros(n, np.int64),
             clause_labels=np.zeros(m, np.int64),

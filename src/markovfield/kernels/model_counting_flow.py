@@ -20,8 +20,8 @@ def _pour(f, trace, record, amount, flows, masses):  # type: ignore[no-untyped-d
             masses[entry] += amount
         elif entry < 3 * n:
             v = entry - 2 * n
-            true = f.mantissas[2 * v] * 2.0 ** np.float64(max(f.exponents[2 * v], -1060))
-            false = f.mantissas[2 * v + 1] * 2.0 ** np.float64(max(f.exponents[2 * v + 1], -1060))
+            true = f.mantissas[2 * v] * 2.0 ** np.float64(f.exponents[2 * v])
+            false = f.mantissas[2 * v + 1] * 2.0 ** np.float64(f.exponents[2 * v + 1])
             masses[2 * v] += amount * true / (true + false)
             masses[2 * v + 1] += amount * false / (true + false)
         else:
@@ -42,6 +42,5 @@ def flow(f, s, masses):  # type: ignore[no-untyped-def]
     for node in range(n_nodes - 1, -1, -1):
         if flows[node] > 0.0:
             for branch in range(2):
-                amount = flows[node] * (shares[node] if branch == 0 else 1.0 - shares[node])
                 if nodes[node, branch] >= 0:
-                    _pour(f, trace, nodes[node, branch], amount, flows, masses)
+                    _pour(f, trace, nodes[node, branch], flows[node] * shares[node, branch], flows, masses)

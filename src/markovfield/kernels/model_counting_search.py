@@ -184,7 +184,9 @@ def _record(s, numbers):  # type: ignore[no-untyped-def]
         ratio = np.inf if gap > 0 else 0.0
     else:
         ratio = s.level_mantissas[level, PRODUCT] / s.level_mantissas[level, SUM] * 2.0 ** np.float64(gap)
-    s.shares[scalars[NODES]] = 1.0 / (1.0 + ratio)
+    # Each by itself: one less the other would lose the small one.
+    s.shares[scalars[NODES], 0] = 1.0 / (1.0 + ratio)
+    s.shares[scalars[NODES], 1] = 1.0 / (1.0 + 1.0 / ratio)
 
 
 @kernel
@@ -225,7 +227,8 @@ def _leave_level(f, s):  # type: ignore[no-untyped-def]
     if len(s.notes) and mantissa > 0.0:
         s.nodes[node, 0], s.nodes[node, 1] = numbers[RECORD], numbers[SECOND_RECORD]
         if numbers[RECORD] < 0 or numbers[SECOND_RECORD] < 0:
-            s.shares[node] = 0.0 if numbers[RECORD] < 0 else 1.0
+            s.shares[node, 0] = 0.0 if numbers[RECORD] < 0 else 1.0
+            s.shares[node, 1] = 1.0 - s.shares[node, 0]
         scalars[NODES] += 1
         note(s, 3 * len(f.group_of) + node)
     if not numbers[OPEN]:

@@ -112,7 +112,7 @@ class State(NamedTuple):
         The cache: keys in a ring of bytes, entries in a ring of slots, lists of slots by hash.
     notes, trace, nodes, shares, slot_nodes
         Where marginals are wanted, else of length zero: what the open branches have met so far; the same of those that
-        are done; for each component counted its two branches in there and the first one's share; the component of each
+        are done; for each component counted its two branches in there and their shares; the component of each
         slot.
     seen, labels, clause_labels, table_labels, stack, key, learnt
         Scratch.
