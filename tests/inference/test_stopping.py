@@ -89,11 +89,29 @@ def test_stopped_decoding_of_a_forest(stop: str) -> None:
         check_best_so_far(mf.decode(graph, method=name, **STOPS[stop]()), graph, best)
 
 
-def test_the_n_best_and_marginal_map_have_no_best_so_far() -> None:
+def test_the_n_best_have_no_best_so_far() -> None:
     graph, _ = model("auto")
-    for asked in ({"n_best": 2}, {"variables": [0, 1]}):
-        with pytest.raises(TimeoutError, match=r"no answer within the time limit of 1e-06 s$"):
-            mf.decode(graph, method="junction_tree", time_limit=1e-6, **asked)
+    with pytest.raises(TimeoutError, match=r"no answer within the time limit of 1e-06 s$"):
+        mf.decode(graph, method="junction_tree", time_limit=1e-6, n_best=2)
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_stopped_marginal_map(stop: str) -> None:
+    graph, _ = model("auto")
+    sought = list(range(0, 144, 3))
+    best = mf.decode(graph, variables=sought, method="marginal_search", rng=0)
+    assert best.optimal
+    for name in ("auto", "marginal_search"):
+        answer = mf.decode(graph, variables=sought, method=name, rng=0, **STOPS[stop]())
+        own = float(mf.log_partition(graph, answer.assignment, method="junction_tree"))
+        assert list(answer.assignment) == sought
+        assert answer.score <= own + 1e-8
+        if answer.score_guarantee == "exact":
+            assert answer.score == pytest.approx(own)
+        assert answer.upper_bound >= best.score - 1e-8
+        assert not answer.optimal or answer.score == pytest.approx(best.score)
+    with pytest.raises((TimeoutError, mf.StoppedError, KeyboardInterrupt)):
+        mf.decode(graph, variables=sought, method="junction_tree", callback=StopAfter(1), time_limit=1e-6)
 
 
 def test_hard_constraints_that_no_quick_search_satisfies() -> None:

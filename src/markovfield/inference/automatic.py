@@ -26,6 +26,8 @@ PLANAR_VARIABLES, PLANAR_WORK_LIMIT = 100, 2.0**18
 # Clique states that a decoding by ``auto`` walks over, about a second, before it turns to other methods; and variables
 # up to which nobody looks whether they form a forest.
 DECODE_WORK_LIMIT, FEW_VARIABLES = 2.0**28, 200
+# And for each second that marginal MAP is given: a quarter of what a slow machine does.
+MARGINAL_WORK = 2.0**25
 # What ``auto`` takes where exact inference would need too much memory or time, by benchmarks/approximate_accuracy.py:
 # of the methods whose answers do not depend on the clock, mini-buckets have the lowest median error, and they bound
 # log Z. They take seconds for a thousand variables, so large graphs are left to messages.
@@ -83,17 +85,15 @@ def decoders(
 
     Messages on a forest, a junction tree where it is small, a graph cut where variables have two states and pairs are
     submodular, and otherwise a portfolio against the clock. Only a junction tree knows the *n* best; for marginal MAP
-    there is local search as well.
+    there is a junction tree where it is small, and a search with bounds.
     """
     from markovfield.inference.junction_tree import JunctionTree
 
     tree = JunctionTree(work_limit=AUTO_WORK_LIMIT)
-    if not one or graph.structure.has_latent:
+    if not one:
         return [tree]
-    if variables is not None:
-        from markovfield.inference.marginal_search import MarginalSearch
-
-        return [tree, MarginalSearch()]
+    if graph.structure.has_latent or (variables is not None and len(set(variables)) < graph.n_variables):
+        return marginal_decoders(graph, evidence, variables, time_limit)
     from markovfield.inference.graph_cut import GraphCut, is_submodular
     from markovfield.inference.portfolio import Portfolio
 
@@ -110,6 +110,28 @@ def decoders(
     states = greedy.tree(greedy.prepare(graph, evidence)).log2_states
     trees = [JunctionTree(work_limit=DECODE_WORK_LIMIT)] if states <= np.log2(DECODE_WORK_LIMIT) + 6 else [greedy]
     return [*trees, GraphCut(persistency=False), Portfolio()]
+
+
+def marginal_decoders(
+    graph: FactorGraph, evidence: Evidence, variables: Sequence[int] | None, time_limit: float | None
+) -> list[Any]:
+    """Methods for marginal MAP: a junction tree that sums first where it is small, else a search with bounds."""
+    from markovfield.inference.junction_tree import JunctionTree
+    from markovfield.inference.marginal_search import MarginalSearch
+
+    work = AUTO_WORK_LIMIT if time_limit is None else min(AUTO_WORK_LIMIT, MARGINAL_WORK * time_limit)
+    if variables is None:
+        return [JunctionTree(work_limit=work), MarginalSearch()]
+    greedy = JunctionTree(search=0, work_limit=work)
+    problem = greedy.prepare(graph, evidence)
+    stage = np.zeros(problem.structure.n_variables, np.int8)
+    stage[list(variables)] = 1
+    try:
+        states = greedy.tree(problem, stage=stage).log2_states
+    except MemoryLimitError:
+        return [MarginalSearch()]
+    near = states <= np.log2(work) + 6
+    return [JunctionTree(work_limit=work) if near else greedy, MarginalSearch()]
 
 
 def is_forest(structure: Structure) -> bool:
@@ -182,17 +204,23 @@ def when_stopped(
 ) -> Decoding:
     """What decoding comes to when it is stopped and the method, called ``name``, has nothing to show.
 
-    The answer is what a quick local search finds, where one assignment of all variables is asked for. A method of one
-    pass that was named raises instead, and says what would have answered.
+    The answer is what a quick local search finds, where one assignment is asked for. A method of one pass that was
+    named raises instead, and says what would have answered.
     """
-    whole = variables is None or len(set(variables)) == graph.n_variables
-    if not (one and whole) or graph.structure.has_latent:
+    if not one:
         raise stop
     if method != "auto" and name in ONE_PASS:
         if isinstance(stop, (TimeoutError, StoppedError)):
             advice = f"{name} has no assignment before it is finished; method 'auto' answers with the best so far"
             raise type(stop)(f"{stop}: {advice}") from None
         raise stop
+    whole = variables is None or len(set(variables)) == graph.n_variables
+    if not whole or graph.structure.has_latent:
+        from markovfield.inference.marginal_search import quick_decoding
+
+        return quick_decoding(
+            "marginal_search" if method == "auto" else name, graph, evidence, running, stop, variables
+        )
     from markovfield.inference.problem import prepare
     from markovfield.inference.relaxed import stopped_decoding
 

@@ -58,6 +58,9 @@ class Decoding:
         Upper bound less score; ``optimal`` means ``gap <= tolerance``.
     n_best
         The best assignments in falling order of score, this one first.
+    score_guarantee
+        ``"exact"``: `score` is that of the assignment. ``"lower"``, of marginal MAP alone: the sum over the other
+        variables was too large, and `score` is proven to be no more than it.
     persistent
         ``bool[n]`` or None: variables proven to have, all at once, the state of `states` in some best assignment, where
         the method can tell (all of them where `optimal`).
@@ -70,6 +73,7 @@ class Decoding:
     tolerance: float = 0.0
     n_best: tuple[Solution, ...]
     guarantee: Guarantee = "exact"
+    score_guarantee: Guarantee = "exact"
     method: str
     converged: bool = True
     iterations: int = 1

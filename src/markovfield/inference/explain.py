@@ -23,7 +23,7 @@ WHY = {
     "planar": "planar, so exact by Pfaffians instead",
     "graph_cut": "submodular pairs of two states, so exact by a largest flow instead",
     "portfolio": "several approximate methods against the clock instead",
-    "marginal_search": "approximate by local search instead",
+    "marginal_search": "a search with bounds instead",
 }
 
 

@@ -170,8 +170,8 @@ def decode(
     time_limit, callback
         See `Running`. Past the limit, stopped by the callback or by Ctrl-C, the answer is the best assignment so far,
         not ``converged``, with the gap that is proven by then. Only methods that have nothing before they are finished
-        (`JunctionTree`, `VariableElimination`, and any method for the *n* best or marginal MAP) raise `TimeoutError`,
-        `StoppedError` or ``KeyboardInterrupt`` instead.
+        (`JunctionTree`, `VariableElimination`, and any method for the *n* best) raise `TimeoutError`, `StoppedError` or
+        ``KeyboardInterrupt`` instead.
 
     Examples
     --------
