@@ -245,3 +245,86 @@ def test_bounds_come_even_where_planning_takes_all_the_time():
             net.add_factor([v, other], log_table=rng.normal(size=(3, 3)))
     low, high = mf.log_partition(net, method=Sandwich(time_limit=0.05)).log_partition_bounds
     assert np.isfinite(low) or np.isfinite(high)
+
+
+# ---- without a clock, and with estimates ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimating(Bounding):
+    """The true marginals, or others, with a log Z at some distance from the true one; nothing is proven of either."""
+
+    wrong: float = 0.0
+    settled: bool = True
+
+    name: ClassVar[str] = "estimate"
+
+    def marginals(
+        self, graph: mf.FactorGraph, evidence: Evidence, *, targets: Any = (), running: Running
+    ) -> mf.Marginals:
+        exact = JunctionTree().marginals(graph, evidence, running=Running())
+        return mf.Marginals(
+            graph=graph,
+            values=(1.0 - self.wrong) * exact.values + self.wrong * np.tile([1.0, 0.0], len(exact.values) // 2),
+            log_partition=exact.log_partition + self.distance,
+            guarantee="approximate",
+            method=self.name,
+            converged=self.settled,
+        )
+
+
+BUCKETS = mf.MiniBucket(i_bound=3, max_iterations=10)
+
+
+def test_an_estimate_is_taken_where_the_bounds_allow_it_and_mini_buckets_come_near_it():
+    net = grid(6)
+    exact = mf.marginals(net, method="junction_tree")
+
+    def ask(**settings: Any) -> mf.Marginals:
+        methods = (BUCKETS, Estimating(**{"distance": 1e-6} | settings))
+        return mf.marginals(net, method=Sandwich(time_limit=None, methods=methods))
+
+    answer = ask()
+    assert answer.log_partition == pytest.approx(exact.log_partition + 1e-6, abs=1e-9)
+    np.testing.assert_allclose(answer.values, exact.values)
+    assert answer.guarantee == "approximate"
+    assert "estimated" in [step.outcome for step in answer.details]
+    low, high = answer.log_partition_bounds
+    alone = mf.marginals(net, method=Sandwich(time_limit=None, methods=(BUCKETS,)))
+    # Not settled, outside the bounds, or far from what mini-buckets come to: theirs are taken.
+    for changed in ({"settled": False}, {"distance": high - exact.log_partition + 1.0}, {"wrong": 1.0}):
+        answer = ask(**changed)
+        np.testing.assert_array_equal(answer.values, alone.values)
+        assert answer.log_partition_bounds == (low, high)
+
+
+def test_an_estimate_alone():
+    net = grid(3)
+    answer = mf.marginals(net, method=Sandwich(methods=(Estimating(settled=False),)))
+    assert answer.guarantee == "approximate"
+    assert answer.log_partition_bounds == (-np.inf, np.inf)
+
+
+@pytest.mark.filterwarnings("ignore:.*did not converge")
+def test_no_looser_than_mini_buckets_alone():
+    """Without a clock they are run to the end, whatever else is."""
+    for seed in range(3):
+        net = grid(9, seed)
+        methods = ("mean_field", mf.MiniBucket(i_bound=5, max_iterations=15), "belief_propagation")
+        low, high = mf.log_partition(net, method=Sandwich(time_limit=None, methods=methods)).log_partition_bounds
+        alone = mf.log_partition(net, method=methods[1]).log_partition_bounds
+        assert low >= alone[0] and high <= alone[1]
+
+
+def test_work_is_counted_and_not_timed():
+    net = grid(9)
+    methods = (mf.MiniBucket(i_bound=8, max_iterations=5),)
+    sizes = {}
+    for work in (2.0**17, 2.0**21, 2.0**40):
+        answer = mf.log_partition(net, method=Sandwich(time_limit=None, methods=methods, work_limit=work))
+        sizes[work] = [step.method for step in answer.details]
+        again = mf.log_partition(net, method=Sandwich(time_limit=None, methods=methods, work_limit=work))
+        assert again.log_partition_bounds == answer.log_partition_bounds
+    assert sizes[2.0**40] == ["mini_bucket(2)", "mini_bucket(8)"]
+    assert sizes[2.0**17] == ["mini_bucket(2)"]
+    assert sizes[2.0**21][0] == "mini_bucket(2)" and sizes[2.0**21] != sizes[2.0**40]

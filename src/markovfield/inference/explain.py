@@ -24,6 +24,7 @@ WHY = {
     "graph_cut": "submodular pairs of two states, so exact by a largest flow instead",
     "portfolio": "several approximate methods against the clock instead",
     "marginal_search": "a search with bounds instead",
+    "sandwich": "approximate by mini-buckets, which bound log Z, and belief propagation instead",
 }
 
 

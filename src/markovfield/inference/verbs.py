@@ -94,7 +94,7 @@ def marginals(
     running = Running(n_jobs, time_limit, callback)
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
-    methods = candidates(method, "marginals", graph, known)
+    methods = candidates(method, "marginals", graph, known, time_limit=time_limit)
     if targets is not None and not isinstance(targets, (list, tuple, set, frozenset)):
         raise ModelError(f"targets must be a list of lists of variables, got {targets!r}")
     sets = [graph.names.positions(t) for t in targets or ()]
@@ -132,7 +132,7 @@ def log_partition(
     running = Running(n_jobs, time_limit, callback)
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
-    methods = candidates(method, "log_partition", graph, known)
+    methods = candidates(method, "log_partition", graph, known, time_limit=time_limit)
 
     def run(chosen: Any) -> Any:
         return chosen.log_partition(graph, known, running=running, **_extra(chosen, init, rng))
