@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
+from markovfield.inference.automatic import candidates
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree
 from markovfield.inference.running import Running
@@ -292,7 +293,7 @@ def test_an_estimate_is_taken_where_the_bounds_allow_it_and_mini_buckets_come_ne
     low, high = answer.log_partition_bounds
     alone = mf.marginals(net, method=Sandwich(time_limit=None, methods=(BUCKETS,)))
     # Not settled, outside the bounds, or far from what mini-buckets come to: theirs are taken.
-    for changed in ({"settled": False}, {"distance": high - exact.log_partition + 1.0}, {"wrong": 1.0}):
+    for changed in ({"settled": False}, {"distance": 2.0 * (high - exact.log_partition) + 2.0}, {"wrong": 1.0}):
         answer = ask(**changed)
         np.testing.assert_array_equal(answer.values, alone.values)
         assert answer.log_partition_bounds == (low, high)
@@ -328,3 +329,29 @@ def test_work_is_counted_and_not_timed():
     assert sizes[2.0**40] == ["mini_bucket(2)", "mini_bucket(8)"]
     assert sizes[2.0**17] == ["mini_bucket(2)"]
     assert sizes[2.0**21][0] == "mini_bucket(2)" and sizes[2.0**21] != sizes[2.0**40]
+
+
+def test_auto_starts_no_tree_that_cannot_end_in_time():
+    graph = grid(12).compile()
+    known = Evidence.parse(graph.structure, None)
+    for verb in ("marginals", "log_partition"):
+        unlimited, short = (candidates("auto", verb, graph, known, time_limit=limit) for limit in (None, 1.0))
+        assert [m.name for m in short] == ["junction_tree", "sandwich", "belief_propagation"]
+        assert short[0].work_limit < unlimited[0].work_limit and short[0].search == 0
+        # Without a limit nothing depends on the clock.
+        assert unlimited[1].time_limit is None and unlimited[1].work_limit < np.inf
+
+
+@pytest.mark.filterwarnings("ignore:.*did not converge")
+def test_auto_is_the_same_every_time_where_exact_sums_are_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("markovfield.inference.automatic.AUTO_WORK_LIMIT", 2.0**6)
+    monkeypatch.setattr("markovfield.inference.automatic.BUCKET_WORK", 2.0**23)
+    graph = mf.MarkovNetwork.from_factor_graph(grid(9, 4).compile()).compile()
+    exact = float(mf.log_partition(graph, method="junction_tree"))
+    first, second = mf.marginals(graph), mf.marginals(graph)
+    assert first.method == "sandwich"
+    np.testing.assert_array_equal(first.values, second.values)
+    assert first.log_partition_bounds == second.log_partition_bounds
+    low, high = first.log_partition_bounds
+    assert low - 1e-9 <= exact <= high + 1e-9
+    assert low <= first.log_partition <= high
