@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
+from markovfield.inference.automatic import candidates
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree
 from markovfield.inference.running import Running
@@ -245,3 +246,112 @@ def test_bounds_come_even_where_planning_takes_all_the_time():
             net.add_factor([v, other], log_table=rng.normal(size=(3, 3)))
     low, high = mf.log_partition(net, method=Sandwich(time_limit=0.05)).log_partition_bounds
     assert np.isfinite(low) or np.isfinite(high)
+
+
+# ---- without a clock, and with estimates ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimating(Bounding):
+    """The true marginals, or others, with a log Z at some distance from the true one; nothing is proven of either."""
+
+    wrong: float = 0.0
+    settled: bool = True
+
+    name: ClassVar[str] = "estimate"
+
+    def marginals(
+        self, graph: mf.FactorGraph, evidence: Evidence, *, targets: Any = (), running: Running
+    ) -> mf.Marginals:
+        exact = JunctionTree().marginals(graph, evidence, running=Running())
+        return mf.Marginals(
+            graph=graph,
+            values=(1.0 - self.wrong) * exact.values + self.wrong * np.tile([1.0, 0.0], len(exact.values) // 2),
+            log_partition=exact.log_partition + self.distance,
+            guarantee="approximate",
+            method=self.name,
+            converged=self.settled,
+        )
+
+
+BUCKETS = mf.MiniBucket(i_bound=3, max_iterations=10)
+
+
+def test_an_estimate_is_taken_where_the_bounds_allow_it_and_mini_buckets_come_near_it():
+    net = grid(6)
+    exact = mf.marginals(net, method="junction_tree")
+
+    def ask(**settings: Any) -> mf.Marginals:
+        methods = (BUCKETS, Estimating(**{"distance": 1e-6} | settings))
+        return mf.marginals(net, method=Sandwich(time_limit=None, methods=methods))
+
+    answer = ask()
+    assert answer.log_partition == pytest.approx(exact.log_partition + 1e-6, abs=1e-9)
+    np.testing.assert_allclose(answer.values, exact.values)
+    assert answer.guarantee == "approximate"
+    assert "estimated" in [step.outcome for step in answer.details]
+    low, high = answer.log_partition_bounds
+    alone = mf.marginals(net, method=Sandwich(time_limit=None, methods=(BUCKETS,)))
+    # Not settled, outside the bounds, or far from what mini-buckets come to: theirs are taken.
+    for changed in ({"settled": False}, {"distance": 2.0 * (high - exact.log_partition) + 2.0}, {"wrong": 1.0}):
+        answer = ask(**changed)
+        np.testing.assert_array_equal(answer.values, alone.values)
+        assert answer.log_partition_bounds == (low, high)
+
+
+def test_an_estimate_alone():
+    net = grid(3)
+    answer = mf.marginals(net, method=Sandwich(methods=(Estimating(settled=False),)))
+    assert answer.guarantee == "approximate"
+    assert answer.log_partition_bounds == (-np.inf, np.inf)
+
+
+@pytest.mark.filterwarnings("ignore:.*did not converge")
+def test_no_looser_than_mini_buckets_alone():
+    """Without a clock they are run to the end, whatever else is."""
+    for seed in range(3):
+        net = grid(9, seed)
+        methods = ("mean_field", mf.MiniBucket(i_bound=5, max_iterations=15), "belief_propagation")
+        low, high = mf.log_partition(net, method=Sandwich(time_limit=None, methods=methods)).log_partition_bounds
+        alone = mf.log_partition(net, method=methods[1]).log_partition_bounds
+        assert low >= alone[0] and high <= alone[1]
+
+
+def test_work_is_counted_and_not_timed():
+    net = grid(9)
+    methods = (mf.MiniBucket(i_bound=8, max_iterations=5),)
+    sizes = {}
+    for work in (2.0**17, 2.0**21, 2.0**40):
+        answer = mf.log_partition(net, method=Sandwich(time_limit=None, methods=methods, work_limit=work))
+        sizes[work] = [step.method for step in answer.details]
+        again = mf.log_partition(net, method=Sandwich(time_limit=None, methods=methods, work_limit=work))
+        assert again.log_partition_bounds == answer.log_partition_bounds
+    assert sizes[2.0**40] == ["mini_bucket(2)", "mini_bucket(8)"]
+    assert sizes[2.0**17] == ["mini_bucket(2)"]
+    assert sizes[2.0**21][0] == "mini_bucket(2)" and sizes[2.0**21] != sizes[2.0**40]
+
+
+def test_auto_starts_no_tree_that_cannot_end_in_time():
+    graph = grid(12).compile()
+    known = Evidence.parse(graph.structure, None)
+    for verb in ("marginals", "log_partition"):
+        unlimited, short = (candidates("auto", verb, graph, known, time_limit=limit) for limit in (None, 1.0))
+        assert [m.name for m in short] == ["junction_tree", "sandwich", "belief_propagation"]
+        assert short[0].work_limit < unlimited[0].work_limit and short[0].search == 0
+        # Without a limit nothing depends on the clock.
+        assert unlimited[1].time_limit is None and unlimited[1].work_limit < np.inf
+
+
+@pytest.mark.filterwarnings("ignore:.*did not converge")
+def test_auto_is_the_same_every_time_where_exact_sums_are_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("markovfield.inference.automatic.AUTO_WORK_LIMIT", 2.0**6)
+    monkeypatch.setattr("markovfield.inference.automatic.BUCKET_WORK", 2.0**23)
+    graph = mf.MarkovNetwork.from_factor_graph(grid(9, 4).compile()).compile()
+    exact = float(mf.log_partition(graph, method="junction_tree"))
+    first, second = mf.marginals(graph), mf.marginals(graph)
+    assert first.method == "sandwich"
+    np.testing.assert_array_equal(first.values, second.values)
+    assert first.log_partition_bounds == second.log_partition_bounds
+    low, high = first.log_partition_bounds
+    assert low - 1e-9 <= exact <= high + 1e-9
+    assert low <= first.log_partition <= high

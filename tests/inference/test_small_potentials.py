@@ -12,9 +12,7 @@ from markovfield.inference.registry import methods
 from markovfield.inference.toulbar2 import installed
 from tests.inference.relaxations import glass
 
-# Its scores are sums of logs of probabilities, which know nothing below 10^-16.
-ABSOLUTE = {"marginal_search"}
-NAMES = [name for name in methods("decode") if name not in ABSOLUTE]
+NAMES = methods("decode")
 
 
 def scaled(n_states: int, scale: float) -> tuple[mf.FactorGraph, float]:

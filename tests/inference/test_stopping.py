@@ -89,11 +89,38 @@ def test_stopped_decoding_of_a_forest(stop: str) -> None:
         check_best_so_far(mf.decode(graph, method=name, **STOPS[stop]()), graph, best)
 
 
-def test_the_n_best_and_marginal_map_have_no_best_so_far() -> None:
+def test_the_n_best_have_no_best_so_far() -> None:
     graph, _ = model("auto")
-    for asked in ({"n_best": 2}, {"variables": [0, 1]}):
-        with pytest.raises(TimeoutError, match=r"no answer within the time limit of 1e-06 s$"):
-            mf.decode(graph, method="junction_tree", time_limit=1e-6, **asked)
+    with pytest.raises(TimeoutError, match=r"no answer within the time limit of 1e-06 s$"):
+        mf.decode(graph, method="junction_tree", time_limit=1e-6, n_best=2)
+
+
+@cache
+def marginal_model() -> tuple[mf.FactorGraph, list[int], float]:
+    """A lattice, variables of it, and their best marginal score."""
+    graph = glass(np.random.default_rng(3), 8, 8, 3)[0].compile()
+    sought = list(range(0, 64, 5))
+    return graph, sought, mf.decode(graph, variables=sought, method="junction_tree").score
+
+
+@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("name", ["auto", "marginal_search"])
+def test_stopped_marginal_map(name: str, stop: str) -> None:
+    graph, sought, best = marginal_model()
+    answer = mf.decode(graph, variables=sought, method=name, rng=0, **STOPS[stop]())
+    own = float(mf.log_partition(graph, answer.assignment, method="junction_tree"))
+    assert list(answer.assignment) == sought
+    assert answer.score <= own + 1e-8
+    if answer.score_guarantee == "exact":
+        assert answer.score == pytest.approx(own)
+    assert answer.upper_bound >= best - 1e-8
+    assert not answer.optimal or answer.score == pytest.approx(best)
+
+
+def test_marginal_map_by_one_pass_says_what_would_answer() -> None:
+    graph, sought, _ = marginal_model()
+    with pytest.raises(TimeoutError, match="'auto' answers with the best so far"):
+        mf.decode(graph, variables=sought, method="junction_tree", time_limit=1e-6)
 
 
 def test_hard_constraints_that_no_quick_search_satisfies() -> None:

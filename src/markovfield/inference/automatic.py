@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from markovfield.inference.decodings import Decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.registry import resolve
 from markovfield.inference.running import Running
+
+if TYPE_CHECKING:
+    from markovfield.inference.junction_tree import JunctionTree
 
 __all__ = ["ENUMERATION_BITS", "candidates", "choose", "first_that_answers", "when_stopped"]
 
@@ -28,10 +31,14 @@ COUNTING_STEPS = 2_000_000_000
 # Clique states that a decoding by ``auto`` walks over, about a second, before it turns to other methods; and variables
 # up to which nobody looks whether they form a forest.
 DECODE_WORK_LIMIT, FEW_VARIABLES = 2.0**28, 200
-# What ``auto`` takes where exact inference would need too much memory or time, by benchmarks/approximate_accuracy.py:
-# of the methods whose answers do not depend on the clock, mini-buckets have the lowest median error, and they bound
-# log Z. They take seconds for a thousand variables, so large graphs are left to messages.
-OTHERWISE = ("mini_bucket", "belief_propagation")
+# And for each second that marginal MAP, or sums, are given: a part of what a slow machine does. A better order is
+# searched for, which may take two seconds, where there are so many seconds.
+MARGINAL_WORK, SUM_WORK, SEARCHING = 2.0**25, 2.0**26, 8.0
+# What ``auto`` takes where exact inference would need too much memory or time: mini-buckets bound log Z, belief
+# propagation is often nearer (noisy-or networks, pedigrees), and each is taken where it is, see `Sandwich`. Cells that
+# mini-buckets walk over, some seconds, are counted, so that answers do not depend on the clock. Large graphs are left
+# to messages: mini-buckets take seconds for a thousand variables.
+OTHERWISE, BUCKET_WORK = ("mini_bucket", "belief_propagation"), 2.0**28
 MOST_BUCKETS = 5_000
 # Seconds that planning a tree takes for each variable, about: where that is much of the time, none is planned.
 PLANNING = 2.5e-5
@@ -64,9 +71,16 @@ def candidates(
         return [resolve("enumeration", verb)]
     from markovfield.inference.junction_tree import JunctionTree
 
-    exact: list[Any] = [JunctionTree(work_limit=AUTO_WORK_LIMIT)]
     if verb == "decode":
         return decoders(graph, evidence, one, variables, time_limit)
+    exact: list[Any] = [JunctionTree(work_limit=AUTO_WORK_LIMIT)]
+    if time_limit is not None:
+        # A tree that cannot be done in time would leave nothing for other methods, nor would a search for its order.
+        limit = min(AUTO_WORK_LIMIT, SUM_WORK * time_limit)
+        greedy = JunctionTree(search=0, work_limit=limit)
+        known = time_limit >= SEARCHING and graph.n_variables * PLANNING <= time_limit / 4
+        near = known and log2_states(greedy, graph, evidence) <= np.log2(limit) + 6
+        exact = [JunctionTree(work_limit=limit) if near else greedy]
     if verb in ("marginals", "log_partition") and graph.n_variables > PLANAR_VARIABLES:
         from markovfield.inference.planar import PlanarIsing, is_planar_ising
 
@@ -91,17 +105,15 @@ def decoders(
 
     Messages on a forest, a junction tree where it is small, a graph cut where variables have two states and pairs are
     submodular, and otherwise a portfolio against the clock. Only a junction tree knows the *n* best; for marginal MAP
-    there is local search as well.
+    there is a junction tree where it is small, and a search with bounds.
     """
     from markovfield.inference.junction_tree import JunctionTree
 
     tree = JunctionTree(work_limit=AUTO_WORK_LIMIT)
-    if not one or graph.structure.has_latent:
+    if not one:
         return [tree]
-    if variables is not None:
-        from markovfield.inference.marginal_search import MarginalSearch
-
-        return [tree, MarginalSearch()]
+    if graph.structure.has_latent or (variables is not None and len(set(variables)) < graph.n_variables):
+        return marginal_decoders(graph, evidence, variables, time_limit)
     from markovfield.inference.graph_cut import GraphCut, is_submodular
     from markovfield.inference.portfolio import Portfolio
 
@@ -118,6 +130,36 @@ def decoders(
     states = greedy.tree(greedy.prepare(graph, evidence)).log2_states
     trees = [JunctionTree(work_limit=DECODE_WORK_LIMIT)] if states <= np.log2(DECODE_WORK_LIMIT) + 6 else [greedy]
     return [*trees, GraphCut(persistency=False), Portfolio()]
+
+
+def marginal_decoders(
+    graph: FactorGraph, evidence: Evidence, variables: Sequence[int] | None, time_limit: float | None
+) -> list[Any]:
+    """Methods for marginal MAP: a junction tree that sums first where it is small, else a search with bounds."""
+    from markovfield.inference.junction_tree import JunctionTree
+    from markovfield.inference.marginal_search import MarginalSearch
+
+    work = AUTO_WORK_LIMIT if time_limit is None else min(AUTO_WORK_LIMIT, MARGINAL_WORK * time_limit)
+    if variables is None:
+        return [JunctionTree(work_limit=work), MarginalSearch()]
+    greedy = JunctionTree(search=0, work_limit=work)
+    near = log2_states(greedy, graph, evidence, variables) <= np.log2(work) + 6
+    return [JunctionTree(work_limit=work) if near else greedy, MarginalSearch()]
+
+
+def log2_states(
+    method: JunctionTree, graph: FactorGraph, evidence: Evidence, variables: Sequence[int] | None = None
+) -> float:
+    """log2 of the clique states of a junction tree, which may sum first all but some variables; infinite if unknown."""
+    problem = method.prepare(graph, evidence)
+    stage = None
+    if variables is not None:
+        stage = np.zeros(problem.structure.n_variables, np.int8)
+        stage[list(variables)] = 1
+    try:
+        return method.tree(problem, stage=stage).log2_states
+    except MemoryLimitError:
+        return float("inf")
 
 
 def is_forest(structure: Structure) -> bool:
@@ -150,8 +192,12 @@ def otherwise(verb: str, graph: FactorGraph) -> list[Any]:
 
         # Clusters where the model is one of Ising's or Potts's; single changes often cannot leave its modes.
         return [resolve("swendsen_wang", "sample"), Gibbs(), Gibbs(scan="trees")]
-    small = graph.n_variables <= MOST_BUCKETS
-    return [resolve(name, verb) for name in OTHERWISE if small or name != "mini_bucket"]
+    messages = [resolve("belief_propagation", verb)]
+    if graph.n_variables > MOST_BUCKETS:
+        return messages
+    from markovfield.inference.sandwich import Sandwich
+
+    return [Sandwich(time_limit=None, methods=OTHERWISE, work_limit=BUCKET_WORK), *messages]
 
 
 def first_that_answers(methods: list[Any], run: Callable[[Any], Any]) -> Any:
@@ -190,17 +236,23 @@ def when_stopped(
 ) -> Decoding:
     """What decoding comes to when it is stopped and the method, called ``name``, has nothing to show.
 
-    The answer is what a quick local search finds, where one assignment of all variables is asked for. A method of one
-    pass that was named raises instead, and says what would have answered.
+    The answer is what a quick local search finds, where one assignment is asked for. A method of one pass that was
+    named raises instead, and says what would have answered.
     """
-    whole = variables is None or len(set(variables)) == graph.n_variables
-    if not (one and whole) or graph.structure.has_latent:
+    if not one:
         raise stop
     if method != "auto" and name in ONE_PASS:
         if isinstance(stop, (TimeoutError, StoppedError)):
             advice = f"{name} has no assignment before it is finished; method 'auto' answers with the best so far"
             raise type(stop)(f"{stop}: {advice}") from None
         raise stop
+    whole = variables is None or len(set(variables)) == graph.n_variables
+    if not whole or graph.structure.has_latent:
+        from markovfield.inference.marginal_search import quick_decoding
+
+        return quick_decoding(
+            "marginal_search" if method == "auto" else name, graph, evidence, running, stop, variables
+        )
     from markovfield.inference.problem import prepare
     from markovfield.inference.relaxed import stopped_decoding
 

@@ -64,6 +64,9 @@ class Decoding:
         The posterior expected loss of the assignment, where ``decode(loss=...)`` asked for the least; otherwise None.
         Such an answer is `optimal` where its marginals are exact; it is no maximiser of the score, which is there for
         information, without a bound.
+    score_guarantee
+        ``"exact"``: `score` is that of the assignment. ``"lower"``, of marginal MAP alone: the sum over the other
+        variables was too large, and `score` is proven to be no more than it.
     persistent
         ``bool[n]`` or None: variables proven to have, all at once, the state of `states` in some best assignment, where
         the method can tell (all of them where `optimal`).
@@ -76,6 +79,7 @@ class Decoding:
     tolerance: float = 0.0
     n_best: tuple[Solution, ...]
     guarantee: Guarantee = "exact"
+    score_guarantee: Guarantee = "exact"
     method: str
     converged: bool = True
     iterations: int = 1

@@ -24,7 +24,8 @@ WHY = {
     "graph_cut": "submodular pairs of two states, so exact by a largest flow instead",
     "model_counting": "full of hard zeros, so counted by search instead, exactly or between bounds",
     "portfolio": "several approximate methods against the clock instead",
-    "marginal_search": "approximate by local search instead",
+    "marginal_search": "a search with bounds instead",
+    "sandwich": "approximate by mini-buckets, which bound log Z, and belief propagation instead",
 }
 
 

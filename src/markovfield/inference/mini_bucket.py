@@ -149,6 +149,20 @@ class MiniBucket:
             del kept[next(iter(kept))]
         return found
 
+    def log2_cells(self, graph: FactorGraph, evidence: Evidence) -> float:
+        """log2 of the cells of all mini-buckets, in the order of exact elimination: what one pass walks over."""
+        problem = prepare(graph, evidence)
+        fill = find_fill(problem.structure, self._order(problem), self.search, self.seed)
+        plan = plan_buckets(
+            problem.structure,
+            problem.active,
+            fill.order,
+            i_bound=self.i_bound,
+            max_states=self.most_states,
+            memory_limit=np.inf,
+        )
+        return float(np.log2(max(1, plan.layout.table_offsets[-1])))
+
     def _make_plans(self, problem: Problem) -> tuple[Fill, tuple[BucketPlan, ...]]:
         s = problem.structure
         limits: dict[str, Any] = {

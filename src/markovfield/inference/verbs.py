@@ -97,7 +97,7 @@ def marginals(
     centred = centre_sums(graph_of(model))
     graph, running = centred.view, centred.running(running)
     known = Evidence.parse(graph.structure, evidence)
-    methods = candidates(method, "marginals", graph, known)
+    methods = candidates(method, "marginals", graph, known, time_limit=time_limit)
     if targets is not None and not isinstance(targets, (list, tuple, set, frozenset)):
         raise ModelError(f"targets must be a list of lists of variables, got {targets!r}")
     sets = [graph.names.positions(t) for t in targets or ()]
@@ -135,7 +135,7 @@ def log_partition(
     centred = centre_sums(graph_of(model))
     graph, running = centred.view, centred.running(running)
     known = Evidence.parse(graph.structure, evidence)
-    methods = candidates(method, "log_partition", graph, known)
+    methods = candidates(method, "log_partition", graph, known, time_limit=time_limit)
 
     def run(chosen: Any) -> Any:
         return chosen.log_partition(graph, known, running=running, **_extra(chosen, init, rng))
@@ -174,8 +174,8 @@ def decode(
     time_limit, callback
         See `Running`. Past the limit, stopped by the callback or by Ctrl-C, the answer is the best assignment so far,
         not ``converged``, with the gap that is proven by then. Only methods that have nothing before they are finished
-        (`JunctionTree`, `VariableElimination`, and any method for the *n* best or marginal MAP) raise `TimeoutError`,
-        `StoppedError` or ``KeyboardInterrupt`` instead.
+        (`JunctionTree`, `VariableElimination`, and any method for the *n* best) raise `TimeoutError`, `StoppedError` or
+        ``KeyboardInterrupt`` instead.
 
     Examples
     --------
