@@ -212,6 +212,11 @@ class SubgraphMoves:
             now = int(np.clip(now * GRAIN / max(spent, 1e-9), 1, 2 * now))
         self.settle()
 
+    def offer(self, states: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> None:
+        """Cross the best with an assignment from elsewhere: each part in which they differ takes the better."""
+        settle(self.model, _reduced_states(self.problem, states, rng), self.record)
+        self._look(self.record)
+
     def settle(self) -> None:
         """Take over what is better in the present cycle."""
         present, record = self.states.copy(), self.record.copy()
