@@ -11,6 +11,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, Mo
 from markovfield.factor_graph import FactorGraph, Structure
 from markovfield.inference.decodings import Decoding
 from markovfield.inference.evidence import Evidence
+from markovfield.inference.planning import NANOSECONDS_PER_STATE
 from markovfield.inference.registry import resolve
 from markovfield.inference.running import Running
 
@@ -33,6 +34,8 @@ OTHERWISE = ("mini_bucket", "belief_propagation")
 MOST_BUCKETS = 5_000
 # Seconds that planning a tree takes for each variable, about: where that is much of the time, none is planned.
 PLANNING = 2.5e-5
+# Of the time left, what an exact method and what any other may take where there are others to come.
+EXACT_SHARE, OTHER_SHARE = 0.6, 0.8
 # Methods that decode in one pass, and have no assignment before they are finished.
 ONE_PASS = ("enumeration", "junction_tree", "variable_elimination")
 
@@ -61,7 +64,7 @@ def candidates(
         return [resolve("enumeration", verb)]
     from markovfield.inference.junction_tree import JunctionTree
 
-    exact: list[Any] = [JunctionTree(work_limit=AUTO_WORK_LIMIT)]
+    exact: list[Any] = [JunctionTree(work_limit=work_within(time_limit))]
     if verb == "decode":
         return decoders(graph, evidence, one, variables, time_limit)
     if verb in ("marginals", "log_partition") and graph.n_variables > PLANAR_VARIABLES:
@@ -87,7 +90,8 @@ def decoders(
     """
     from markovfield.inference.junction_tree import JunctionTree
 
-    tree = JunctionTree(work_limit=AUTO_WORK_LIMIT)
+    # The n best are known to nobody else.
+    tree = JunctionTree(work_limit=AUTO_WORK_LIMIT if not one else work_within(time_limit))
     if not one or graph.structure.has_latent:
         return [tree]
     if variables is not None:
@@ -110,6 +114,13 @@ def decoders(
     states = greedy.tree(greedy.prepare(graph, evidence)).log2_states
     trees = [JunctionTree(work_limit=DECODE_WORK_LIMIT)] if states <= np.log2(DECODE_WORK_LIMIT) + 6 else [greedy]
     return [*trees, GraphCut(persistency=False), Portfolio()]
+
+
+def work_within(time_limit: float | None) -> float:
+    """Clique states that ``"auto"`` walks over, at most: fewer where there is little time, which it does not use up."""
+    if time_limit is None:
+        return AUTO_WORK_LIMIT
+    return min(AUTO_WORK_LIMIT, max(1.0, EXACT_SHARE * time_limit * 1e9 / NANOSECONDS_PER_STATE))
 
 
 def is_forest(structure: Structure) -> bool:
@@ -146,8 +157,10 @@ def otherwise(verb: str, graph: FactorGraph) -> list[Any]:
     return [resolve(name, verb) for name in OTHERWISE if small or name != "mini_bucket"]
 
 
-def first_that_answers(methods: list[Any], run: Callable[[Any], Any]) -> Any:
+def first_that_answers(methods: list[Any], run: Callable[[Any, Running], Any], running: Running) -> Any:
     """Run the first method; where it is refused as too large, or runs out of time, the next that is not.
+
+    Each has a share of the time that is left when it begins, the last one all of it.
 
     The answer says which method it was and what it promises. What no approximate method can do (the *n* best, marginal
     MAP) stays refused, with the reason of the first.
@@ -155,7 +168,10 @@ def first_that_answers(methods: list[Any], run: Callable[[Any], Any]) -> Any:
     refusal: MemoryLimitError | TimeoutError | None = None
     for chosen in methods:
         try:
-            return run(chosen)
+            if chosen is methods[-1]:
+                return run(chosen, running)
+            share = EXACT_SHARE if chosen.exact else OTHER_SHARE
+            return run(chosen, running.within(share))
         except ImpossibleEvidenceError:
             raise
         except (MemoryLimitError, TimeoutError) as error:

@@ -288,7 +288,7 @@ class MiniBucket:
         for plan in plans:
             try:
                 # Tables are not kept: those of two ways to cut would take twice the memory that was promised.
-                found = self._start(Buckets(problem, plan), temperature, running, init)
+                found = self._start(Buckets(problem, plan, running), temperature, running, init)
             except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
                 # Decoding, which alone asks at temperature 0, answers Ctrl-C with what it has.
                 if best is None or (temperature and isinstance(stop, KeyboardInterrupt)):
@@ -409,6 +409,9 @@ class MiniBucket:
         except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
             return stopped_decoding(self.name, problem, running, stop, variables)
         search.cool()
+        if search.score == -np.inf and search.stop is not None:
+            quick = stopped_decoding(self.name, problem, running, search.stop, variables)
+            return replace(quick, gap=max(0.0, search.bound - quick.score))
         gap = max(0.0, search.bound - search.score)
         converged = search.converged or search.close
         if not converged:

@@ -167,7 +167,7 @@ def _cut(
     holder = np.full(m, -1, np.int64)
     parent: list[int] = []
     for b in range(n):
-        if b % LOOK == 0:
+        if b % LOOK == LOOK - 1:
             running.check()
         functions = sorted(waiting[b], key=lambda item: (-len(item[0]), item[1]))
         waiting[b] = []

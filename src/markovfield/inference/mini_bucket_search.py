@@ -28,14 +28,18 @@ class Search:
 
     def __init__(self, method: MiniBucket, problem: Problem, running: Running) -> None:
         self.method, self.running = method, running
+        self.stop: BaseException | None = None
         self.unit = unit_of(problem)
         buckets, first = method.best_buckets(problem, 0.0, running)
         self.buckets, self.bound, self.shifts = buckets, first.bound, first.shifts
-        buckets.forward(first.shifts, 0.0 * first.weights, Running())
         self.gains: list[float] = []
         self.shares = buckets.shares()
-        self.states = problem.states(buckets.decode())
-        self.score = _score(problem, self.states)
+        self.states, self.score = np.zeros(problem.graph.n_variables, np.int32), -np.inf
+        try:
+            self.look(buckets.forward(first.shifts, 0.0 * first.weights, running))
+        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+            # There is a bound already.
+            running.remember(stop)
         self.converged = not buckets.plan.n_split
         scale = self.bound - self.score if self.score > -np.inf else 1.0 + abs(self.bound)
         self.temperature = scale / max(1, buckets.plan.n_split)
@@ -66,8 +70,8 @@ class Search:
             if not self.close:
                 cutset = method.cutset(buckets, self.shifts, self.temperature * self.shares, self.running, self.states)
                 self.keep(cutset.decode())
-        except (TimeoutError, StoppedError, KeyboardInterrupt):
-            self.converged = False
+        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+            self.converged, self.stop = False, stop
 
     @property
     def tolerance(self) -> float:

@@ -17,12 +17,12 @@ import numpy as np
 
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factor_graph import TABLE, FactorGraph
 from markovfield.inference.convergence import without_warnings
 from markovfield.inference.decodings import Decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.local_search import ICM, TabuSearch, check_local, given_states
-from markovfield.inference.portfolio_members import Beside, Buckets, Member, Relaxation, Single, Subgraphs
+from markovfield.inference.portfolio_members import Annealing, Beside, Buckets, Member, Relaxation, Single, Subgraphs
 from markovfield.inference.problem import potentials
 from markovfield.inference.relaxed import unit_among
 from markovfield.inference.running import Progress, Running
@@ -40,6 +40,8 @@ LEAST_SHARE = 0.05
 ROUNDING = 1e-9
 # A turn is this share of all the time, though not shorter than that many seconds.
 TURN, SHORTEST_TURN = 0.1, 0.05
+# One turn in so many goes to whoever has waited longest, whatever it gained.
+EVERY = 4
 # Where the gap is worth no more factors than this, a search with proofs is likely to end, and has its lane to itself;
 # elsewhere it has this share of it.
 PROMISING, OTHERWISE = 50.0, 0.2
@@ -84,7 +86,7 @@ class _Best:
 
 @dataclass
 class _Asked:
-    """A member, and how it did: what it gained in a second when it was last asked, when that was, its time in all."""
+    """A member, and how it did: what it gained in a second of late, when it was last asked, its time in all."""
 
     member: Member
     share: float = TURN
@@ -145,6 +147,7 @@ class _Lane:
     def __init__(self, race: _Race, members: list[_Asked], running: Running | None, n_jobs: int) -> None:
         self.race, self.members, self.running, self.n_jobs = race, members, running, n_jobs
         self.stops: list[BaseException] = []
+        self.turns = 0
 
     def work(self) -> None:
         """Ask one member after the other until all is over."""
@@ -164,13 +167,16 @@ class _Lane:
                     self.race.busy.discard(id(chosen.member))
 
     def choose(self) -> _Asked | None:
-        """Who was never asked, in order; then who gained most in a second when last asked, in turn where none did."""
+        """Who was never asked, in order; then who gained most in a second of late, at times who waited longest."""
         with self.race.lock:
             free = [a for a in self.members if not a.member.over and id(a.member) not in self.race.busy]
             if not free:
                 return None
             chosen = self._proof(free) or next((a for a in free if a.rate == np.inf), None)
+            if chosen is None and self.turns % EVERY == EVERY - 1:
+                chosen = min(free, key=lambda asked: asked.last)
             chosen = chosen or max(free, key=lambda asked: (asked.rate, -asked.last))
+            self.turns += 1
             self.race.busy.add(id(chosen.member))
             return chosen
 
@@ -201,7 +207,9 @@ class _Lane:
             gained += max(0.0, bound - best.bound)
         with race.lock:
             race.turns += 1
-        asked.rate, asked.last, asked.spent = gained / spent, race.turns, asked.spent + spent
+        rate = gained / spent
+        asked.rate = rate if asked.rate == np.inf else 0.5 * (asked.rate + rate)
+        asked.last, asked.spent = race.turns, asked.spent + spent
 
     def told(self, progress: Progress) -> bool:
         """Hear of progress, tell the user, and say whether to stop."""
@@ -226,12 +234,12 @@ class Portfolio:
     """Several methods side by side until one proves the answer or the time is over; ``auto`` ends here.
 
     One thread looks for assignments: a climb, graph cuts where every variable has two states and expansion moves where
-    there are more, moves of subgraphs, mini-buckets, tabu search. Another looks for bounds and proofs: TRW-S,
-    mini-buckets of growing size, branch and bound, and toulbar2, where it is installed, in a process of its own. Each
-    works for a turn, from the best so far of all, and goes on where it stopped when it is asked again; the next turn
-    goes to whoever gained most in a second. Where the gap is so small that a proof is near, toulbar2 goes on without
-    a break. With ``n_jobs=1`` all of them take turns in one thread, and toulbar2 rests between its own. The answer has
-    the best assignment and the best bound of all of them; it depends on the clock.
+    there are more, moves of subgraphs, annealing, tabu search, mini-buckets. Another looks for bounds and proofs:
+    TRW-S, mini-buckets of growing size, branch and bound, and toulbar2, where it is installed, in a process of its own.
+    Each works for a turn, from the best so far of all, and goes on where it stopped when it is asked again; the next
+    turn goes to whoever gained most in a second of late. Where the gap is so small that a proof is near, toulbar2 goes
+    on without a break. With ``n_jobs=1`` all of them take turns in one thread, and toulbar2 rests between its own. The
+    answer has the best assignment and the best bound of all of them; it depends on the clock.
 
     Parameters
     ----------
@@ -316,11 +324,12 @@ def _members(graph: FactorGraph, rng: np.random.Generator) -> tuple[list[_Asked]
 
     pairs = int(graph.structure.cardinalities.max(initial=1)) <= 2
     streams = [np.random.default_rng(rng.integers(2**63)) for _ in range(7)]
-    cells = graph.structure.n_cells
+    cells = _cells(graph)
     first = [
         _Asked(Single(ICM(), streams[0], once=True)),
-        _Asked(Single(GraphCut() if pairs else AlphaExpansion(), streams[1], once=True), 0.2),
+        _Asked(Single(GraphCut() if pairs else AlphaExpansion(), streams[1], once=True, fresh=not pairs), 0.2),
         _Asked(Subgraphs(streams[2])),
+        _Asked(Annealing(streams[6])),
         _Asked(Single(TabuSearch(steps=10**9), streams[3])),
     ]
     second = [_Asked(Relaxation(TRWS()))]
@@ -333,10 +342,21 @@ def _members(graph: FactorGraph, rng: np.random.Generator) -> tuple[list[_Asked]
         second.append(_Asked(Beside(), rate=0.0))
     if cells <= MOST_SEARCHED:
         last = installed()
-        second.append(_Asked(Single(BranchAndBound(), streams[4], once=last), 0.2 if last else 0.5, 0.0 if last else np.inf))
+        second.append(
+            _Asked(Single(BranchAndBound(), streams[4], once=last), 0.2 if last else 0.5, 0.0 if last else np.inf)
+        )
     # Only where nobody else there gains.
     second.append(_Asked(Subgraphs(streams[5]), rate=0.0))
     return first, second
+
+
+def _cells(graph: FactorGraph) -> float:
+    """Cells of all factors, each with a table of its own: searches with proofs change them one by one."""
+    s = graph.structure
+    arity = np.diff(s.scope_offsets)
+    factor = np.repeat(np.arange(s.n_factors), arity)
+    logs = np.bincount(factor, np.log2(s.cardinalities[s.scopes]), s.n_factors)
+    return float((2.0 ** np.where(s.kind == TABLE, logs, np.log2(arity + 2.0))).sum())
 
 
 def _run(race: _Race, running: Running, rng: np.random.Generator) -> bool:

@@ -14,7 +14,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, Mo
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
-from markovfield.inference.local_search import started_states
+from markovfield.inference.local_search import SimulatedAnnealing, started_states
 from markovfield.inference.mini_bucket import MiniBucket
 from markovfield.inference.mini_bucket_search import Search
 from markovfield.inference.problem import prepare
@@ -25,7 +25,7 @@ from markovfield.inference.toulbar2 import Toulbar2, Toulbar2Process
 if TYPE_CHECKING:
     from markovfield.inference.trws import TRWS
 
-__all__ = ["Beside", "Buckets", "Member", "Relaxation", "Shared", "Single", "Subgraphs"]
+__all__ = ["Annealing", "Beside", "Buckets", "Member", "Relaxation", "Shared", "Single", "Subgraphs"]
 
 # Seconds between looks at toulbar2, and what it may take, at most, to say what it has when the time is up.
 _POLL, _GRACE = 0.03, 0.3
@@ -33,6 +33,8 @@ _POLL, _GRACE = 0.03, 0.3
 # fit into the time that is left; never by more variables at once, nor beyond so many, nor so many bytes.
 FIRST_BOUND, ITERATIONS, WORTH_WHILE, LARGEST_STEP, WIDEST = 10, 200, 20, 4, 22
 BUCKET_MEMORY = 2**31
+# Sweeps of the first annealing, and of the longest.
+FIRST_SWEEPS, MOST_SWEEPS = 250, 10**6
 
 
 class Shared(Protocol):
@@ -62,14 +64,15 @@ class Member(Protocol):
 
     Attributes
     ----------
-    name
-        What it is called.
     over
         Whether it has nothing more to say.
     """
 
-    name: str
     over: bool
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
 
     def turn(self, shared: Shared, running: Running) -> None:
         """Work until ``running`` says stop, and hand over what was found."""
@@ -92,11 +95,15 @@ def attempt(shared: Shared, decode: Callable[[], Decoding]) -> Decoding | None:
 
 @dataclass
 class Single:
-    """A method that begins anew at every turn, from the best so far where it can; ``once`` has one turn only."""
+    """A method that begins anew at every turn, from the best so far where it can; ``once`` has one turn only.
+
+    A ``fresh`` one takes a start of its own: expansion moves have a better one than a local optimum.
+    """
 
     method: Any
     rng: np.random.Generator
     once: bool = False
+    fresh: bool = False
     over: bool = False
 
     @property
@@ -107,15 +114,43 @@ class Single:
         """One run."""
         settings: dict[str, Any] = {}
         start = shared.init if shared.answer is None else shared.answer
-        if "init" in self.method.abilities and start is not None:
+        if "init" in self.method.abilities and start is not None and not self.fresh:
             settings["init"] = start
         if "rng" in self.method.abilities:
             settings["rng"] = self.rng
-        found = attempt(
-            shared, lambda: self.method.decode(shared.graph, shared.evidence, running=running, **settings)
-        )
+        found = attempt(shared, lambda: self.method.decode(shared.graph, shared.evidence, running=running, **settings))
         # What refuses once refuses always.
         self.over = self.once or (found is None and running.still)
+
+    def end(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass
+class Annealing:
+    """Simulated annealing from random states, one run after the other, each so long that it fits into a turn."""
+
+    rng: np.random.Generator
+    sweeps: int = FIRST_SWEEPS
+    over: bool = False
+
+    name: str = "simulated_annealing"
+
+    def turn(self, shared: Shared, running: Running) -> None:
+        """Runs, each twice as long as the last one that was finished, until the time is up."""
+        while running.still:
+            found = attempt(shared, lambda: self._run(shared, running))
+            if found is None and running.still:
+                self.over = True
+                return
+            if found is None or not found.converged:
+                self.sweeps = max(FIRST_SWEEPS, self.sweeps // 2)
+                return
+            self.sweeps = min(2 * self.sweeps, MOST_SWEEPS)
+
+    def _run(self, shared: Shared, running: Running) -> Decoding:
+        method = SimulatedAnnealing(sweeps=self.sweeps)
+        return method.decode(shared.graph, shared.evidence, running=running, rng=self.rng)
 
     def end(self) -> None:
         """Nothing is held."""

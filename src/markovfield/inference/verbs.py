@@ -94,15 +94,15 @@ def marginals(
     running = Running(n_jobs, time_limit, callback)
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
-    methods = candidates(method, "marginals", graph, known)
+    methods = candidates(method, "marginals", graph, known, time_limit=time_limit)
     if targets is not None and not isinstance(targets, (list, tuple, set, frozenset)):
         raise ModelError(f"targets must be a list of lists of variables, got {targets!r}")
     sets = [graph.names.positions(t) for t in targets or ()]
 
-    def run(chosen: Any) -> Any:
+    def run(chosen: Any, running: Running) -> Any:
         return chosen.marginals(graph, known, targets=sets, running=running, **_extra(chosen, init, rng))
 
-    answer: Marginals = first_that_answers(methods, run)
+    answer: Marginals = first_that_answers(methods, run, running)
     return answer
 
 
@@ -132,12 +132,12 @@ def log_partition(
     running = Running(n_jobs, time_limit, callback)
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
-    methods = candidates(method, "log_partition", graph, known)
+    methods = candidates(method, "log_partition", graph, known, time_limit=time_limit)
 
-    def run(chosen: Any) -> Any:
+    def run(chosen: Any, running: Running) -> Any:
         return chosen.log_partition(graph, known, running=running, **_extra(chosen, init, rng))
 
-    answer: LogPartition = first_that_answers(methods, run)
+    answer: LogPartition = first_that_answers(methods, run, running)
     return answer
 
 
@@ -195,14 +195,14 @@ def decode(
     one = n_best == 1
     methods: list[Any] = []
 
-    def run(chosen: Any) -> Any:
+    def run(chosen: Any, running: Running) -> Any:
         extra = _extra(chosen, init, rng)
         return chosen.decode(graph, known, variables=positions, n_best=n_best, running=running, **extra)
 
     stop: BaseException
     try:
         methods += candidates(method, "decode", graph, known, one=one, variables=positions, time_limit=time_limit)
-        answer: Decoding = first_that_answers(methods, run)
+        answer: Decoding = first_that_answers(methods, run, running)
         return answer
     except (TimeoutError, StoppedError, KeyboardInterrupt) as error:
         stop = error
@@ -258,10 +258,11 @@ def _least_expected_loss(
             if costs[v].shape != (card, card):
                 raise ModelError(f"the loss of variable {name!r} needs shape ({card}, {card}), got {costs[v].shape}")
 
-    def run(chosen: Any) -> Any:
+    def run(chosen: Any, running: Running) -> Any:
         return chosen.marginals(graph, evidence, targets=(), running=running, **_extra(chosen, None, rng))
 
-    answer = first_that_answers(candidates(method, "marginals", graph, evidence), run)
+    methods = candidates(method, "marginals", graph, evidence, time_limit=running.time_limit)
+    answer = first_that_answers(methods, run, running)
     shown = list(range(graph.n_variables)) if positions is None else positions
     states = np.full(graph.n_variables, -1, np.int32)
     for v in shown:
@@ -319,13 +320,13 @@ def sample(
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
     size = whole_number(size, "size", 0)
-    methods = candidates(method, "sample", graph, known)
+    methods = candidates(method, "sample", graph, known, time_limit=time_limit)
 
-    def run(chosen: Any) -> Any:
+    def run(chosen: Any, running: Running) -> Any:
         extra = _extra(chosen, init, rng) | {"rng": generator_of(rng)}
         return chosen.sample(graph, size, known, running=running, **extra)
 
-    answer: Samples = first_that_answers(methods, run)
+    answer: Samples = first_that_answers(methods, run, running)
     return answer
 
 
