@@ -35,8 +35,8 @@ VERBS: dict[str, Any] = {
     "log_partition": mf.log_partition,
     "sample": lambda model, **settings: mf.sample(model, 20, **settings),
 }
-# These are in other processes most of the time, or refuse models of this size.
-ELSEWHERE = ("toulbar2", "integer_program", "linear_program", "enumeration")
+# These are in other processes most of the time, refuse models of this size, or plan within a search of their own.
+ELSEWHERE = ("toulbar2", "integer_program", "linear_program", "enumeration", "marginal_search")
 
 
 @cache
@@ -66,20 +66,22 @@ class Watch:
 )
 def test_steps_are_short(verb: str, name: str) -> None:
     refused = (mf.ModelError, mf.MemoryLimitError, mf.StoppedError)
-    for graph in (lattice(4, 2), lattice(40, 2), lattice(14, 8)):
-        # The small one compiles what is needed; of it nothing is measured.
-        watch = Watch(0.2)
-        with suppress(*refused):
-            VERBS[verb](graph, method=name, rng=0, n_jobs=1, callback=watch)
-        watch.look()
-        if graph.n_variables > 16:
-            assert watch.longest < PATIENCE
+    for graph in (lattice(40, 2), lattice(14, 8)):
+        # The first time compiles what is needed; of it nothing is measured.
+        for _ in range(2):
+            watch = Watch(0.2)
+            with suppress(*refused):
+                VERBS[verb](graph, method=name, rng=0, n_jobs=1, callback=watch)
+            watch.look()
+        assert watch.longest < PATIENCE
 
 
 def test_a_region_of_many_moves_is_left_unfinished() -> None:
     graph = lattice(40, 2)
     known, rng = Evidence.parse(graph.structure, None), np.random.default_rng(0)
-    moves = SubgraphMoves(graph, known, np.zeros(graph.n_variables, np.int64), SubgraphSearch(rounds=10**5), rng)
+    moves = SubgraphMoves(
+        graph, known, np.zeros(graph.n_variables, np.int64), SubgraphSearch(rounds=10**5, width=3), rng
+    )
     with pytest.raises(mf.StoppedError):
         moves.run(10, Running(callback=StopAfter(3)))
     assert moves.done == 0 and moves.tally[OPEN] > 0, "no region was finished"
@@ -123,7 +125,7 @@ def test_orders_of_cliques_beyond_what_a_float_counts() -> None:
 
 
 def test_no_search_for_what_cannot_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def search(*_: Any) -> Any:
+    def search(*_: Any, **__: Any) -> Any:
         raise AssertionError("a search of seconds for a tree that nobody can run")
 
     structure = lattice(80, 2).structure
@@ -136,9 +138,9 @@ def test_a_short_limit_is_a_short_search(monkeypatch: pytest.MonkeyPatch) -> Non
     seen: list[float] = []
     usual = planning.search_order_balanced
 
-    def search(cards: Any, offsets: Any, scopes: Any, stage: Any, effort: float, *rest: Any) -> Any:
+    def search(cards: Any, offsets: Any, scopes: Any, stage: Any, effort: float, *rest: Any, **more: Any) -> Any:
         seen.append(effort)
-        return usual(cards, offsets, scopes, stage, 1e6, *rest)
+        return usual(cards, offsets, scopes, stage, 1e6, *rest, **more)
 
     monkeypatch.setattr(planning, "search_order_balanced", search)
     graph = lattice(26, 2)

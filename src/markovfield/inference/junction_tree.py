@@ -151,7 +151,7 @@ class JunctionTree:
         )
         plan: Plan | None = plans.pop(key, None)
         if plan is None:
-            tree = self.tree(problem, stage=stage, together=together, ceiling=ceiling)
+            tree = self.tree(problem, stage=stage, together=together, ceiling=ceiling, running=running)
             if running is not None:
                 running.check()
             if self.work_limit is not None and tree.log2_states > np.log2(self.work_limit):
@@ -171,6 +171,7 @@ class JunctionTree:
         stage: npt.NDArray[np.int8] | None = None,
         together: Sequence[Sequence[int]] = (),
         ceiling: float = SEARCH_CEILING,
+        running: Running | None = None,
     ) -> Tree:
         """The clique tree of a problem, not yet laid out: what it will cost can be read off."""
         return grow_tree(
@@ -183,6 +184,7 @@ class JunctionTree:
             rules=SIMPLICIAL * self.simplicial + ALMOST_SIMPLICIAL * self.almost_simplicial,
             merge=self.merge_factors,
             ceiling=ceiling,
+            running=running,
         )
 
     def _order(self, problem: Problem) -> list[int] | None:

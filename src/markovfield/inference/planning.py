@@ -196,6 +196,7 @@ def find_order(
     seed: int = 0,
     rules: int = SIMPLICIAL | ALMOST_SIMPLICIAL,
     ceiling: float = SEARCH_CEILING,
+    running: Running | None = None,
 ) -> tuple[Any, Any, Any, float]:
     """An elimination order and its fill: a fixed portfolio, then more search where the run itself would be long.
 
@@ -211,8 +212,9 @@ def find_order(
         return given, higher_offsets, higher, log2_states
     found = search_order(cards, offsets, scopes, stage, 0.0, seed, rules)
     ratio = SEARCH_SHARE * NANOSECONDS_PER_STATE * (1.0 if search is None else search)
+    check = None if running is None else running.check
     if SEARCH_FROM < found[3] <= SEARCH_UNTIL and ratio > 0.0:
-        found = search_order_balanced(cards, offsets, scopes, stage, ceiling, ratio, np.inf, seed, rules)
+        found = search_order_balanced(cards, offsets, scopes, stage, ceiling, ratio, np.inf, seed, rules, check=check)
     return found
 
 
@@ -227,6 +229,7 @@ def grow_tree(
     rules: int = SIMPLICIAL | ALMOST_SIMPLICIAL,
     merge: bool = True,
     ceiling: float = SEARCH_CEILING,
+    running: Running | None = None,
 ) -> Tree:
     """Find an order and build its clique tree, for plain tables.
 
@@ -243,11 +246,21 @@ def grow_tree(
         Combine factors of large cliques in small tables first.
     ceiling
         Nanoseconds that the search may take, by its own count of work: see `search_ceiling`.
+    running
+        What may end it before that.
     """
     s = structure
     stages = np.zeros(s.n_variables, np.int8) if stage is None else np.asarray(stage, np.int8)
     chosen, higher_offsets, higher, log2_states = find_order(
-        s, stage=stages, together=together, order=order, search=search, seed=seed, rules=rules, ceiling=ceiling
+        s,
+        stage=stages,
+        together=together,
+        order=order,
+        search=search,
+        seed=seed,
+        rules=rules,
+        ceiling=ceiling,
+        running=running,
     )
     if log2_states == np.inf:
         raise MemoryLimitError(

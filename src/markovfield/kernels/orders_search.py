@@ -22,7 +22,7 @@ GIVE_UP = 200.0
 @kernel
 def _finish_anyhow(state: Any, started: Any, order: Any) -> None:
     """The vertices eliminated so far, then the others by what degree they have now."""
-    m = order.size
+    m = state.shape[1]
     done = 0
     for v in range(m):
         done += state[STAGE, v] < 0
@@ -35,7 +35,7 @@ def _finish_anyhow(state: Any, started: Any, order: Any) -> None:
             keys[rest - done] = state[DEGREE, v]
             order[rest] = v
             rest += 1
-    left = order[done:].copy()
+    left = order[done:m].copy()
     for i, j in enumerate(np.argsort(keys, kind="mergesort")):
         order[done + i] = left[j]
 
