@@ -161,7 +161,7 @@ class JunctionTree:
             plan = plan.moved_to(s)
         plans[key] = plan
         while len(plans) > KEPT_PLANS:
-            del plans[next(iter(plans))]
+            plans.pop(next(iter(plans)), None)
         return plan
 
     def tree(

@@ -156,7 +156,7 @@ class MiniBucket:
         found: T | None = kept.pop(key, None)
         kept[key] = found = make() if found is None else found
         while len(kept) > KEPT_PLANS:
-            del kept[next(iter(kept))]
+            kept.pop(next(iter(kept)), None)
         return found
 
     def _find_fill(self, problem: Problem) -> Fill:

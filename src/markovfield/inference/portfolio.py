@@ -40,13 +40,17 @@ LEAST_SHARE = 0.05
 ROUNDING = 1e-9
 # A turn is this share of all the time, though not shorter than that many seconds.
 TURN, SHORTEST_TURN = 0.1, 0.05
+# First turns are shorter by this factor: most methods show soon whether they gain.
+FIRST = 0.5
 # One turn in so many goes to whoever has waited longest, whatever it gained.
 EVERY = 4
 # Where the gap is worth no more factors than this, a search with proofs is likely to end, and has its lane to itself;
 # elsewhere it has this share of it.
-PROMISING, OTHERWISE = 50.0, 0.2
+PROMISING, OTHERWISE = 50.0, 0.1
 # How long the end of all waits for the other thread, which looks up every 0.2 s or so.
 _JOIN = 0.3
+# Without any assignment at the end: how much longer one is looked for, as a share, and in how many turns at least.
+_EXTRA, _TRIED = 0.05, 8
 THREAD = "markovfield portfolio"
 
 
@@ -86,10 +90,14 @@ class _Best:
 
 @dataclass
 class _Asked:
-    """A member, and how it did: what it gained in a second of late, when it was last asked, its time in all."""
+    """A member, and how it did: what it gained in a second of late, when it was last asked, its time in all.
+
+    One that is ``spare`` is asked only while a proof is near: then the other thread waits for toulbar2.
+    """
 
     member: Member
     share: float = TURN
+    spare: bool = False
     rate: float = np.inf
     last: int = 0
     spent: float = 0.0
@@ -107,6 +115,8 @@ class _Race:
         self.error: BaseException | None = None
         self.busy: set[int] = set()
         self.turns = 0
+        # Whether a proof is near.
+        self.near = False
 
     @property
     def answer(self) -> Decoding | None:
@@ -126,8 +136,9 @@ class _Race:
 
     @property
     def over(self) -> bool:
-        """Whether nobody should go on; without any answer the first to look for one still may."""
-        late = self.left <= 0.0 and self.best.answer is not None
+        """Whether nobody should go on; without any answer, each of the first may look for one in spite of the time."""
+        left = self.left
+        late = left <= 0.0 if self.best.answer is not None else left <= -_EXTRA * self.limit and self.turns >= _TRIED
         return self.best.proven or self.quit.is_set() or late
 
     def promising(self, bound: float) -> bool:
@@ -169,7 +180,8 @@ class _Lane:
     def choose(self) -> _Asked | None:
         """Who was never asked, in order; then who gained most in a second of late, at times who waited longest."""
         with self.race.lock:
-            free = [a for a in self.members if not a.member.over and id(a.member) not in self.race.busy]
+            near, busy = self.race.near, self.race.busy
+            free = [a for a in self.members if not a.member.over and id(a.member) not in busy and (near or not a.spare)]
             if not free:
                 return None
             chosen = self._proof(free) or next((a for a in free if a.rate == np.inf), None)
@@ -187,7 +199,8 @@ class _Lane:
         if beside is None or relaxed is None or relaxed.bound == np.inf:
             return None
         share = OTHERWISE
-        if self.race.promising(relaxed.bound):
+        self.race.near = self.race.promising(relaxed.bound)
+        if self.race.near:
             share = 1.0 if self.running is None else 0.5
         elif any(a.rate == np.inf for a in free):
             return None
@@ -197,7 +210,8 @@ class _Lane:
         """One turn of a member, and what it gained."""
         race, best = self.race, self.race.best
         score, bound, started = best.score, best.bound, time.perf_counter()
-        seconds = max(min(max(asked.share * race.limit, SHORTEST_TURN), race.left), 0.01)
+        share = asked.share * (FIRST if asked.rate == np.inf else 1.0)
+        seconds = max(min(max(share * race.limit, SHORTEST_TURN), race.left), 0.01)
         asked.member.turn(race, Running(self.n_jobs, seconds, self.told))
         spent = max(time.perf_counter() - started, 1e-9)
         gained = 0.0
@@ -292,6 +306,11 @@ class Portfolio:
                 stopped = _run(race, running, rng)
             except KeyboardInterrupt:
                 stopped = True
+            except SystemError as error:
+                # What a compiled kernel makes of Ctrl-C.
+                if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+                    raise
+                stopped = True
         best, stopped = race.best, stopped or interrupted.is_set()
         if race.error is not None:
             raise race.error
@@ -332,19 +351,16 @@ def _members(graph: FactorGraph, rng: np.random.Generator) -> tuple[list[_Asked]
         _Asked(Annealing(streams[6])),
         _Asked(Single(TabuSearch(steps=10**9), streams[3])),
     ]
-    second = [_Asked(Relaxation(TRWS()))]
+    second = [_Asked(Relaxation(TRWS()), 0.2)]
     if graph.n_variables <= MOST_BUCKETS:
         buckets = Buckets()
-        second.append(_Asked(buckets, 0.2))
-        # Here where assignments do not get better otherwise, and the others are at a proof.
-        first.append(_Asked(buckets, 0.2, rate=0.0))
+        second.append(_Asked(buckets, 0.4))
+        first.append(_Asked(buckets, 0.2, spare=True))
     if cells <= MOST_SEARCHED and installed():
         second.append(_Asked(Beside(), rate=0.0))
     if cells <= MOST_SEARCHED:
-        last = installed()
-        second.append(
-            _Asked(Single(BranchAndBound(), streams[4], once=last), 0.2 if last else 0.5, 0.0 if last else np.inf)
-        )
+        prover = Single(BranchAndBound(), streams[4], once=True)
+        second.append(_Asked(prover, 0.5, spare=installed(), rate=0.0 if installed() else np.inf))
     # Only where nobody else there gains.
     second.append(_Asked(Subgraphs(streams[5]), rate=0.0))
     return first, second
@@ -364,6 +380,7 @@ def _run(race: _Race, running: Running, rng: np.random.Generator) -> bool:
     first, second = _members(race.graph, rng)
     jobs = running.n_jobs or os.cpu_count() or 1
     if jobs == 1:
+        first = [asked for asked in first if not asked.spare]
         together = [asked for pair in zip_longest(first, second) for asked in pair if asked is not None]
         lanes = [_Lane(race, together, running, 1)]
     else:
@@ -378,10 +395,15 @@ def _run(race: _Race, running: Running, rng: np.random.Generator) -> bool:
         race.quit.set()
         if other is not None:
             other.join(_JOIN)
-        for asked in (*first, *second):
-            if id(asked.member) not in race.busy:
-                asked.member.end()
+        _end(race, (*first, *second))
     return bool(lanes[0].stops)
+
+
+def _end(race: _Race, members: Sequence[_Asked]) -> None:
+    """Free what members hold, but for those that are still at work in the other thread, which does so itself."""
+    for asked in members:
+        if id(asked.member) not in race.busy:
+            asked.member.end()
 
 
 def _beside(lane: _Lane) -> None:
@@ -391,6 +413,9 @@ def _beside(lane: _Lane) -> None:
     except BaseException as error:
         lane.race.error = error
         lane.race.quit.set()
+    finally:
+        if lane.race.quit.is_set():
+            _end(lane.race, lane.members)
 
 
 @contextmanager

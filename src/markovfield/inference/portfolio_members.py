@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError, StoppedError
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
 from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
@@ -87,7 +87,7 @@ def attempt(shared: Shared, decode: Callable[[], Decoding]) -> Decoding | None:
         found = decode()
     except ImpossibleEvidenceError:
         raise
-    except (ModelError, MemoryLimitError, TimeoutError, StoppedError):
+    except (ModelError, MemoryError, TimeoutError, StoppedError):
         return None
     shared.take(found)
     return found
@@ -259,7 +259,7 @@ class Buckets:
             self.search.cool()
         except ImpossibleEvidenceError:
             raise
-        except (ModelError, MemoryLimitError):
+        except (ModelError, MemoryError):
             self.over = True
             return
         except (TimeoutError, StoppedError):
@@ -342,7 +342,7 @@ class Beside:
             shared.take(self.work.answer(None, stop, running))
         except ImpossibleEvidenceError:
             raise
-        except (ModelError, MemoryLimitError, TimeoutError, StoppedError, RuntimeError):
+        except (ModelError, MemoryError, TimeoutError, StoppedError, RuntimeError):
             # What it refuses, or what it dies of, is not held against it.
             pass
         self.over = True

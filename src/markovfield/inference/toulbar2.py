@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -143,6 +144,8 @@ class Toulbar2Process:
                     stderr=messages,
                     start_new_session=True,
                 )
+            # Held, it would outlast a program that ends without having ended it.
+            self.guard = weakref.finalize(self, self.process.kill)
         return self
 
     def __exit__(self, *_: object) -> None:
