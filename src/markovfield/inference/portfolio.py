@@ -41,12 +41,11 @@ ROUNDING = 1e-9
 # A turn is this share of all the time, though not shorter than that many seconds.
 TURN, SHORTEST_TURN = 0.1, 0.05
 # First turns are shorter by this factor: most methods show soon whether they gain.
-FIRST = 0.5
+FIRST = 0.25
 # One turn in so many goes to whoever has waited longest, whatever it gained.
-EVERY = 4
-# Where the gap is worth no more factors than this, a search with proofs is likely to end, and has its lane to itself;
-# elsewhere it has this share of it.
-PROMISING, OTHERWISE = 50.0, 0.1
+EVERY = 6
+# Where the gap is worth no more factors than this, a search with proofs is likely to end, and has its lane to itself.
+PROMISING = 50.0
 # How long the end of all waits for the other thread, which looks up every 0.2 s or so.
 _JOIN = 0.3
 # Without any assignment at the end: how much longer one is looked for, as a share, and in how many turns at least.
@@ -193,18 +192,15 @@ class _Lane:
             return chosen
 
     def _proof(self, free: list[_Asked]) -> _Asked | None:
-        """toulbar2 shows nothing of what it gains: it has a share, or all where it is likely to end."""
+        """toulbar2 shows nothing of what it gains: where it is likely to end it has its lane, or half of all."""
         beside = next((a for a in free if isinstance(a.member, Beside)), None)
         relaxed = next((a.member for a in self.members if isinstance(a.member, Relaxation)), None)
         if beside is None or relaxed is None or relaxed.bound == np.inf:
             return None
-        share = OTHERWISE
         self.race.near = self.race.promising(relaxed.bound)
-        if self.race.near:
-            share = 1.0 if self.running is None else 0.5
-        elif any(a.rate == np.inf for a in free):
-            return None
-        return beside if beside.spent < share * sum(a.spent for a in self.members) else None
+        share = 1.0 if self.running is None else 0.5
+        due = beside.spent < share * sum(a.spent for a in self.members)
+        return beside if self.race.near and due else None
 
     def ask(self, asked: _Asked) -> None:
         """One turn of a member, and what it gained."""

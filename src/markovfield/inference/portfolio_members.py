@@ -31,7 +31,7 @@ __all__ = ["Annealing", "Beside", "Buckets", "Member", "Relaxation", "Shared", "
 _POLL, _GRACE = 0.03, 0.3
 # Mini-buckets begin with so many variables, go through so many iterations each, and grow as long as so many iterations
 # fit into the time that is left; never by more variables at once, nor beyond so many, nor so many bytes.
-FIRST_BOUND, ITERATIONS, WORTH_WHILE, LARGEST_STEP, WIDEST = 10, 200, 20, 4, 22
+FIRST_BOUND, ITERATIONS, WORTH_WHILE, LARGEST_STEP, WIDEST = 10, 100, 20, 4, 22
 BUCKET_MEMORY = 2**31
 # Sweeps of the first annealing, and of the longest.
 FIRST_SWEEPS, MOST_SWEEPS = 250, 10**6
@@ -335,6 +335,9 @@ class Beside:
                 stop = None
             elif shared.left > _GRACE and stop is not None:
                 self.work.hold()
+                found = self.work.so_far(running)
+                if found is not None:
+                    shared.take(found)
                 return
             else:
                 stop = stop or TimeoutError()

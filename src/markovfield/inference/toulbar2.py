@@ -199,6 +199,12 @@ class Toulbar2Process:
             self.process.send_signal(signal.SIGVTALRM)
             self.rest(seconds)
 
+    def so_far(self, running: Running) -> Decoding | None:
+        """The best assignment that it has written, with no bound, while it is at work."""
+        if self.process is None or _solution(self.folder, self.problem.structure.n_variables) is None:
+            return None
+        return self.answer(None, TimeoutError(), running)
+
     def answer(self, variables: Sequence[int] | None, stop: BaseException | None, running: Running) -> Decoding:
         """What it found, as a decoding; without ``stop`` it has worked to its end."""
         return self.handed.answer(self.folder, variables, stop, running, self.method.name, self.known)
