@@ -218,7 +218,7 @@ class _Lane:
         with race.lock:
             race.turns += 1
         rate = gained / spent
-        asked.rate = rate if asked.rate == np.inf else 0.5 * (asked.rate + rate)
+        asked.rate = rate if asked.rate == np.inf else 0.25 * asked.rate + 0.75 * rate
         asked.last, asked.spent = race.turns, asked.spent + spent
 
     def told(self, progress: Progress) -> bool:
