@@ -91,3 +91,27 @@ class TestSolver:
         wide.add_factor(["a", "b", "c"], log_table=np.zeros((8, 8, 8)))
         with pytest.raises(mf.ModelError, match="has 512 cells, and toulbar2 is handed at most 100"):
             mf.decode(wide, method=Toulbar2(max_factor_cells=100))
+
+    def test_a_known_score_is_a_bound_that_loses_nothing(self):
+        from markovfield.inference.evidence import Evidence
+        from markovfield.inference.problem import prepare
+        from markovfield.inference.running import Running
+        from markovfield.inference.toulbar2 import Toulbar2Process
+
+        for net in (grid(5, 3, 3, hard=0.1), grid(4, 4, 1)):
+            graph = net.compile()
+            best = mf.decode(graph, method="junction_tree").score
+            problem = prepare(graph, Evidence.parse(graph.structure, None))
+            tops = []
+            for score in (-np.inf, best - 1.0, best):
+                with Toulbar2Process(Toulbar2(), problem, score) as work:
+                    tops.append(work.top)
+                    answer = work.answer(None, work.wait(Running()), Running())
+                assert answer.optimal and answer.score == pytest.approx(best)
+            assert tops[0] > tops[1] > tops[2], "the better the score, the less is looked at"
+
+    def test_its_end_is_a_proof(self):
+        """The bound that toulbar2 states after a search that preprocessing ended is an old one."""
+        path = data_path("uai2014", "MAP", "Promedas_46.uai.gz")
+        evidence = mf.read_uai_evidence(path.with_name("Promedas_46.uai.evid"))
+        assert mf.decode(mf.read_uai(path), evidence or None, method=Toulbar2()).optimal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -50,10 +51,15 @@ def run_highs(program: Any, time_limit: float | None, *, log: bool = False) -> d
     return found
 
 
-def work(folder: str, time_limit: float | None) -> None:
-    """Read the program, solve it, leave the result in the folder; what HiGHS prints goes to where stdout goes."""
+def work(folder: str, time_limit: float | None, started: float) -> None:
+    """Read the program, solve it, leave the result in the folder; what HiGHS prints goes to where stdout goes.
+
+    The limit counts from ``started``, by the wall clock.
+    """
     with np.load(os.path.join(folder, "program.npz"), allow_pickle=False) as data:
         program = dict(data)
+    if time_limit is not None:
+        time_limit = max(0.01, time_limit - (time.time() - started))
     found = run_highs(program, time_limit, log=True)
     unfinished = os.path.join(folder, "part.npz")
     np.savez(unfinished, **found)
@@ -61,4 +67,5 @@ def work(folder: str, time_limit: float | None) -> None:
 
 
 if __name__ == "__main__":
-    work(sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else None)
+    given = [float(word) for word in sys.argv[2:]]
+    work(sys.argv[1], given[0] if given else None, given[1] if given else 0.0)

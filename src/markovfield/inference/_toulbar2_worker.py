@@ -36,9 +36,10 @@ def work(folder: str) -> None:
         scope_at, cost_at = scope_at + k, cost_at + size
     found = solver.Solve(timeLimit=_FOREVER, showSolutions=1, writeSolution=os.path.join(folder, "solution"))
     bound = solver.GetDDualBound()
-    result: dict[str, Any] = {"status": "found", "states": None, "bound": bound, "nodes": solver.GetNbNodes()}
+    result: dict[str, Any] = {"status": "found", "states": None, "bound": bound, "cost": bound}
+    result["nodes"] = solver.GetNbNodes()
     if found is not None:
-        result["states"] = [int(state) for state in found[0]]
+        result["states"], result["cost"] = [int(state) for state in found[0]], found[1]
     elif bound >= top:
         result["status"] = "none"
     unfinished = os.path.join(folder, "result.part")

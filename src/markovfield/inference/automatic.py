@@ -11,6 +11,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, Mo
 from markovfield.factor_graph import FactorGraph, Structure
 from markovfield.inference.decodings import Decoding
 from markovfield.inference.evidence import Evidence
+from markovfield.inference.planning import NANOSECONDS_PER_STATE
 from markovfield.inference.registry import resolve
 from markovfield.inference.running import Running
 
@@ -31,9 +32,9 @@ COUNTING_STEPS = 2_000_000_000
 # Clique states that a decoding by ``auto`` walks over, about a second, before it turns to other methods; and variables
 # up to which nobody looks whether they form a forest.
 DECODE_WORK_LIMIT, FEW_VARIABLES = 2.0**28, 200
-# And for each second that marginal MAP, or sums, are given: a part of what a slow machine does. A better order is
+# And for each second that marginal MAP is given: a part of what a slow machine does. A better order for sums is
 # searched for, which may take two seconds, where there are so many seconds.
-MARGINAL_WORK, SUM_WORK, SEARCHING = 2.0**25, 2.0**26, 8.0
+MARGINAL_WORK, SEARCHING = 2.0**25, 8.0
 # What ``auto`` takes where exact inference would need too much memory or time: mini-buckets bound log Z, belief
 # propagation is often nearer (noisy-or networks, pedigrees), and each is taken where it is, see `Sandwich`. Cells that
 # mini-buckets walk over, some seconds, are counted, so that answers do not depend on the clock. Large graphs are left
@@ -42,6 +43,8 @@ OTHERWISE, BUCKET_WORK = ("mini_bucket", "belief_propagation"), 2.0**28
 MOST_BUCKETS = 5_000
 # Seconds that planning a tree takes for each variable, about: where that is much of the time, none is planned.
 PLANNING = 2.5e-5
+# Of the time left, what an exact method and what any other may take where there are others to come.
+EXACT_SHARE, OTHER_SHARE = 0.6, 0.8
 # Methods that decode in one pass, and have no assignment before they are finished.
 ONE_PASS = ("enumeration", "junction_tree", "variable_elimination")
 
@@ -73,10 +76,10 @@ def candidates(
 
     if verb == "decode":
         return decoders(graph, evidence, one, variables, time_limit)
-    exact: list[Any] = [JunctionTree(work_limit=AUTO_WORK_LIMIT)]
+    limit = work_within(time_limit)
+    exact: list[Any] = [JunctionTree(work_limit=limit)]
     if time_limit is not None:
         # A tree that cannot be done in time would leave nothing for other methods, nor would a search for its order.
-        limit = min(AUTO_WORK_LIMIT, SUM_WORK * time_limit)
         greedy = JunctionTree(search=0, work_limit=limit)
         known = time_limit >= SEARCHING and graph.n_variables * PLANNING <= time_limit / 4
         near = known and log2_states(greedy, graph, evidence) <= np.log2(limit) + 6
@@ -109,7 +112,8 @@ def decoders(
     """
     from markovfield.inference.junction_tree import JunctionTree
 
-    tree = JunctionTree(work_limit=AUTO_WORK_LIMIT)
+    # The n best are known to nobody else.
+    tree = JunctionTree(work_limit=AUTO_WORK_LIMIT if not one else work_within(time_limit))
     if not one:
         return [tree]
     if graph.structure.has_latent or (variables is not None and len(set(variables)) < graph.n_variables):
@@ -162,6 +166,13 @@ def log2_states(
         return float("inf")
 
 
+def work_within(time_limit: float | None) -> float:
+    """Clique states that ``"auto"`` walks over, at most: fewer where there is little time, which it does not use up."""
+    if time_limit is None:
+        return AUTO_WORK_LIMIT
+    return min(AUTO_WORK_LIMIT, max(1.0, EXACT_SHARE * time_limit * 1e9 / NANOSECONDS_PER_STATE))
+
+
 def is_forest(structure: Structure) -> bool:
     """Whether factors join variables without cycles: plain tables of one or two variables, no pair twice."""
     arity = np.diff(structure.scope_offsets)
@@ -200,8 +211,10 @@ def otherwise(verb: str, graph: FactorGraph) -> list[Any]:
     return [Sandwich(time_limit=None, methods=OTHERWISE, work_limit=BUCKET_WORK), *messages]
 
 
-def first_that_answers(methods: list[Any], run: Callable[[Any], Any]) -> Any:
+def first_that_answers(methods: list[Any], run: Callable[[Any, Running], Any], running: Running) -> Any:
     """Run the first method; where it is refused as too large, or runs out of time, the next that is not.
+
+    Each has a share of the time that is left when it begins, the last one all of it.
 
     The answer says which method it was and what it promises. What no approximate method can do (the *n* best, marginal
     MAP) stays refused, with the reason of the first.
@@ -209,7 +222,10 @@ def first_that_answers(methods: list[Any], run: Callable[[Any], Any]) -> Any:
     refusal: MemoryLimitError | TimeoutError | None = None
     for chosen in methods:
         try:
-            return run(chosen)
+            if chosen is methods[-1]:
+                return run(chosen, running)
+            share = EXACT_SHARE if chosen.exact else OTHER_SHARE
+            return run(chosen, running.within(share))
         except ImpossibleEvidenceError:
             raise
         except (MemoryLimitError, TimeoutError) as error:

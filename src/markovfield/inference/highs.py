@@ -28,7 +28,7 @@ SOLVED, INFEASIBLE = 0, 2
 # another process would have started. Nothing can interrupt HiGHS here, so the wait must be short.
 AT_ONCE_COLUMNS, AT_ONCE_SECONDS = 20_000, 0.4
 # Seconds between looks at the other process, and how long it may take to say what it has when its time is up.
-_POLL, _GRACE = 0.05, 1.0
+_POLL, _GRACE = 0.05, 0.3
 _WORKER = Path(__file__).with_name("_highs_worker.py")
 # A row of the table that HiGHS prints while it branches: BestBound stands after the share of leaves explored.
 _ROW = re.compile(r"^.{0,3}\s*\d+\s+\d+\s+\d+\s+[\d.]+%\s+(-?\d[\d.]*(?:e[+-]?\d+)?)\s", re.MULTILINE)
@@ -106,7 +106,8 @@ class Highs:
             folder = Path(name)
             np.savez(folder / "program.npz", **program)
             left = self._seconds_left()
-            limits = [str(left)] if np.isfinite(left) else []
+            # When it was started, too: until it solves anything it has spent some of the time.
+            limits = [str(left), str(time.time())] if np.isfinite(left) else []
             with open(folder / "log", "wb") as log, open(folder / "messages", "wb") as messages:
                 # A session of its own: Ctrl-C is for this process to handle.
                 process = subprocess.Popen(

@@ -26,7 +26,17 @@ from markovfield.inference.decodings import decoding_of_states as _decoding
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.latent_decoding import latent_best, latent_max_marginals
 from markovfield.inference.limits import memory_limit_bytes
-from markovfield.inference.planning import ALMOST_SIMPLICIAL, SIMPLICIAL, Plan, Tree, grow_tree, lay_out_tree, too_long
+from markovfield.inference.planning import (
+    ALMOST_SIMPLICIAL,
+    SEARCH_CEILING,
+    SIMPLICIAL,
+    Plan,
+    Tree,
+    grow_tree,
+    lay_out_tree,
+    search_ceiling,
+    too_long,
+)
 from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.propagation import Propagation, propagate
 from markovfield.inference.running import Running
@@ -123,12 +133,15 @@ class JunctionTree:
         *,
         stage: npt.NDArray[np.int8] | None = None,
         together: Sequence[Sequence[int]] = (),
+        running: Running | None = None,
     ) -> Plan:
         """The plan of a problem; kept with the structure it came from, and reused where only cells moved."""
         s = problem.structure
         plans = problem.lowered.structure.cache.setdefault("plans", {})
+        ceiling = search_ceiling(running)
         key = (
             self,
+            ceiling,
             None if stage is None else stage.tobytes(),
             tuple(tuple(t) for t in together),
             s.cardinalities.tobytes(),
@@ -139,7 +152,9 @@ class JunctionTree:
         )
         plan: Plan | None = plans.pop(key, None)
         if plan is None:
-            tree = self.tree(problem, stage=stage, together=together)
+            tree = self.tree(problem, stage=stage, together=together, ceiling=ceiling, running=running)
+            if running is not None:
+                running.check()
             if self.work_limit is not None and tree.log2_states > np.log2(self.work_limit):
                 raise too_long(tree.width, tree.log2_states, self.work_limit)
             plan = lay_out_tree(s, tree, memory_limit_bytes(self.memory_limit))
@@ -147,7 +162,7 @@ class JunctionTree:
             plan = plan.moved_to(s)
         plans[key] = plan
         while len(plans) > KEPT_PLANS:
-            del plans[next(iter(plans))]
+            plans.pop(next(iter(plans)), None)
         return plan
 
     def tree(
@@ -156,6 +171,8 @@ class JunctionTree:
         *,
         stage: npt.NDArray[np.int8] | None = None,
         together: Sequence[Sequence[int]] = (),
+        ceiling: float = SEARCH_CEILING,
+        running: Running | None = None,
     ) -> Tree:
         """The clique tree of a problem, not yet laid out: what it will cost can be read off."""
         return grow_tree(
@@ -167,6 +184,8 @@ class JunctionTree:
             seed=self.seed,
             rules=SIMPLICIAL * self.simplicial + ALMOST_SIMPLICIAL * self.almost_simplicial,
             merge=self.merge_factors,
+            ceiling=ceiling,
+            running=running,
         )
 
     def _order(self, problem: Problem) -> list[int] | None:
@@ -202,7 +221,7 @@ class JunctionTree:
     def log_partition(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> LogPartition:
         """log Z by the upward pass alone."""
         problem = self.prepare(graph, evidence, drop_barren=True)
-        plan = self.plan(problem)
+        plan = self.plan(problem, running=running)
         result = propagate(plan, problem, downward=False, running=running)
         return LogPartition(
             log_partition=result.value,
@@ -231,7 +250,7 @@ class JunctionTree:
             if found is not None:
                 return dress(self, problem, None, running, *found)
         free = [[v for v in t if problem.structure.cardinalities[v] > 1] for t in targets]
-        plan = self.plan(problem, together=[t for t in free if len(t) > 1])
+        plan = self.plan(problem, together=[t for t in free if len(t) > 1], running=running)
         return answer(self, problem, propagate(plan, problem, running=running), running)
 
     def joint(
@@ -271,7 +290,7 @@ class JunctionTree:
             chosen = np.zeros(problem.structure.n_variables, np.bool_)
             chosen[list(variables)] = True
             stage = chosen.astype(np.int8)
-        plan = self.plan(problem, stage=stage)
+        plan = self.plan(problem, stage=stage, running=running)
         result = propagate(plan, problem, operation="max", downward=False, decode=chosen, running=running)
         found = best_assignments(result, n_best, chosen)
         return _decoding(
@@ -288,7 +307,7 @@ class JunctionTree:
     ) -> Samples:
         """Independent exact samples, drawn from the roots down."""
         problem = self.prepare(graph, evidence)
-        plan = self.plan(problem)
+        plan = self.plan(problem, running=running)
         result = propagate(plan, problem, downward=False, running=running)
         states = problem.states(draw_samples(result, size, rng))
         return Samples(graph=graph, states=states, method=self.name, seconds=time.perf_counter() - running.started)

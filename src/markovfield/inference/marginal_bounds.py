@@ -45,7 +45,7 @@ class MixedBuckets:
         s = self.problem.structure
         summed = np.zeros(s.n_variables, np.bool_)
         summed[reduced.left] = True
-        self.plan = _plan(self.problem, summed, most_cells, memory_limit_bytes(memory_limit))
+        self.plan = _plan(self.problem, summed, most_cells, memory_limit_bytes(memory_limit), running)
         self.buckets = Buckets(self.problem, self.plan)
         counts = np.diff(self.plan.layout.bucket_offsets)
         # Of each mini-bucket: whether its variable is summed.
@@ -136,7 +136,9 @@ class MixedBuckets:
         return tuple(scope[order].tolist()), np.ascontiguousarray(table.transpose(order))
 
 
-def _plan(problem: Problem, summed: npt.NDArray[np.bool_], most_cells: float, memory_limit: float) -> BucketPlan:
+def _plan(
+    problem: Problem, summed: npt.NDArray[np.bool_], most_cells: float, memory_limit: float, running: Running
+) -> BucketPlan:
     """The largest mini-buckets whose cells are few enough; summed variables are eliminated first."""
     s = problem.structure
     order, _, _, log2_states = find_order(s, stage=(~summed).astype(np.int8), search=0.0)
@@ -154,6 +156,7 @@ def _plan(problem: Problem, summed: npt.NDArray[np.bool_], most_cells: float, me
             i_bound=i_bound,
             max_states=max(LEAST_STATES, 2.0 ** (i_bound + 1)),
             memory_limit=np.inf,
+            running=running,
         )
         return float(plans[i_bound].layout.table_offsets[-1])
 

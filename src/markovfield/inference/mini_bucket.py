@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from itertools import islice
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ from markovfield.names import VariableName
 __all__ = ["MiniBucket"]
 
 FloatArray = npt.NDArray[np.float64]
+T = TypeVar("T")
 KEPT_PLANS = 8
 # Mini-buckets of many-valued variables stop at this many states unless i_bound asks for more.
 LEAST_STATES = 2.0**16
@@ -131,69 +133,79 @@ class MiniBucket:
             return float(self.max_states)
         return max(LEAST_STATES, 2.0 ** (self.i_bound + 1))
 
-    def plans(self, problem: Problem) -> tuple[Fill, tuple[BucketPlan, ...]]:
-        """The order of exact elimination and a few ways to cut; kept with the structure they came from."""
+    def plans(self, problem: Problem, running: Running, most: int | None = None) -> tuple[BucketPlan, ...]:
+        """A few ways to cut, ``most`` at most; kept with the structure they came from."""
+        settings = (self.i_bound, self.most_states, self.memory_limit, most)
+        return self._kept("mini_buckets", problem, settings, lambda: self._make_plans(problem, running, most))
+
+    def fill(self, problem: Problem) -> Fill:
+        """The order of exact elimination; kept likewise."""
+        return self._kept("mini_bucket_fill", problem, (), lambda: self._find_fill(problem))
+
+    def _kept(self, name: str, problem: Problem, settings: tuple[Any, ...], make: Callable[[], T]) -> T:
         s = problem.structure
-        kept = problem.lowered.structure.cache.setdefault("mini_buckets", {})
+        kept = problem.lowered.structure.cache.setdefault(name, {})
         key = (
-            (self.i_bound, self.most_states, self.memory_limit, self.order, self.search, self.seed),
+            (*settings, self.order, self.search, self.seed),
             s.cardinalities.tobytes(),
             s.scope_offsets.tobytes(),
             s.scopes.tobytes(),
             s.table_strides.tobytes(),
             problem.active.tobytes(),
         )
-        found: tuple[Fill, tuple[BucketPlan, ...]] | None = kept.pop(key, None)
-        kept[key] = found = self._make_plans(problem) if found is None else found
+        found: T | None = kept.pop(key, None)
+        kept[key] = found = make() if found is None else found
         while len(kept) > KEPT_PLANS:
-            del kept[next(iter(kept))]
+            kept.pop(next(iter(kept)), None)
         return found
 
     def log2_cells(self, graph: FactorGraph, evidence: Evidence) -> float:
         """log2 of the cells of all mini-buckets, in the order of exact elimination: what one pass walks over."""
         problem = prepare(graph, evidence)
-        fill = find_fill(problem.structure, self._order(problem), self.search, self.seed)
         plan = plan_buckets(
             problem.structure,
             problem.active,
-            fill.order,
+            self.fill(problem).order,
             i_bound=self.i_bound,
             max_states=self.most_states,
             memory_limit=np.inf,
+            running=Running(),
         )
         return float(np.log2(max(1, plan.layout.table_offsets[-1])))
 
-    def _make_plans(self, problem: Problem) -> tuple[Fill, tuple[BucketPlan, ...]]:
+    def _find_fill(self, problem: Problem) -> Fill:
+        return find_fill(problem.structure, self._order(problem), self.search, self.seed)
+
+    def _make_plans(self, problem: Problem, running: Running, most: int | None) -> tuple[BucketPlan, ...]:
         s = problem.structure
         limits: dict[str, Any] = {
             "max_states": self.most_states,
             "memory_limit": memory_limit_bytes(self.memory_limit),
         }
-        fill = find_fill(s, self._order(problem), self.search, self.seed)
         plans: list[BucketPlan] = []
         refusal: MemoryLimitError | None = None
-        for order, i_bound in self._orders(problem, fill):
+        for order, i_bound in islice(self._orders(problem, self.fill(problem), running), most):
             try:
-                plans.append(plan_buckets(s, problem.active, order, i_bound=i_bound, **limits))
+                plans.append(plan_buckets(s, problem.active, order, i_bound=i_bound, running=running, **limits))
             except MemoryLimitError as error:
                 refusal = refusal or error
                 continue
             if not plans[-1].n_split:
-                return fill, (plans[-1],)
+                return (plans[-1],)
         if refusal is not None and not plans:
             raise refusal
-        return fill, tuple(plans)
+        return tuple(plans)
 
-    def _orders(self, problem: Problem, fill: Fill) -> Iterator[tuple[npt.NDArray[np.int64], int]]:
+    def _orders(self, problem: Problem, fill: Fill, running: Running) -> Iterator[tuple[npt.NDArray[np.int64], int]]:
         """Orders and bounds on cuts to try: the order of exact elimination, and those made with cuts in view.
 
         Larger mini-buckets fill in more, so now and then an order for small ones, or small ones themselves, do better.
         """
         yield fill.order, self.i_bound
         if self.order is None and len(fill.order) <= MORE_ORDERS:
-            yield order_by_mini_buckets(problem.structure, self.i_bound, self.most_states), self.i_bound
+            yield order_by_mini_buckets(problem.structure, self.i_bound, self.most_states, running), self.i_bound
             if self.i_bound > SMALL:
-                small = order_by_mini_buckets(problem.structure, SMALL, self.most_states)
+                small = order_by_mini_buckets(problem.structure, SMALL, self.most_states, running)
                 yield small, self.i_bound
                 yield small, SMALL
 
@@ -216,7 +228,7 @@ class MiniBucket:
         lower, powers = self._lower(buckets, upper, running)
         return LogPartition(
             log_partition=upper.bound,
-            bounds=(lower, upper.bound),
+            bounds=(min(lower, upper.bound), upper.bound),
             **self._details(buckets.plan, upper, powers, running),
         )
 
@@ -249,7 +261,7 @@ class MiniBucket:
             graph=graph,
             values=values,
             log_partition=upper.bound,
-            log_partition_bounds=(lower, upper.bound),
+            log_partition_bounds=(min(lower, upper.bound), upper.bound),
             _joint=joint,
             _counts=counts,
             _state=(buckets.plan.key, upper.shifts, upper.weights),
@@ -281,7 +293,7 @@ class MiniBucket:
         At temperature 0 (maxima) one pass decides. With ``init`` the mini-buckets are those of the earlier answer.
         """
         # One pass of maxima says too little of the later ways, which are for small mini-buckets.
-        plans = self.plans(problem)[1][: 2 if temperature == 0.0 else None]
+        plans = self.plans(problem, running, 2 if temperature == 0.0 else None)
         if init is not None:
             plans = tuple(p for p in plans if _earlier(init)[0] == p.key)
             if not plans:
@@ -290,7 +302,7 @@ class MiniBucket:
         for plan in plans:
             try:
                 # Tables are not kept: those of two ways to cut would take twice the memory that was promised.
-                found = self._start(Buckets(problem, plan), temperature, running, init)
+                found = self._start(Buckets(problem, plan, running), temperature, running, init)
             except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
                 # Decoding, which alone asks at temperature 0, answers Ctrl-C with what it has.
                 if best is None or (temperature and isinstance(stop, KeyboardInterrupt)):
@@ -382,7 +394,7 @@ class MiniBucket:
         buckets.backward(weights, running)
         return Cutset(
             problem,
-            self.plans(problem)[0],
+            self.fill(problem),
             states,
             problem.expand(buckets.marginals(weights), 0.0),
             i_bound=self.i_bound,
@@ -411,6 +423,9 @@ class MiniBucket:
         except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
             return stopped_decoding(self.name, problem, running, stop, variables)
         search.cool()
+        if search.score == -np.inf and search.stop is not None:
+            quick = stopped_decoding(self.name, problem, running, search.stop, variables)
+            return replace(quick, gap=max(0.0, search.bound - quick.score))
         gap = max(0.0, search.bound - search.score)
         converged = search.converged or search.close
         if not converged:

@@ -47,7 +47,7 @@ class Tightened:
 class Buckets:
     """The tables, messages and beliefs of one problem on one plan."""
 
-    def __init__(self, problem: Problem, plan: BucketPlan) -> None:
+    def __init__(self, problem: Problem, plan: BucketPlan, running: Running | None = None) -> None:
         s, lay = problem.structure, plan.layout
         m = s.n_factors
         pool = np.concatenate([problem.potentials.log_tables, problem.likelihood])
@@ -67,6 +67,8 @@ class Buckets:
         self.entropies = np.zeros(len(lay.table_offsets) - 1)
         self.weight_moves = np.zeros_like(self.entropies)
         for piece in plan.pieces:
+            if running is not None and piece is not plan.pieces[0]:
+                running.check()
             fill_bases(self.layout, *piece, pool, self.bases)
 
     def shares(self) -> FloatArray:

@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from markovfield.factor_graph import Structure
 from markovfield.inference.planning import find_order
+from markovfield.inference.running import Running
 
-__all__ = ["Fill", "fill_bucket", "find_fill", "order_by_mini_buckets"]
+__all__ = ["LOOK", "Fill", "fill_bucket", "find_fill", "order_by_mini_buckets"]
 
 Ints = npt.NDArray[np.int64]
 # Mini-buckets of one bucket that are still looked at for room: a bucket of very many functions stays linear.
 OPEN = 64
+# Variables between two looks at the clock: some milliseconds.
+LOOK = 16
 
 
 class Fill(NamedTuple):
@@ -43,7 +46,7 @@ def find_fill(structure: Structure, order: Sequence[int] | None, search: float, 
     return Fill(np.asarray(found, np.int64), np.asarray(offsets, np.int64), np.asarray(higher, np.int64))
 
 
-def order_by_mini_buckets(structure: Structure, i_bound: int, max_states: float) -> Ints:
+def order_by_mini_buckets(structure: Structure, i_bound: int, max_states: float, running: Running) -> Ints:
     """An order made while eliminating with cuts: always the variable whose bucket has the fewest states.
 
     Cut buckets send small messages, so what an exact elimination would fill in does not count here.
@@ -79,6 +82,8 @@ def order_by_mini_buckets(structure: Structure, i_bound: int, max_states: float)
             continue
         done[v] = True
         order.append(v)
+        if len(order) % LOOK == 0:
+            running.check()
         bucket = sorted([(functions[f], f) for f in of_variable[v]], key=lambda item: (-len(item[0]), item[1]))
         touched: set[int] = set()
         for scope, f in bucket:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factor_graph import Structure
 from markovfield.inference.limits import format_bytes
-from markovfield.inference.mini_bucket_orders import fill_bucket
+from markovfield.inference.mini_bucket_orders import LOOK, fill_bucket
+from markovfield.inference.running import Running
 from markovfield.kernels.mini_bucket import BucketLayout
 from markovfield.kernels.mini_bucket_layout import factor_strides, message_strides, moved_strides
 
@@ -68,6 +69,7 @@ def plan_buckets(
     i_bound: int,
     max_states: float,
     memory_limit: float,
+    running: Running,
 ) -> BucketPlan:
     """Cut every bucket of an order and lay the mini-buckets out; refuse what would not fit in memory.
 
@@ -81,7 +83,7 @@ def plan_buckets(
     likelihoods = np.flatnonzero(active & (place >= 0))
     scope_offsets = np.concatenate([s.scope_offsets, s.scope_offsets[-1] + 1 + np.arange(len(likelihoods))])
     scopes = np.concatenate([s.scopes, likelihoods]).astype(np.int64)
-    members, bucket_offsets, parent, holder = _cut(place[scopes], scope_offsets, cards, i_bound, max_states)
+    members, bucket_offsets, parent, holder = _cut(place[scopes], scope_offsets, cards, i_bound, max_states, running)
     lengths = np.array([len(m) for m in members], np.int64)
     axis_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     axis_variable = np.array([v for m in members for v in m], np.int64)
@@ -143,7 +145,7 @@ def _named(s: Structure, factors: Ints, likelihoods: Ints) -> Ints:
 
 
 def _cut(
-    places: Ints, scope_offsets: Ints, cards: Ints, i_bound: int, max_states: float
+    places: Ints, scope_offsets: Ints, cards: Ints, i_bound: int, max_states: float, running: Running
 ) -> tuple[list[list[int]], Ints, Ints, Ints]:
     """Eliminate scopes only: members of every mini-bucket, buckets, who takes whose message, who holds each factor.
 
@@ -165,6 +167,8 @@ def _cut(
     holder = np.full(m, -1, np.int64)
     parent: list[int] = []
     for b in range(n):
+        if b % LOOK == LOOK - 1:
+            running.check()
         functions = sorted(waiting[b], key=lambda item: (-len(item[0]), item[1]))
         waiting[b] = []
         first = len(members)

@@ -29,45 +29,51 @@ class Search:
 
     def __init__(self, method: MiniBucket, problem: Problem, running: Running) -> None:
         self.method, self.running = method, running
+        self.stop: BaseException | None = None
         self.unit, self.fixed = unit_of(problem), fixed_score(problem)
         self.scale = score_scale(problem.graph, problem.evidence)
         buckets, first = method.best_buckets(problem, 0.0, running)
         self.buckets, self.bound, self.shifts = buckets, first.bound, first.shifts
-        buckets.forward(first.shifts, 0.0 * first.weights, Running())
         self.gains: list[float] = []
         self.shares = buckets.shares()
-        self.states = problem.states(buckets.decode())
-        self.score = _score(problem, self.states)
+        self.states, self.score = np.zeros(problem.graph.n_variables, np.int32), -np.inf
+        try:
+            self.look(buckets.forward(first.shifts, 0.0 * first.weights, running))
+        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+            # There is a bound already.
+            running.remember(stop)
         self.converged = not buckets.plan.n_split
+        scale = self.bound - self.score if self.score > -np.inf else 1.0 + abs(self.bound)
+        self.temperature = scale / max(1, buckets.plan.n_split)
 
     def cool(self) -> None:
-        """Tighten at one temperature after the other; the bound of maxima is looked at after each."""
+        """Tighten at one temperature after the other; the bound of maxima is looked at after each.
+
+        Called again after a stop it goes on from where that was, under ``running`` as it is then.
+        """
         method, buckets = self.method, self.buckets
-        shifts = self.shifts
-        scale = self.bound - self.score if self.score > -np.inf else 1.0 + abs(self.bound)
-        temperature = scale / max(1, buckets.plan.n_split)
         limit = max(1, method.max_iterations // COOLINGS)
         try:
             while not (self.converged or self.close) and len(self.gains) < method.max_iterations:
                 found = buckets.tighten(
-                    shifts,
-                    temperature * self.shares,
+                    self.shifts,
+                    self.temperature * self.shares,
                     sign=-1.0,
                     max_iterations=min(limit, method.max_iterations - len(self.gains)),
                     tolerance=method.tolerance,
                     running=self.running,
                     move_weights=False,
                 )
-                shifts = found.shifts
+                self.shifts = found.shifts
                 self.gains += found.gains
-                self.look(buckets.forward(shifts, 0.0 * self.shares, self.running))
-                temperature *= COOLING
-                self.converged = found.converged and temperature * len(self.shares) < method.tolerance
+                self.look(buckets.forward(self.shifts, 0.0 * self.shares, self.running))
+                self.temperature *= COOLING
+                self.converged = found.converged and self.temperature * len(self.shares) < method.tolerance
             if not self.close:
-                cutset = method.cutset(buckets, shifts, temperature * self.shares, self.running, self.states)
+                cutset = method.cutset(buckets, self.shifts, self.temperature * self.shares, self.running, self.states)
                 self.keep(cutset.decode())
-        except (TimeoutError, StoppedError, KeyboardInterrupt):
-            self.converged = False
+        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+            self.converged, self.stop = False, stop
 
     @property
     def tolerance(self) -> float:

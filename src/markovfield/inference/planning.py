@@ -12,12 +12,13 @@ import numpy.typing as npt
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factor_graph import Structure
 from markovfield.inference.limits import format_bytes
+from markovfield.inference.running import Running
 from markovfield.kernels.clique_tree import build_clique_tree
 from markovfield.kernels.layout import FACTOR, Layout, lay_out
 from markovfield.kernels.orders import eliminate, search_order, search_order_balanced
 from markovfield.kernels.schedule import split_tree, summarise
 
-__all__ = ["Plan", "Tree", "grow_tree", "lay_out_tree", "make_plan"]
+__all__ = ["Plan", "Tree", "grow_tree", "lay_out_tree", "make_plan", "search_ceiling"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -28,6 +29,10 @@ NANOSECONDS_PER_STATE = 3.0
 SEARCH_SHARE = 0.25
 SEARCH_FROM = 22.0
 SEARCH_CEILING = 2e9
+# From so many states (log2) on no search would make a tree that could be run; and of a time limit, the share that
+# searching may take.
+SEARCH_UNTIL = 64.0
+PLANNING_SHARE = 0.2
 # Plans below this run as one kernel call; above, subtrees run side by side and long stretches are cut into steps.
 PARALLEL_OPERATIONS = 1e7
 STEP_OPERATIONS = 2e8
@@ -190,11 +195,14 @@ def find_order(
     search: float | None = None,
     seed: int = 0,
     rules: int = SIMPLICIAL | ALMOST_SIMPLICIAL,
+    ceiling: float = SEARCH_CEILING,
+    running: Running | None = None,
 ) -> tuple[Any, Any, Any, float]:
     """An elimination order and its fill: a fixed portfolio, then more search where the run itself would be long.
 
-    ``search`` scales how long (1 is the default, 0 none beyond the portfolio). A given order is kept within each stage:
-    variables of a later stage (queried, or maximised after sums) come after all others, whatever it says.
+    ``search`` scales how long (1 is the default, 0 none beyond the portfolio), up to ``ceiling`` nanoseconds. A given
+    order is kept within each stage: variables of a later stage (queried, or maximised after sums) come after all
+    others, whatever it says.
     """
     offsets, scopes = _with_scopes(structure, together)
     cards = structure.cardinalities
@@ -207,8 +215,9 @@ def find_order(
         return given, higher_offsets, higher, log2_states
     found = search_order(cards, offsets, scopes, stage, 0.0, seed, rules)
     ratio = SEARCH_SHARE * NANOSECONDS_PER_STATE * (1.0 if search is None else search)
-    if found[3] > SEARCH_FROM and ratio > 0.0:
-        found = search_order_balanced(cards, offsets, scopes, stage, SEARCH_CEILING, ratio, np.inf, seed, rules)
+    check = None if running is None else running.check
+    if SEARCH_FROM < found[3] <= SEARCH_UNTIL and ratio > 0.0:
+        found = search_order_balanced(cards, offsets, scopes, stage, ceiling, ratio, np.inf, seed, rules, check=check)
     return found
 
 
@@ -222,6 +231,8 @@ def grow_tree(
     seed: int = 0,
     rules: int = SIMPLICIAL | ALMOST_SIMPLICIAL,
     merge: bool = True,
+    ceiling: float = SEARCH_CEILING,
+    running: Running | None = None,
 ) -> Tree:
     """Find an order and build its clique tree, for plain tables.
 
@@ -236,11 +247,23 @@ def grow_tree(
         A given order; or how long to search, the search's seed, and the graph reductions before it.
     merge
         Combine factors of large cliques in small tables first.
+    ceiling
+        Nanoseconds that the search may take, by its own count of work: see `search_ceiling`.
+    running
+        What may end it before that.
     """
     s = structure
     stages = np.zeros(s.n_variables, np.int8) if stage is None else np.asarray(stage, np.int8)
     chosen, higher_offsets, higher, log2_states = find_order(
-        s, stage=stages, together=together, order=order, search=search, seed=seed, rules=rules
+        s,
+        stage=stages,
+        together=together,
+        order=order,
+        search=search,
+        seed=seed,
+        rules=rules,
+        ceiling=ceiling,
+        running=running,
     )
     if log2_states == np.inf:
         raise MemoryLimitError(
@@ -260,6 +283,14 @@ def grow_tree(
         merge,
     )
     return Tree._make((*arrays, log2_states))
+
+
+def search_ceiling(running: Running | None) -> float:
+    """What searching for an order may take, in nanoseconds: less where time is short. It does not look at the clock."""
+    if running is None or running.time_limit is None:
+        return SEARCH_CEILING
+    # A power of two, so that plans made under nearly the same limit are found again.
+    return min(SEARCH_CEILING, float(2.0 ** np.floor(np.log2(PLANNING_SHARE * 1e9 * running.time_limit))))
 
 
 def make_plan(structure: Structure, *, memory_limit: float = np.inf, **settings: Any) -> Plan:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from markovfield._validation import number, whole_number
@@ -49,7 +49,8 @@ class Running:
     n_jobs: int | None = None
     time_limit: float | None = None
     callback: Callable[[Progress], bool | None] | None = None
-    started: float = field(default_factory=time.perf_counter)
+    # Looked up at each call, so that a test can put another clock in its place.
+    started: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108
     _steps: list[int] = field(default_factory=lambda: [0])
     _stops: list[BaseException] = field(default_factory=list)
 
@@ -71,6 +72,18 @@ class Running:
             raise StoppedError("stopped by the callback")
         if self.time_limit is not None and seconds > self.time_limit:
             raise TimeoutError(f"no answer within the time limit of {self.time_limit:g} s")
+
+    def within(self, share: float) -> Running:
+        """The same, with only so much of the time that is left."""
+        if self.time_limit is None:
+            return self
+        spent = time.perf_counter() - self.started
+        return replace(self, time_limit=max(spent + share * (self.time_limit - spent), 1e-9))
+
+    @property
+    def still(self) -> bool:
+        """Whether there is time left, and nobody has asked to stop."""
+        return not self._stops and (self.time_limit is None or time.perf_counter() - self.started <= self.time_limit)
 
     def remember(self, stop: BaseException) -> None:
         """Every later check raises what a part of the work has caught, so that the whole stops too.

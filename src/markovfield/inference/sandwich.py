@@ -387,7 +387,7 @@ class _Search:
         if not hasattr(method, "plan"):
             return ""
         problem = method.prepare(self.graph, self.evidence, drop_barren=self.verb == "log_partition")
-        needed = method.plan(problem).operations / OPERATIONS_PER_SECOND
+        needed = method.plan(problem, running=Running(time_limit=max(seconds, 1e-3))).operations / OPERATIONS_PER_SECOND
         return f"predicted to take {needed:.3g} s" if needed > seconds else ""
 
     def _callback(self) -> Callable[[Progress], bool] | None:

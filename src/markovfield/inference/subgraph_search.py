@@ -25,6 +25,7 @@ from markovfield.kernels.domains import factors_of_variables
 from markovfield.kernels.random import streams
 from markovfield.kernels.subgraph_search import (
     COLD,
+    ENTRIES,
     INNER,
     SIZE,
     VISITS,
@@ -179,7 +180,7 @@ class SubgraphMoves:
         cycle = float(CYCLE * len(self.model.free))
         self.settings = Settings(self.width, float(WORK), method.rounds, HEAT, ANEW, cycle, hopeless)
         self.stream = streams(rng, 1)[0]
-        self.tally = np.zeros(4)
+        self.tally = np.zeros(ENTRIES)
         self.tally[SIZE] = FIRST_REGION
         # The first cycle is short and cold: from a poor start every gain is worth taking.
         self.tally[VISITS] = COLD * cycle
@@ -205,12 +206,17 @@ class SubgraphMoves:
                 self.states, self.record, self.saved, self.tally,
             )  # fmt: skip
             spent = time.perf_counter() - started
-            steps -= now
+            steps -= int(done)
             self.done += int(done)
             self._look(self.record)
             # How steps are bundled does not change them: answers do not depend on the clock.
             now = int(np.clip(now * GRAIN / max(spent, 1e-9), 1, 2 * now))
         self.settle()
+
+    def offer(self, states: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> None:
+        """Cross the best with an assignment from elsewhere: each part in which they differ takes the better."""
+        settle(self.model, _reduced_states(self.problem, states, rng), self.record)
+        self._look(self.record)
 
     def settle(self) -> None:
         """Take over what is better in the present cycle."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ IntArray = npt.NDArray[np.int64]
 
 # toulbar2 takes costs as doubles and multiplies some: sums stay well inside what both hold exactly.
 MOST_BITS = 50
-_POLL, _GRACE = 0.05, 1.0
+_POLL, _GRACE = 0.05, 0.3
 _WORKER = Path(__file__).with_name("_toulbar2_worker.py")
 
 
@@ -53,7 +54,7 @@ class Toulbar2:
     2^-50 of the sum of the largest); `Decoding.tolerance` states what was reached, and the answer is optimal within it.
 
     Stopped by ``time_limit``, by the callback or by Ctrl-C, the answer is the best assignment so far with toulbar2's
-    own bound; where it does not answer within a second, the best assignment that it had written, with no bound.
+    own bound; where it does not answer within 0.3 s, the best assignment that it had written, with no bound.
 
     Needs the extra: ``pip install markovfield[exact]``.
 
@@ -110,37 +111,103 @@ class Toulbar2:
             raise ModelError("method 'toulbar2' does not sum variables out; ask junction_tree for marginal MAP")
         if graph.structure.has_latent:
             raise ModelError("method 'toulbar2' cannot maximise a noisy-max; ask junction_tree")
-        problem = prepare(graph, evidence)
-        handed = _HandedOver.of(self, problem)
-        with tempfile.TemporaryDirectory() as folder:
-            handed.save(Path(folder) / "problem.npz", self.vac)
-            stop = _wait(folder, running) if handed.scopes else None
-            return handed.answer(Path(folder), variables, stop, running, self.name)
+        work = Toulbar2Process(self, prepare(graph, evidence))
+        with work:
+            stop = work.wait(running)
+            return work.answer(variables, stop, running)
 
 
-def _wait(folder: str, running: Running) -> BaseException | None:
-    """Run the other process to its end, or to the first wish to stop, which is handed back."""
-    with open(Path(folder) / "messages", "wb") as messages:
-        # A session of its own: Ctrl-C is for this process to handle.
-        process = subprocess.Popen(
-            [sys.executable, _WORKER, folder], stdout=subprocess.DEVNULL, stderr=messages, start_new_session=True
-        )
-    try:
-        while process.poll() is None:
-            running.check()
+class Toulbar2Process:
+    """toulbar2 at work on one problem in a process of its own, which can be held, let go on, and asked what it has.
+
+    With ``score``, the score of an assignment that is known, it looks for none that is worse. Use it as a context: at
+    the end the process is ended and its folder removed.
+    """
+
+    def __init__(self, method: Toulbar2, problem: Problem, score: float = -np.inf) -> None:
+        self.method, self.problem = method, problem
+        self.handed = _HandedOver.of(method, problem)
+        self.top, self.known = self.handed.top(score), score > -np.inf
+        self.process: subprocess.Popen[bytes] | None = None
+        self.holder: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> Toulbar2Process:
+        self.holder = tempfile.TemporaryDirectory()
+        self.folder = Path(self.holder.name)
+        if self.handed.scopes:
+            self.handed.save(self.folder / "problem.npz", self.method.vac, self.top)
+            with open(self.folder / "messages", "wb") as messages:
+                # A session of its own: Ctrl-C is for this process to handle.
+                self.process = subprocess.Popen(
+                    [sys.executable, _WORKER, self.folder],
+                    stdout=subprocess.DEVNULL,
+                    stderr=messages,
+                    start_new_session=True,
+                )
+            # Held, it would outlast a program that ends without having ended it.
+            self.guard = weakref.finalize(self, self.process.kill)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        if self.holder is not None:
+            self.holder.cleanup()
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended by itself."""
+        return self.process is None or self.process.poll() is not None
+
+    def hold(self) -> None:
+        """Let it rest, where the system can."""
+        if not self.done and hasattr(signal, "SIGSTOP"):
+            assert self.process is not None
+            self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let it work again."""
+        if not self.done and hasattr(signal, "SIGCONT"):
+            assert self.process is not None
+            self.process.send_signal(signal.SIGCONT)
+
+    def wait(self, running: Running) -> BaseException | None:
+        """Let it work to its end, or to the first wish to stop, which is handed back."""
+        try:
+            while not self.done:
+                running.check()
+                self.rest(_POLL)
+        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+            self.ask(_GRACE)
+            return stop
+        return None
+
+    def rest(self, seconds: float) -> None:
+        """Sleep until it has ended, or that long."""
+        if self.process is not None:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(_POLL)
-    except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
-        # toulbar2 takes its own timer's signal as the wish to stop, and says what it has. Before it has set that
-        # timer, the signal ends it.
-        process.send_signal(signal.SIGVTALRM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE)
-        return stop
-    finally:
-        process.kill()
-        process.wait()
-    return None
+                self.process.wait(seconds)
+
+    def ask(self, seconds: float) -> None:
+        """Ask it to stop and to say what it has, and wait that long for it."""
+        if not self.done:
+            assert self.process is not None
+            # toulbar2 takes its own timer's signal as the wish to stop. Before it has set that timer, the signal ends
+            # it.
+            self.go_on()
+            self.process.send_signal(signal.SIGVTALRM)
+            self.rest(seconds)
+
+    def so_far(self, running: Running) -> Decoding | None:
+        """The best assignment that it has written, with no bound, while it is at work."""
+        if self.process is None or _solution(self.folder, self.problem.structure.n_variables) is None:
+            return None
+        return self.answer(None, TimeoutError(), running)
+
+    def answer(self, variables: Sequence[int] | None, stop: BaseException | None, running: Running) -> Decoding:
+        """What it found, as a decoding; without ``stop`` it has worked to its end."""
+        return self.handed.answer(self.folder, variables, stop, running, self.method.name, self.known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +262,17 @@ class _HandedOver:
         rounded = 0.0 if scale.exact else factors * scale.unit
         return cls(problem, scale, scopes, tables, float(constants.sum()), shift, rounded)
 
-    def save(self, path: Path, vac: int) -> None:
+    def top(self, score: float) -> int:
+        """A cost that no assignment of that score, nor any better one, reaches."""
         top = 1 + sum(int(table.max()) for table in self.tables)
+        if score == -np.inf:
+            return top
+        # Costs are rounded down, so the sum of an assignment's is at most this, but for the rounding of these sums.
+        ulps = 4.0 * np.finfo(float).eps * (len(self.tables) + 1) * (abs(score) + abs(self.constant))
+        cost = (self.constant - score + ulps) / self.scale.unit - self.shift
+        return min(top, int(np.ceil(cost)) + 1) if cost >= 0 else top
+
+    def save(self, path: Path, vac: int, top: int) -> None:
         np.savez(
             path,
             cards=self.problem.structure.cardinalities,
@@ -207,17 +283,25 @@ class _HandedOver:
         )
 
     def answer(
-        self, folder: Path, variables: Sequence[int] | None, stop: BaseException | None, running: Running, name: str
+        self,
+        folder: Path,
+        variables: Sequence[int] | None,
+        stop: BaseException | None,
+        running: Running,
+        name: str,
+        known: bool = False,
     ) -> Decoding:
-        """What the other process found, as a decoding."""
+        """What the other process found, as a decoding; ``known`` says that it was told of an assignment's score."""
         result = _result(folder)
         if not self.scopes:
             nothing = [0] * self.problem.structure.n_variables
-            result = {"status": "found", "states": nothing, "bound": 0, "nodes": 0}
+            result = {"status": "found", "states": nothing, "bound": 0, "cost": 0, "nodes": 0}
         if stop is None and result is None:
             said = (folder / "messages").read_text(errors="replace").strip().splitlines()
             raise RuntimeError(f"toulbar2 ended without an answer: {said[-1] if said else 'it said nothing'}")
         if result is not None and result["status"] == "none":
+            if known:
+                raise RuntimeError("toulbar2 did not find what is known to be there")
             raise self.problem.impossible()
         states = None if result is None else result["states"]
         if states is None:
@@ -236,7 +320,9 @@ class _HandedOver:
         if result is None:
             gap = np.inf
         else:
-            bound = self.constant - (result["bound"] + self.shift) * self.scale.unit
+            # Where it ended by itself its best is the best there is; the bound that it states then may be an old one.
+            cost = result["bound"] if stop is not None else max(result["bound"], result["cost"])
+            bound = self.constant - (cost + self.shift) * self.scale.unit
             slack = self.rounding + ulps * (abs(score) + abs(bound) + abs(self.constant))
             tolerance = 0.0 if self.scale.exact and self.scale.unit == 1.0 else 2.0 * slack
             gap = max(0.0, bound - score + (slack if tolerance else 0.0))

@@ -73,7 +73,7 @@ class VariableElimination:
         """log Z: eliminate everything."""
         engine = self.engine()
         problem = engine.prepare(graph, evidence, drop_barren=True)
-        plan = engine.plan(problem, stage=np.zeros(problem.structure.n_variables, np.int8))
+        plan = engine.plan(problem, stage=np.zeros(problem.structure.n_variables, np.int8), running=running)
         result = propagate(plan, problem, downward=False, running=running)
         seconds = time.perf_counter() - running.started
         return LogPartition(log_partition=result.value, method=self.name, seconds=seconds, width=plan.width)
@@ -129,7 +129,7 @@ class VariableElimination:
             return np.ones(shape), 0
         stage = np.zeros(problem.structure.n_variables, np.int8)
         stage[free] = 1
-        plan = engine.plan(problem, stage=stage, together=[free] if len(free) > 1 else ())
+        plan = engine.plan(problem, stage=stage, together=[free] if len(free) > 1 else (), running=running)
         p = propagate(plan, problem, downward=False, running=running)
         lay = plan.layout
         # Together, and last in the order, they are in one root; its other variables are still to be summed.

@@ -102,10 +102,10 @@ def marginals(
         raise ModelError(f"targets must be a list of lists of variables, got {targets!r}")
     sets = [graph.names.positions(t) for t in targets or ()]
 
-    def run(chosen: Any) -> Any:
+    def run(chosen: Any, running: Running) -> Any:
         return chosen.marginals(graph, known, targets=sets, running=running, **_extra(chosen, init, rng))
 
-    return centred.marginals(first_that_answers(methods, run))
+    return centred.marginals(first_that_answers(methods, run, running))
 
 
 def log_partition(
@@ -137,10 +137,10 @@ def log_partition(
     known = Evidence.parse(graph.structure, evidence)
     methods = candidates(method, "log_partition", graph, known, time_limit=time_limit)
 
-    def run(chosen: Any) -> Any:
+    def run(chosen: Any, running: Running) -> Any:
         return chosen.log_partition(graph, known, running=running, **_extra(chosen, init, rng))
 
-    return centred.log_partition(first_that_answers(methods, run))
+    return centred.log_partition(first_that_answers(methods, run, running))
 
 
 def decode(
@@ -200,14 +200,14 @@ def decode(
     one = n_best == 1
     methods: list[Any] = []
 
-    def run(chosen: Any) -> Any:
+    def run(chosen: Any, running: Running) -> Any:
         extra = _extra(chosen, init, rng)
-        return chosen.decode(view, known, variables=positions, n_best=n_best, running=inner, **extra)
+        return chosen.decode(view, known, variables=positions, n_best=n_best, running=running, **extra)
 
     stop: BaseException
     try:
         methods += candidates(method, "decode", view, known, one=one, variables=positions, time_limit=time_limit)
-        return centred.answer(first_that_answers(methods, run), known)
+        return centred.answer(first_that_answers(methods, run, inner), known)
     except (TimeoutError, StoppedError, KeyboardInterrupt) as error:
         stop = error
     except SystemError as error:
@@ -252,10 +252,11 @@ def _least_expected_loss(
 
     view = centre_sums(graph).view
 
-    def run(chosen: Any) -> Any:
+    def run(chosen: Any, running: Running) -> Any:
         return chosen.marginals(view, evidence, targets=(), running=running, **_extra(chosen, None, rng))
 
-    answer = first_that_answers(candidates(method, "marginals", view, evidence), run)
+    methods = candidates(method, "marginals", view, evidence, time_limit=running.time_limit)
+    answer = first_that_answers(methods, run, running)
     shown = list(range(graph.n_variables)) if positions is None else positions
     states = np.full(graph.n_variables, -1, np.int32)
     expected = 0.0
@@ -319,13 +320,13 @@ def sample(
     graph, running = centred.view, centred.running(running)
     known = Evidence.parse(graph.structure, evidence)
     size = whole_number(size, "size", 0)
-    methods = candidates(method, "sample", graph, known)
+    methods = candidates(method, "sample", graph, known, time_limit=time_limit)
 
-    def run(chosen: Any) -> Any:
+    def run(chosen: Any, running: Running) -> Any:
         extra = _extra(chosen, init, rng) | {"rng": generator_of(rng)}
         return chosen.sample(graph, size, known, running=running, **extra)
 
-    return centred.samples(first_that_answers(methods, run))
+    return centred.samples(first_that_answers(methods, run, running))
 
 
 def probability(

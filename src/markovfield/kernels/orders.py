@@ -11,6 +11,7 @@ compiles a kernel again inside each of its callers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,7 @@ def search_order_balanced(
     seed: int,
     rules: int,
     greedy_rules: int = EVERY_RULE,
+    check: Callable[[], None] | None = None,
 ) -> Order:
     """As `search_order`, but search only while that costs less than running the best order found so far.
 
@@ -137,6 +139,8 @@ def search_order_balanced(
         empty, and ``log2_states`` is infinite.
     greedy_rules
         Greedy rules tried: 1 minimum fill, 2 minimum weight, 4 weighted fill, 8 fill and weight; 15 all of them.
+    check
+        Called now and then during the search; what it raises ends that.
     """
     cards, stages = _fixed(cardinalities), _fixed(stage)
     base: Any = _base_order(
@@ -150,16 +154,25 @@ def search_order_balanced(
         starts, higher, log2_states = symbolic_elimination(cards, offsets, neighbours, order)
     if effort > 0.0 and len(order) > 2:
         graph = cards, stages, offsets, neighbours
-        return _improved(graph, (order, starts, higher, log2_states), effort, ratio, random)
+        return _improved(graph, (order, starts, higher, log2_states), effort, ratio, random, check)
     return order, starts, higher, log2_states
 
 
-def _improved(graph: tuple[Any, ...], best: Order, effort: float, ratio: float, random: Any) -> Order:
+def _improved(
+    graph: tuple[Any, ...],
+    best: Order,
+    effort: float,
+    ratio: float,
+    random: Any,
+    check: Callable[[], None] | None,
+) -> Order:
     """Iterated local search: periods of descent, each after a kick when the one before found next to nothing."""
     cards, stage, offsets, neighbours = graph
     spent = 0.0
     kicks = 0
     while True:
+        if check is not None:
+            check()
         order, starts, higher, log2_states = best
         left = min(effort, ratio * 2.0 ** min(log2_states, 1000.0)) - spent
         if left < NANOSECONDS * (len(higher) + 8 * len(order) + 10):

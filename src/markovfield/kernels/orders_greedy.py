@@ -251,12 +251,13 @@ def greedy(
         if fill[v] == 0 and degree[v] == m - 1 - done:
             _finish_clique(rows, state, v, n_free, stage, done, order)
             return cost, work
-        key[v] = NEVER
-        stages[v] = -1
         if fill[v] > 0:
             cost += np.exp2(weight[v] / FIXED - ref)
             if cost > bound:
                 return ABORTED, work
+        # From here on it counts as eliminated.
+        key[v] = NEVER
+        stages[v] = -1
         work += eliminate_vertex(rows, state, v, n_free, neighbours, touched, weighted)
         order[done] = v
         done += 1

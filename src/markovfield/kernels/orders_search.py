@@ -8,17 +8,41 @@ import numpy as np
 
 from markovfield.kernels._flags import kernel
 from markovfield.kernels.bitsets import FIXED, random_below
-from markovfield.kernels.orders_greedy import ABORTED, WEIGHT, clique_cost, greedy
+from markovfield.kernels.orders_greedy import ABORTED, DEGREE, STAGE, WEIGHT, clique_cost, greedy
 
 __all__ = ["portfolio", "random_rule"]
 
 HOPELESS = 100.0
 """Where the first rule needs more bits than this, the others are not tried: nobody will run the result."""
 
+GIVE_UP = 200.0
+"""From so many bits on even the first rule is left: a graph of thousands of vertices would take it many seconds."""
+
+
+@kernel
+def _finish_anyhow(state: Any, started: Any, order: Any) -> None:
+    """The vertices eliminated so far, then the others by what degree they have now."""
+    m = state.shape[1]
+    done = 0
+    for v in range(m):
+        done += state[STAGE, v] < 0
+    for i in range(done):
+        order[i] = started[i]
+    keys = np.empty(m - done, np.int64)
+    rest = done
+    for v in range(m):
+        if state[STAGE, v] >= 0:
+            keys[rest - done] = state[DEGREE, v]
+            order[rest] = v
+            rest += 1
+    left = order[done:m].copy()
+    for i, j in enumerate(np.argsort(keys, kind="mergesort")):
+        order[done + i] = left[j]
+
 
 @kernel
 def portfolio(rows0: Any, state0: Any, which: int, order: Any, random: Any) -> float:
-    """The best of a few deterministic greedy orders; returns log2 of its states.
+    """The best of a few deterministic greedy orders; returns log2 of its states, infinity where it gave up.
 
     ``which`` has bits 1 for minimum fill, 2 minimum weight, 4 weighted minimum fill, 8 fill and weight in equal parts.
     """
@@ -42,11 +66,15 @@ def portfolio(rows0: Any, state0: Any, which: int, order: Any, random: Any) -> f
         else:
             rule[0], rule[1] = 1 << 20, 1 << 20
         first = best == np.inf
-        ref = 0.0 if first else best
-        cost, _ = greedy(rows0, state0, m, rule, ref, np.inf if first else 1.0, rows, state, scratch[0], random)
+        ref = GIVE_UP if first else best
+        cost, _ = greedy(rows0, state0, m, rule, ref, 1.0, rows, state, scratch[0], random)
         if cost == ABORTED:
+            if first:
+                _finish_anyhow(state, scratch[0], order)
+                return np.inf
             continue
         if first:
+            ref = 0.0
             for v in range(m):
                 ref = max(ref, state[WEIGHT, v] / FIXED)
         cost = ref + np.log2(clique_cost(rows, state, m, scratch[0], hanging, ref, scratch[1], scratch[2]))

@@ -16,12 +16,28 @@ from markovfield.kernels.bitsets import lowest_bit
 from markovfield.kernels.random import draw_index, draw_unit
 from markovfield.kernels.subgraphs import HELD, ONE, SIX, cut, grow
 
-__all__ = ["COLD", "INNER", "SIZE", "VISITS", "WHOLE", "Model", "Settings", "Tables", "search_steps", "settle"]
+__all__ = [
+    "COLD",
+    "ENTRIES",
+    "INNER",
+    "SIZE",
+    "VISITS",
+    "WHOLE",
+    "Model",
+    "Settings",
+    "Tables",
+    "search_steps",
+    "settle",
+]
 
 # What a tally has: the usual size of a region, which grows while nothing must be held in such regions and shrinks
 # otherwise; members visited in this cycle; what a step that loses does, on average; whether all variables were
-# eliminated at once.
-SIZE, VISITS, LOSS, WHOLE = 0, 1, 2, 3
+# eliminated at once. And of a region whose moves are not all done: its members, the moves so far, its score before.
+SIZE, VISITS, LOSS, WHOLE, OPEN, MOVES, BEFORE, ENTRIES = range(8)
+# Moves in a region, at most, before a call may end.
+AT_ONCE = 8
+# How a step ended: with moves left to do, done, or done with nothing held in a region of all variables.
+UNFINISHED, FINISHED, EVERYTHING = 0, 1, 2
 
 # Cells of the inner loop that adds one table to another.
 INNER = 64
@@ -411,17 +427,23 @@ def _accepted(gain, how, tally, stream):
 
 @kernel
 def _step(at, region, t, how, stream, states, saved, tally):
-    """Shake and maximise in one region; whether nothing had to be held in a region of all variables."""
+    """Shake and maximise in one region, a new one where none is open; how that ended."""
     members, place = region.members, region.place
     most = region.rows.shape[0]
-    # From the smallest to some times the usual size, so that each doubling gets the same time.
-    size = np.int64(SMALLEST / (1.0 - draw_unit(stream) * (1.0 - SMALLEST / (SPAN * tally[SIZE]))))
-    count = grow(at.neighbour_offsets, at.neighbours, at.free, min(size, most), stream, members, place)
-    for i in range(count):
-        saved[i] = states[members[i]]
-    before = _region_score(at, region, count, states)
+    if tally[OPEN] == 0.0:
+        # From the smallest to some times the usual size, so that each doubling gets the same time.
+        size = np.int64(SMALLEST / (1.0 - draw_unit(stream) * (1.0 - SMALLEST / (SPAN * tally[SIZE]))))
+        count = grow(at.neighbour_offsets, at.neighbours, at.free, min(size, most), stream, members, place)
+        for i in range(count):
+            saved[i] = states[members[i]]
+        tally[BEFORE] = _region_score(at, region, count, states)
+        tally[OPEN], tally[MOVES] = count, 0.0
+    count, first = np.int64(tally[OPEN]), np.int64(tally[MOVES])
     done = 0
-    for r in range(1 + how.rounds):
+    for r in range(first, 1 + how.rounds):
+        if r == first + AT_ONCE:
+            tally[MOVES] = r
+            return UNFINISHED
         done = cut(at.neighbour_offsets, at.neighbours, at.logs, count, how.width, how.work, stream, region)
         if r == 0 and done < count:
             _shake(at, region, done, count, stream, states)
@@ -430,14 +452,15 @@ def _step(at, region, t, how, stream, states, saved, tally):
             break
     if count >= 0.7 * tally[SIZE]:
         tally[SIZE] = min(tally[SIZE] * 1.1, most) if done == count else max(tally[SIZE] * 0.9, SMALLEST)
-    gain = _region_score(at, region, count, states) - before
+    gain = _region_score(at, region, count, states) - tally[BEFORE]
     if not _accepted(gain, how, tally, stream):
         for i in range(count):
             states[members[i]] = saved[i]
     for i in range(count):
         place[members[i]] = -1
     tally[VISITS] += count
-    return done == len(at.free)
+    tally[OPEN] = 0.0
+    return EVERYTHING if done == len(at.free) else FINISHED
 
 
 @kernel
@@ -446,26 +469,32 @@ def search_steps(at, region, t, how, steps, stream, states, best, saved, tally):
     others held; what is worse than before is undone, or kept with a chance that falls over a cycle.
 
     At the end of a cycle ``states`` and ``best`` are crossed, and some cycles begin from random states in a part of the
-    graph. ``tally`` goes from call to call, see the numbers of its entries; the steps done.
+    graph. ``tally`` goes from call to call, see the numbers of its entries. A region of many moves takes several of the
+    ``steps``; how many regions were finished.
     """
     label, queue = np.zeros(len(states), np.int64), np.zeros(len(states), np.int64)
     members, place = region.members, region.place
-    for step in range(steps):
-        whole = _step(at, region, t, how, stream, states, saved, tally)
+    finished = 0
+    for _ in range(steps):
+        ended = _step(at, region, t, how, stream, states, saved, tally)
+        if ended == UNFINISHED:
+            continue
+        finished += 1
+        whole = ended == EVERYTHING
         if tally[VISITS] < how.cycle and not whole:
             continue
         _cross(at, best, states, label, queue)
         tally[VISITS] = 0.0
         if whole:
             tally[WHOLE] = 1.0
-            return step + 1
+            return finished
         if draw_unit(stream) < how.anew:
             size = np.int64(np.exp(draw_unit(stream) * np.log(len(at.free))))
             count = grow(at.neighbour_offsets, at.neighbours, at.free, size, stream, members, place)
             for i in range(count):
                 states[members[i]] = draw_index(stream, at.cardinalities[members[i]])
                 place[members[i]] = -1
-    return steps
+    return finished
 
 
 @kernel
