@@ -280,7 +280,7 @@ def test_directed_models_start_from_draws_where_the_search_gives_up(monkeypatch:
         found = initial_states(problem, 6, np.random.default_rng(0))
         assert np.isfinite(graph.score(problem.states(found))).all()
     impossible = prepare(graph, Evidence.parse(graph.structure, None))
-    monkeypatch.setattr("markovfield.inference.forward_sampling.LikelihoodWeighting.sample", _refuse)
+    monkeypatch.setattr("markovfield.inference.forward_sampling.draw_weighted", _refuse)
     with pytest.raises(mf.ModelError, match="no start"):
         initial_states(impossible, 6, np.random.default_rng(0))
 
