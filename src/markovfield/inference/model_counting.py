@@ -31,7 +31,7 @@ __all__ = ["ModelCounting", "is_hard"]
 FloatArray = npt.NDArray[np.float64]
 # Of a time limit: what the search may take, so that the rest suffices for bounds from mini-buckets; and what it takes
 # where the rest would not suffice, at so many seconds for each factor.
-SEARCH_SHARE, WHOLE_SHARE, BUCKET_SECONDS = 0.75, 0.95, 1e-3
+SEARCH_SHARE, WHOLE_SHARE, BUCKET_SECONDS = 0.6, 0.95, 1e-3
 # Steps that a search in haste may take to find a model for everything that is open.
 HASTY_STEPS = 2 * CHUNK
 # The cache may take this share of the memory limit.
