@@ -93,6 +93,11 @@ def candidates(
         from markovfield.inference.model_counting import ModelCounting, is_hard
 
         if is_hard(graph):
+            # A long search for a good order is only worth it where a greedy one is nearly good enough.
+            greedy = JunctionTree(search=0, work_limit=AUTO_WORK_LIMIT)
+            problem = greedy.prepare(graph, evidence, drop_barren=verb == "log_partition")
+            if greedy.tree(problem).log2_states > np.log2(AUTO_WORK_LIMIT) + 8:
+                exact[-1] = greedy
             exact.append(ModelCounting(max_steps=COUNTING_STEPS))
     return [*exact, *otherwise(verb, graph)]
 

@@ -29,13 +29,14 @@ from markovfield.inference.running import Running
 __all__ = ["ModelCounting", "is_hard"]
 
 FloatArray = npt.NDArray[np.float64]
-# Of a time limit: what the search may take, so that the rest suffices for bounds from mini-buckets.
-SEARCH_SHARE = 0.75
+# Of a time limit: what the search may take, so that the rest suffices for bounds from mini-buckets; and what it takes
+# where the rest would not suffice, at so many seconds for each factor.
+SEARCH_SHARE, WHOLE_SHARE, BUCKET_SECONDS = 0.6, 0.95, 1e-3
 # Steps that a search in haste may take to find a model for everything that is open.
-HASTY_STEPS = 4 * CHUNK
+HASTY_STEPS = 2 * CHUNK
 # The cache may take this share of the memory limit.
 CACHE_SHARE = 0.25
-# Mini-buckets of more variables would take longer to plan than there is time for.
+# Mini-buckets of more variables are not planned.
 MOST_BUCKETS = 5_000
 # The share of factors with zeros from which a model is one for counting, and how many factors are looked at one by one.
 HARD_SHARE, MOST_FACTORS = 0.5, 200_000
@@ -61,6 +62,14 @@ def is_hard(graph: FactorGraph) -> bool:
         zeros = lowered.cache["zeros"] = zeros_in_factors(s, lowered.log_tables)
     joins = graph.reads_own_cells() & (np.diff(s.scope_offsets) > 1)
     return bool(joins.any() and zeros[joins].mean() >= HARD_SHARE)
+
+
+def _has_time_for_buckets(graph: FactorGraph, running: Running) -> bool:
+    """Whether what a search leaves of the time limit is enough to plan mini-buckets and to pass over them."""
+    s = graph.lower().structure
+    if s.n_variables > MOST_BUCKETS:
+        return False
+    return running.time_limit is None or (1.0 - SEARCH_SHARE) * running.time_limit > BUCKET_SECONDS * s.n_factors
 
 
 @dataclass(frozen=True)
@@ -118,15 +127,18 @@ class ModelCounting:
         problem = prepare(graph, evidence, drop_barren=True)
         encoding = encode(problem)
         search = CountingSearch(encoding, CACHE_SHARE * memory_limit_bytes(self.memory_limit))
-        done = self._search(search, running)
+        others = _has_time_for_buckets(graph, running)
+        done = self._search(search, running, SEARCH_SHARE if others else WHOLE_SHARE)
         low, high = (x + encoding.log_scale for x in search.bounds())
         if done and low == -math.inf:
             raise problem.impossible()
         if not done:
             search.run(HASTY_STEPS, hasty=True)
             found = [x + encoding.log_scale for x in search.bounds()]
-            others = self._mini_buckets(graph, evidence, running)
-            low, high = max(low, found[0], others[0]), min(high, found[1], others[1])
+            low, high = max(low, found[0]), min(high, found[1])
+            if others:
+                found = list(self._mini_buckets(graph, evidence, running))
+                low, high = max(low, found[0]), min(high, found[1])
         return LogPartition(
             log_partition=low if low > -math.inf else high,
             guarantee="exact" if done else "lower" if low > -math.inf else "upper",
@@ -191,9 +203,9 @@ class ModelCounting:
         table = np.exp(logs - logs.max())
         return np.asarray(table / table.sum())
 
-    def _search(self, search: CountingSearch, running: Running) -> bool:
-        """Search until all is counted or something says stop."""
-        limit = math.inf if running.time_limit is None else SEARCH_SHARE * running.time_limit
+    def _search(self, search: CountingSearch, running: Running, share: float = 1.0) -> bool:
+        """Search until all is counted or something says stop, for at most that share of the time limit."""
+        limit = math.inf if running.time_limit is None else share * running.time_limit
         steps = math.inf if self.max_steps is None else self.max_steps
         with suppress(TimeoutError, StoppedError):
             while search.steps < steps and time.perf_counter() - running.started < limit:
@@ -203,14 +215,14 @@ class ModelCounting:
         return False
 
     def _mini_buckets(self, graph: FactorGraph, evidence: Evidence, running: Running) -> tuple[float, float]:
-        """Bounds from mini-buckets, where there is time for them."""
+        """Bounds from mini-buckets, if they come in time."""
         from markovfield.inference.mini_bucket import MiniBucket
 
         left = None
         if running.time_limit is not None:
             left = 0.9 * (running.time_limit - (time.perf_counter() - running.started))
-        if graph.lower().n_variables > MOST_BUCKETS or (left is not None and left <= 0.0):
-            return -math.inf, math.inf
+            if left <= 0.0:
+                return -math.inf, math.inf
         buckets = MiniBucket(i_bound=self.i_bound, memory_limit=self.memory_limit)
         clock = replace(running, time_limit=left, started=time.perf_counter())
         with suppress(TimeoutError, StoppedError, MemoryLimitError), warnings.catch_warnings():
