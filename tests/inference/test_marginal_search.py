@@ -35,7 +35,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch, cut: str) -> None:
     if cut == "whole":
         return
     monkeypatch.setattr(marginal_search, "LARGEST_TABLE", 1.0)
-    monkeypatch.setattr(marginal_search, "MOST_CELLS", (1.0, 64.0))
+    monkeypatch.setattr(marginal_search, "BUCKETS", (((1,), 1.0), ((1, 2, 3), 64.0)))
     monkeypatch.setattr(marginal_search, "LISTED", (1, 3))
     monkeypatch.setattr(marginal_search, "SECONDS", 0.05)
     monkeypatch.setattr(marginal_bounds, "LEAST_STATES", 4.0)
@@ -230,7 +230,7 @@ def test_a_wide_sum_below_few_maximised_variables_is_bracketed() -> None:
         patch.setattr(marginal_search, "LARGEST_TABLE", 2.0**4)
         patch.setattr(marginal_scores, "WORK_LIMIT", 2.0**6)
         patch.setattr(marginal_scores, "MiniBucket", lambda **_: mf.MiniBucket(i_bound=4, max_iterations=20))
-        patch.setattr(marginal_search, "MOST_CELLS", (2.0**8, 2.0**12))
+        patch.setattr(marginal_search, "BUCKETS", (((2,), 1.0), ((3, 4), 2.0**12)))
         answer = mf.decode(graph, variables=sought, method="marginal_search", rng=0)
     assert answer.score_guarantee == "lower"
     assert not answer.optimal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,11 @@ from markovfield.inference.planning import find_order
 from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.running import Running
 
-__all__ = ["MixedBuckets"]
+__all__ = ["I_BOUNDS", "MixedBuckets"]
 
 FloatArray = npt.NDArray[np.float64]
 # Sizes of mini-buckets; taken is the largest that makes few enough cells in all.
-I_BOUNDS = (1, 2, 3, 4, 6, 8, 10, 12, 14)
+I_BOUNDS = (3, 4, 6, 8, 10, 12, 14)
 LEAST_STATES = 2.0**16
 # The weights of maxima start at one and fall by this factor; so many iterations of tightening at each.
 COOLING, COOLINGS, ITERATIONS = 0.4, 8, 8
@@ -35,17 +36,25 @@ class MixedBuckets:
 
     Parameters
     ----------
-    most_cells
-        Of all mini-buckets together; they are as large as that allows.
+    i_bounds, most_cells
+        Sizes of mini-buckets to choose from, rising, and how many cells they may have together: the largest that fits
+        is taken, or else the smallest.
     """
 
-    def __init__(self, reduced: SummedOut, most_cells: float, memory_limit: str | int | None, running: Running) -> None:
+    def __init__(
+        self,
+        reduced: SummedOut,
+        i_bounds: Sequence[int],
+        most_cells: float,
+        memory_limit: str | int | None,
+        running: Running,
+    ) -> None:
         self.reduced, self.running = reduced, running
         self.problem = prepare(reduced.graph, reduced.evidence)
         s = self.problem.structure
         summed = np.zeros(s.n_variables, np.bool_)
         summed[reduced.left] = True
-        self.plan = _plan(self.problem, summed, most_cells, memory_limit_bytes(memory_limit), running)
+        self.plan = _plan(self.problem, summed, i_bounds, most_cells, memory_limit_bytes(memory_limit), running)
         self.buckets = Buckets(self.problem, self.plan)
         counts = np.diff(self.plan.layout.bucket_offsets)
         # Of each mini-bucket: whether its variable is summed.
@@ -60,7 +69,7 @@ class MixedBuckets:
         if self.bound == -np.inf:
             raise self.problem.impossible()
 
-    def cool(self) -> None:
+    def cool(self, running: Running) -> None:
         """Tighten while the weights of maxima fall; stopped, the bound so far stands."""
         temperature = 1.0
         weights = self.weights
@@ -74,20 +83,21 @@ class MixedBuckets:
                         sign=-1.0,
                         max_iterations=ITERATIONS,
                         tolerance=1e-3,
-                        running=self.running,
+                        running=running,
                     )
                     self.shifts, weights = found.shifts, found.weights
                     self.bound = min(self.bound, found.bound)
-                    self._look(weights)
+                    self._look(weights, running)
             else:
-                self._look(weights)
-        except (TimeoutError, StoppedError) as stop:
-            self.running.remember(stop)
+                self._look(weights, running)
+        except (TimeoutError, StoppedError):
+            # What has been moved stays moved: any shifts and weights give a bound.
+            pass
 
-    def _look(self, weights: FloatArray) -> None:
+    def _look(self, weights: FloatArray, running: Running) -> None:
         """The bound of maxima."""
         self.weights = np.where(self.summed, weights, 0.0)
-        self.bound = min(self.bound, self.buckets.forward(self.shifts, self.weights, self.running))
+        self.bound = min(self.bound, self.buckets.forward(self.shifts, self.weights, running))
 
     def states(self) -> npt.NDArray[np.int32]:
         """States read off the buckets, after `cool`."""
@@ -137,7 +147,12 @@ class MixedBuckets:
 
 
 def _plan(
-    problem: Problem, summed: npt.NDArray[np.bool_], most_cells: float, memory_limit: float, running: Running
+    problem: Problem,
+    summed: npt.NDArray[np.bool_],
+    i_bounds: Sequence[int],
+    most_cells: float,
+    memory_limit: float,
+    running: Running,
 ) -> BucketPlan:
     """The largest mini-buckets whose cells are few enough; summed variables are eliminated first."""
     s = problem.structure
@@ -149,6 +164,7 @@ def _plan(
     plans: dict[int, BucketPlan] = {}
 
     def cells(i_bound: int) -> float:
+        running.check()
         plans[i_bound] = plan_buckets(
             s,
             problem.active,
@@ -161,8 +177,8 @@ def _plan(
         return float(plans[i_bound].layout.table_offsets[-1])
 
     # Of the smallest at least; cells grow with the size, nearly always.
-    fits = max(1, bisect_right(I_BOUNDS, most_cells, key=cells))
-    i_bound = I_BOUNDS[fits - 1]
+    fits = max(1, bisect_right(i_bounds, most_cells, key=cells)) if len(i_bounds) > 1 else 1
+    i_bound = i_bounds[fits - 1]
     if i_bound not in plans:
         cells(i_bound)
     plan = plans[i_bound]

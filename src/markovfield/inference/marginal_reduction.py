@@ -15,7 +15,7 @@ from markovfield.inference.problem import Problem, prepare
 from markovfield.inference.running import Running
 from markovfield.names import Names
 
-__all__ = ["SummedOut", "assemble", "subset", "sum_out"]
+__all__ = ["SummedOut", "assemble", "compact", "subset", "sum_out"]
 
 FloatArray = npt.NDArray[np.float64]
 Function = tuple[tuple[int, ...], FloatArray]
@@ -272,8 +272,8 @@ def _excluded(problem: Problem, maximised: npt.NDArray[np.bool_]) -> list[Functi
     return found
 
 
-def subset(s: Structure, factors: npt.NDArray[np.int64]) -> Structure:
-    """The same variables and pool with some of the factors."""
+def subset(s: Structure, factors: npt.NDArray[np.int64], n_cells: int | None = None) -> Structure:
+    """The same variables and pool (or none) with some of the factors."""
     arity = np.diff(s.scope_offsets)[factors]
     axes = _axes(s, factors)
     return Structure.from_arrays(
@@ -282,7 +282,7 @@ def subset(s: Structure, factors: npt.NDArray[np.int64]) -> Structure:
         s.scopes[axes],
         s.table_offsets[factors],
         s.table_strides[axes],
-        n_cells=s.n_cells,
+        n_cells=s.n_cells if n_cells is None else n_cells,
         child=s.child[factors],
         kind=s.kind[factors],
         names=Names(range(s.n_variables)),
@@ -294,6 +294,14 @@ def _axes(s: Structure, factors: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]
     arity = np.diff(s.scope_offsets)[factors]
     ends = np.cumsum(arity)
     return np.repeat(s.scope_offsets[factors] - ends + arity, arity) + np.arange(int(arity.sum()))
+
+
+def compact(graph: FactorGraph, factors: npt.NDArray[np.int64]) -> FactorGraph:
+    """The same variables with some of the factors, which are plain tables, and no cells but theirs."""
+    s = graph.structure
+    tables = [_table(s, f, graph.log_tables) for f in factors.tolist()]
+    nothing = FactorGraph(subset(s, factors[:0], n_cells=0), np.zeros(0))
+    return assemble(nothing, factors[:0], tables, s.cardinalities.astype(np.int64))
 
 
 def assemble(

@@ -12,7 +12,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError
 from markovfield.factor_graph import TABLE, FactorGraph
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree
-from markovfield.inference.marginal_reduction import SummedOut, subset, sum_out
+from markovfield.inference.marginal_reduction import SummedOut, compact, subset, sum_out
 from markovfield.inference.mini_bucket import MiniBucket
 from markovfield.inference.running import Running
 
@@ -90,7 +90,7 @@ class MarginalScores:
         parts = []
         for mark in np.unique(label[reduced.left]).tolist():
             factors = np.flatnonzero((label[n:] == mark) & touched)
-            graph = FactorGraph(subset(s, factors), reduced.graph.log_tables)
+            graph = compact(reduced.graph, factors)
             met = np.unique(graph.structure.scopes)
             # Variables of other parts would each be summed over their states.
             states = np.where(reduced.evidence.states >= 0, reduced.evidence.states, 0).astype(np.int32)

@@ -17,7 +17,7 @@ from markovfield.inference.decodings import Decoding, decoding_of_states
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree
 from markovfield.inference.limits import memory_limit_bytes
-from markovfield.inference.marginal_bounds import MixedBuckets
+from markovfield.inference.marginal_bounds import I_BOUNDS, MixedBuckets
 from markovfield.inference.marginal_reduction import SummedOut, sum_out
 from markovfield.inference.marginal_scores import MarginalScores
 from markovfield.inference.problem import prepare
@@ -29,8 +29,8 @@ __all__ = ["MarginalSearch", "quick_decoding"]
 States = npt.NDArray[np.int32]
 # Cells of the largest table, and of all tables, that sums are turned into.
 LARGEST_TABLE, TABLE_WORK = 2.0**18, 2.0**27
-# Cells of mini-buckets: a first bound at once, a better one after it.
-MOST_CELLS = (2.0**17, 2.0**22)
+# Sizes of mini-buckets and cells of them in all: a first bound at once, a better one after it.
+BUCKETS = (((2,), 2.0**22), (I_BOUNDS, 2.0**22))
 # The share of the time left that goes to the relaxation of each, and the seconds it takes where there is no limit.
 SHARE, SECONDS = 0.3, 10.0
 # Assignments that are listed in falling order of their bounds, more and more of them, and summed; and the clique states
@@ -205,14 +205,25 @@ class _Search:
             return
         self.scores = MarginalScores(self.reduced, self.running)
         self._first()
-        for cells in MOST_CELLS:
-            self._relax(cells)
+        for i_bounds, cells in BUCKETS:
+            self._relax(i_bounds, cells)
             if self.proven:
                 return
         while self.rounds < self.method.restarts:
             self.running.check(self._told(self.score), self._told(self.bound))
             self._climb(self._elsewhere())
             self.rounds += 1
+
+    def _passed_on(self) -> Callable[[Progress], bool] | None:
+        """A callback for a part of the work that has a time of its own."""
+        if self.running.callback is None:
+            return None
+
+        def told(_: Progress) -> bool:
+            self.running.check(self._told(self.score), self._told(self.bound))
+            return False
+
+        return told
 
     def _told(self, value: float) -> float | None:
         return value + self.reduced.constant if np.isfinite(value) else None
@@ -257,15 +268,16 @@ class _Search:
         self.best, self.score, self.exact = found.states, found.score, False
         self.offer(found.states)
 
-    def _relax(self, cells: float) -> None:
+    def _relax(self, i_bounds: Sequence[int], cells: float) -> None:
         """Bound the sums that are left by mini-buckets, solve the plain MAP that this makes, and climb from there."""
         try:
-            buckets = MixedBuckets(self.reduced, cells, self.method.memory_limit, self.running)
+            buckets = MixedBuckets(self.reduced, i_bounds, cells, self.method.memory_limit, self.running)
         except MemoryLimitError:
             return
         buckets.start()
         self.bound = min(self.bound, buckets.bound)
-        buckets.cool()
+        left = self.left()
+        buckets.cool(Running(self.running.n_jobs, None if left is None else SHARE * left, self._passed_on()))
         self.bound = min(self.bound, buckets.bound)
         self.offer(buckets.states())
         self.running.check(self._told(self.score), self._told(self.bound))
