@@ -11,7 +11,6 @@ from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, Mo
 from markovfield.factor_graph import FactorGraph, Structure
 from markovfield.inference.decodings import Decoding
 from markovfield.inference.evidence import Evidence
-from markovfield.inference.planning import NANOSECONDS_PER_STATE
 from markovfield.inference.registry import resolve
 from markovfield.inference.running import Running
 
@@ -175,6 +174,8 @@ def work_within(time_limit: float | None) -> float:
     """Clique states that ``"auto"`` walks over, at most: fewer where there is little time, which it does not use up."""
     if time_limit is None:
         return AUTO_WORK_LIMIT
+    from markovfield.inference.planning import NANOSECONDS_PER_STATE
+
     return min(AUTO_WORK_LIMIT, max(1.0, EXACT_SHARE * time_limit * 1e9 / NANOSECONDS_PER_STATE))
 
 
