@@ -99,7 +99,7 @@ def check_sample(case: Case, question: Question, answer: Any) -> Iterator[Broken
 
 def check_weighted(case: Case, answer: Any) -> Iterator[Broken]:
     """Weighted draws that are worth most of their number, and an estimate of log Z that comes with them."""
-    size = answer.effective_sample_size if answer.log_weights is not None else 0.0
+    size = answer.effective_sample_size if answer.log_weights is not None and answer.converged else 0.0
     if size > len(answer) / 4:
         for v, label in enumerate(case.labels):
             found, errors = answer.frequencies(label)
