@@ -20,7 +20,7 @@ _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
 
 def command(script: str | os.PathLike[str], *arguments: str | os.PathLike[str]) -> list[str]:
     """What starts a script so that it ends with this process (on Linux with the thread that starts it)."""
-    return [sys.executable, __file__, str(os.getpid()), os.fspath(script), *map(os.fspath, arguments)]
+    return [sys.executable, __file__, str(os.getpid()), os.fspath(script), *(os.fspath(a) for a in arguments)]
 
 
 def end_with_parent(parent: int) -> None:
