@@ -16,6 +16,7 @@ import markovfield as mf
 from markovfield.inference.automatic import candidates
 from markovfield.inference.evidence import Evidence
 from markovfield.inference.junction_tree import JunctionTree
+from markovfield.inference.mini_bucket_bounds import Buckets, Tightened
 from markovfield.inference.running import Running
 from markovfield.inference.sandwich import Sandwich
 from tests.strategies import Spec, specs_with_evidence
@@ -353,3 +354,21 @@ def test_auto_is_the_same_every_time_where_exact_sums_are_refused(monkeypatch: p
     low, high = first.log_partition_bounds
     assert low - 1e-9 <= exact <= high + 1e-9
     assert low <= first.log_partition <= high
+
+
+def test_the_lower_bound_of_mini_buckets_has_time_of_its_own(monkeypatch: pytest.MonkeyPatch):
+    """An upper bound that could go on being tightened for ever leaves time for the lower one."""
+    limits: list[float | None] = []
+    tighten = Buckets.tighten
+
+    def noted(self: Buckets, *args: Any, running: Running, **changed: Any) -> Tightened:
+        limits.append(running.time_limit)
+        return tighten(self, *args, running=running, **changed)
+
+    monkeypatch.setattr(Buckets, "tighten", noted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        method = mf.MiniBucket(i_bound=2, max_iterations=12, tolerance=0.0)
+        mf.log_partition(grid(6), method=method, time_limit=1000.0)
+    # Probes, then the upper bound for a share of the time, then the lower one for the rest.
+    assert limits[-2:] == [600.0, 1000.0]

@@ -38,7 +38,7 @@ MARGINAL_WORK, SEARCHING = 2.0**25, 8.0
 # propagation is often nearer (noisy-or networks, pedigrees), and each is taken where it is, see `Sandwich`. Cells that
 # mini-buckets walk over, some seconds, are counted, so that answers do not depend on the clock. Large graphs are left
 # to messages: mini-buckets take seconds for a thousand variables.
-OTHERWISE, BUCKET_WORK = ("mini_bucket", "belief_propagation"), 2.0**28
+OTHERWISE, BUCKET_WORK = ("mini_bucket", "belief_propagation"), 2.0**30
 MOST_BUCKETS = 5_000
 # Seconds that planning a tree takes for each variable, about: where that is much of the time, none is planned.
 PLANNING = 2.5e-5

@@ -39,6 +39,8 @@ LEAST_STATES = 2.0**16
 # Orders of more variables than this are made once only; others again, with cuts of this size in view, too.
 MORE_ORDERS = 50_000
 SMALL = 2
+# The share of the time after which an upper bound is not tightened any more.
+UPPER_SHARE = 0.6
 # Iterations after which one way to cut is taken and the others are dropped.
 PROBE = 8
 
@@ -339,9 +341,12 @@ class MiniBucket:
             bound=bound,
         )
 
-    def _upper(self, problem: Problem, running: Running, init: Any) -> tuple[Buckets, Tightened]:
-        """The upper bound, tightened."""
-        buckets, first = self.best_buckets(problem, 1.0, running, init)
+    def _upper(self, problem: Problem, whole: Running, init: Any) -> tuple[Buckets, Tightened]:
+        """The upper bound, tightened for a part of the time: the lower one needs some, too."""
+        buckets, first = self.best_buckets(problem, 1.0, whole, init)
+        running = whole
+        if whole.time_limit is not None:
+            running = replace(whole, time_limit=UPPER_SHARE * whole.time_limit, _stops=[])
         left = self.max_iterations - len(first.gains)
         if first.converged or not left:
             return buckets, first
