@@ -152,11 +152,15 @@ class _Race:
 class _Lane:
     """One thread's share of the work: who may be asked there, and whose turn it is.
 
-    ``running`` is the user's, in the thread that may call back, and None elsewhere.
+    ``running`` is the user's, in the thread that may call back, and None elsewhere; ``bounds`` says whether better
+    bounds count here, and not only better assignments.
     """
 
-    def __init__(self, race: _Race, members: list[_Asked], running: Running | None, n_jobs: int) -> None:
+    def __init__(
+        self, race: _Race, members: list[_Asked], running: Running | None, n_jobs: int, bounds: bool = False
+    ) -> None:
         self.race, self.members, self.running, self.n_jobs = race, members, running, n_jobs
+        self.bounds = bounds
         self.stops: list[BaseException] = []
         self.turns = 0
 
@@ -214,11 +218,12 @@ class _Lane:
         gained = 0.0
         if score > -np.inf and best.score > score:
             gained += best.score - score
-        if self.running is None and bound < np.inf:
+        if self.bounds and bound < np.inf:
             gained += max(0.0, bound - best.bound)
         with race.lock:
             race.turns += 1
-        rate = gained / spent
+        # The first bound at all is no gain that could be compared: who found it is asked once more.
+        rate = np.inf if self.bounds and best.bound < bound == np.inf else gained / spent
         asked.rate = rate if asked.rate == np.inf else 0.25 * asked.rate + 0.75 * rate
         asked.last, asked.spent = race.turns, asked.spent + spent
 
@@ -378,9 +383,9 @@ def _run(race: _Race, running: Running, rng: np.random.Generator) -> bool:
     if jobs == 1:
         first = [asked for asked in first if not asked.spare]
         together = [asked for pair in zip_longest(first, second) for asked in pair if asked is not None]
-        lanes = [_Lane(race, together, running, 1)]
+        lanes = [_Lane(race, together, running, 1, bounds=True)]
     else:
-        lanes = [_Lane(race, first, running, jobs - jobs // 2), _Lane(race, second, None, jobs // 2)]
+        lanes = [_Lane(race, first, running, jobs - jobs // 2), _Lane(race, second, None, jobs // 2, bounds=True)]
     other: threading.Thread | None = None
     if len(lanes) > 1:
         other = threading.Thread(target=copy_context().run, args=(_beside, lanes[1]), name=THREAD, daemon=True)
