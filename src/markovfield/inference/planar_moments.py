@@ -25,6 +25,8 @@ BLOCK = 64
 ENOUGH, MOST = 1e-10, 1e-9
 """The disagreement of two computations of the same number at which to be content, and the most allowed."""
 SMALL = 1e-4
+# Stands for a probability that is positive and too small for a difference of moments to tell.
+SMALLEST = 1e-300
 """The share of a term, relative to the largest, below which its inverse has lost too many digits."""
 CASES, NEGLIGIBLE = 256, 1e-13
 """The most cases to tell apart, and the probability of those that need not be."""
@@ -227,5 +229,6 @@ class PlanarSolution:
             for axis in range(k):
                 term = np.multiply.outer(term, spin if axis in chosen else np.ones(2))
             table += term
-        table = np.maximum(table, 0.0)
+        # Differences of moments are right to about 1e-16, and no state of an Ising model is impossible.
+        table = np.maximum(table, SMALLEST)
         return np.asarray(table / table.sum())
