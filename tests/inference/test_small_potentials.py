@@ -62,3 +62,18 @@ def test_frustrated_pairs(name: str) -> None:
         assert answer.upper_bound >= scores.max() * (1 - 1e-9)
         if answer.optimal:
             assert answer.score == pytest.approx(scores.max(), rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-13, 1e-30, 1e-200])
+def test_a_climb_ends_in_a_local_optimum_whatever_the_size(size: float) -> None:
+    rng = np.random.default_rng(0)
+    net = mf.MarkovNetwork(dict.fromkeys(range(6), 3))
+    for v in range(5):
+        net.add_factor([v, v + 1], log_table=size * rng.normal(size=(3, 3)))
+    graph = net.compile()
+    answer = mf.decode(graph, method="icm")
+    for v in range(6):
+        for state in range(3):
+            other = answer.states.copy()
+            other[v] = state
+            assert graph.score(other) <= answer.score * (1 + 1e-12) + 1e-11 * size

@@ -23,6 +23,7 @@ from markovfield.inference.evidence import Evidence
 from markovfield.inference.feasible import Feasible
 from markovfield.inference.problem import prepare
 from markovfield.inference.running import Running
+from markovfield.inference.score_scale import unit_among
 from markovfield.kernels.domains import factors_of_variables
 from markovfield.kernels.local_search import Factors, anneal, climb_from, fill_gains, shake_steps, tabu_steps
 from markovfield.kernels.random import streams
@@ -87,6 +88,7 @@ class LocalSearch:
             offsets,
             factors,
             evidence.states >= 0,
+            unit_among(graph.log_tables, *(vector for _, vector in evidence.likelihoods)),
         )
         n = int(s.value_offsets[-1])
         self.likelihood = np.zeros(n) if evidence.likelihoods else np.zeros(0)

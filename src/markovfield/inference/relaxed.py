@@ -16,7 +16,7 @@ from markovfield.inference.feasible import BUDGET, Feasible
 from markovfield.inference.local_search import LocalSearch, given_states
 from markovfield.inference.problem import Problem
 from markovfield.inference.running import Running
-from markovfield.inference.score_scale import extremes, score_scale
+from markovfield.inference.score_scale import extremes, score_scale, unit_among
 
 __all__ = [
     "ROUNDING",
@@ -25,7 +25,6 @@ __all__ = [
     "fixed_score",
     "relaxed_decoding",
     "stopped_decoding",
-    "unit_among",
     "unit_of",
 ]
 
@@ -48,15 +47,6 @@ def fixed_score(problem: Problem) -> float:
     if problem.reduced is None:
         return 0.0
     return float(extremes(FactorGraph(problem.structure, problem.potentials.log_tables)).top.sum())
-
-
-def unit_among(*potentials: FloatArray) -> float:
-    """What sums of log-potentials are compared in: one, or the largest of them where all are smaller.
-
-    A difference of 10^-9 is rounding among numbers around one, and everything among numbers around 10^-12.
-    """
-    largest = float(max(np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in potentials))
-    return min(1.0, largest) if largest > 0 else 1.0
 
 
 def check_decodes_all(name: str, graph: FactorGraph, variables: Sequence[int] | None, n_best: int) -> None:

@@ -254,3 +254,24 @@ def score_scale(graph: FactorGraph, evidence: Evidence | None = None) -> ScoreSc
     finite = vectors[np.isfinite(vectors)]
     extra = sum(float(np.abs(v[np.isfinite(v)]).max(initial=0.0)) for _, v in evidence.likelihoods)
     return ScoreScale(found.total + extra, found.step if not finite.any() else 0.0)
+
+
+def unit_among(*potentials: FloatArray) -> float:
+    """What sums of log-potentials are compared in: one, or the largest of them where all are smaller.
+
+    A difference of 10^-9 is rounding among numbers around one, and everything among numbers around 10^-12.
+
+    Examples
+    --------
+    >>> unit_among(np.array([0.0, -7.0, -np.inf])), unit_among(np.array([0.0, -1e-13]))
+    (1.0, 1e-13)
+    """
+    largest = 0.0
+    for array in potentials:
+        top, low = float(array.max(initial=0.0)), float(array.min(initial=0.0))
+        if low == -np.inf and top < 1.0:
+            low = float(array.min(initial=0.0, where=array > -np.inf))
+        largest = max(largest, top, -low if low > -np.inf else 0.0)
+        if largest >= 1.0:
+            return 1.0
+    return largest if largest > 0.0 else 1.0

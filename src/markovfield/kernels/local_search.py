@@ -29,7 +29,8 @@ class Factors(NamedTuple):
 
     What a factor reads depends on a sum over its axes (`_part`): of stride times state for a table, of true literals
     for a clause, a parity or a cardinality potential, and the difference of two states for a distance. ``caps`` are
-    those of structured factors.
+    those of structured factors, ``unit`` is what a gain is compared with: one, or the largest log-potential where all
+    are smaller.
     """
 
     cardinalities: np.ndarray
@@ -44,6 +45,7 @@ class Factors(NamedTuple):
     variable_offsets: np.ndarray
     variable_factors: np.ndarray
     fixed: np.ndarray
+    unit: float
 
 
 @kernel
@@ -167,7 +169,7 @@ def _best_state(at, v, own, soft, hard):
     best = own
     if at.fixed[v]:
         return best
-    room = 1e-12 * (1.0 + abs(soft[base + own]))
+    room = 1e-12 * (at.unit + abs(soft[base + own]))
     for k in range(at.cardinalities[v]):
         fewer = hard[base + k] < hard[base + best]
         if fewer or (hard[base + k] == hard[base + best] and soft[base + k] > soft[base + best] + room):
