@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import signal
 import sys
 from typing import Any
 
@@ -17,18 +15,10 @@ __all__ = ["work"]
 _FOREVER = 10**7
 
 
-def _end_with_the_caller() -> None:
-    """On Linux: end when whoever started this does, even while this is held and the end is not an orderly one."""
-    if sys.platform == "linux":
-        set_death_signal = 1
-        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
-
-
 def work(folder: str) -> None:
     """Read the problem, solve it, leave the result in the folder."""
     import pytoulbar2
 
-    _end_with_the_caller()
     # The solver prints from C++; nobody reads it.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     with np.load(os.path.join(folder, "problem.npz"), allow_pickle=False) as data:
