@@ -36,7 +36,7 @@ VERBS: dict[str, Any] = {
     "sample": lambda model, **settings: mf.sample(model, 20, **settings),
 }
 # These are in other processes most of the time, refuse models of this size, or plan within a search of their own.
-ELSEWHERE = ("toulbar2", "integer_program", "linear_program", "enumeration", "marginal_search")
+ELSEWHERE = ("toulbar2", "integer_program", "linear_program", "enumeration")
 
 
 @cache
