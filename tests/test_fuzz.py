@@ -11,7 +11,8 @@ import pytest
 import markovfield as mf
 from tests.fuzz import claims
 from tests.fuzz.distributions import check_aggregate
-from tests.fuzz.models import Case, case_of, joint_states, strip
+from tests.fuzz.kinds import case_of, joint_states, strip
+from tests.fuzz.models import Case
 from tests.fuzz.options import Places, Question, questions_of
 from tests.fuzz.running import findings_of
 from tests.strategies import Spec, Table

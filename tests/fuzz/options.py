@@ -18,7 +18,8 @@ import numpy as np
 
 import markovfield as mf
 from markovfield.inference.registry import methods
-from tests.fuzz.models import Case, evidence_of
+from tests.fuzz.kinds import evidence_of
+from tests.fuzz.models import Case
 
 
 @dataclass(frozen=True)

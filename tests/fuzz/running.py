@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tests.fuzz.claims import broken_by
-from tests.fuzz.models import Case, case_of
+from tests.fuzz.kinds import case_of
+from tests.fuzz.models import Case
 from tests.fuzz.options import Question, questions_of
 from tests.fuzz.reproduction import code_of
 from tests.fuzz.shrinking import failure, smallest
