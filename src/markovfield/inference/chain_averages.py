@@ -200,7 +200,7 @@ class _Batches:
         # Averages that differ by rounding alone are equal.
         exact = variance <= (1e-15 * np.maximum(values, 1e-300)) ** 2
         variance[exact] = 0.0
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             sizes = np.where(spread > 0.0, spread / variance, float(len(full) * self.sweeps))
             halves = self.filled // 2
             parts = np.concatenate([full[:, :halves].mean(axis=1), full[:, -halves:].mean(axis=1)])

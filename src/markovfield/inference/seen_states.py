@@ -91,9 +91,12 @@ def _bounds(
         return np.zeros(n_values), np.ones(n_values)
     # The others stay as they are in one assignment: they add the same to all scores.
     different = np.unique(every[:, members], axis=0)
-    whole = np.repeat(rows[:1].astype(np.int64), len(different), axis=0)
+    whole = np.repeat(rows[[int(weights.argmax())]].astype(np.int64), len(different), axis=0)
     whole[:, members] = different
     scores = scores_of(problem, whole)
+    if scores.max() == -np.inf:
+        # None of what was seen is possible, and nothing can be told from it.
+        return np.zeros(n_values), np.ones(n_values)
     chance = np.exp(scores - scores.max())
     chance /= chance.sum()
     share = _shares(problem, whole, chance)
