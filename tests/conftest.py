@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -13,3 +14,7 @@ settings.register_profile("same", max_examples=40, derandomize=True, **_COMMON)
 settings.register_profile("explore", max_examples=40, print_blob=True, **_COMMON)
 settings.register_profile("thorough", max_examples=1000, print_blob=True, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "same")
+
+# A shell's background jobs ignore Ctrl-C, and with them every test that presses it would wait for ever.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
