@@ -1122,7 +1122,7 @@ class TestExplain:
         low, high = answer.log_partition_bounds
         assert low <= answer.log_partition <= high < low + 10 and answer.guarantee == "approximate"
         assert mf.log_partition(net).log_partition_bounds == (low, high)
-        decoded = mf.decode(net)
+        decoded = mf.decode(net, time_limit=2.0)
         assert decoded.score == pytest.approx(net.compile().score(decoded.assignment))
         with pytest.raises(mf.MemoryLimitError, match=r"work_limit|memory_limit"):
             mf.decode(net, n_best=3)

@@ -101,10 +101,10 @@ def test_marks_that_are_not_those_of_a_directed_model():
     from markovfield.factor_graph import Structure
 
     two = Structure.from_arrays([2, 2], [0, 2, 4], [0, 1, 0, 1], [0, 0], n_cells=4, child=[0, 1])
-    with pytest.raises(mf.ModelError, match="without cycles"):
+    with pytest.raises(mf.ModelError, match="no cycle"):
         mf.sample(mf.FactorGraph(two, np.log(np.full(4, 0.5))), 10, method=AncestralSampling())
     one = Structure.from_arrays([2], [0, 1], [0], [0], n_cells=2, child=[0])
-    with pytest.raises(mf.ModelError, match="distribution of 0 has a row that sums to 3"):
+    with pytest.raises(mf.ModelError, match="rows that sum to one"):
         mf.sample(mf.FactorGraph(one, np.log([1.0, 2.0])), 10, method=AncestralSampling())
 
 

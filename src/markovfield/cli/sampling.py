@@ -253,6 +253,8 @@ def lattice(
         except KeyboardInterrupt:
             stopped = True
         records = [_measured(run.record, thrown) for run, thrown in zip(runs, thrown_away, strict=True)]
+        # Stopped early, one of them may have measured nothing yet.
+        records = [record for record in records if len(record.sweep)] or records[:1]
     if stopped and output is not None and output.exists():
         output = output.with_stem(f"{output.stem}.partial")
     if output is not None:

@@ -8,12 +8,14 @@ does this for decoders), and its answer is told in terms of the model again.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from markovfield.factor_graph import FactorGraph
+from markovfield.factor_kinds import cell_reader
 from markovfield.inference.answers import LogPartition, Marginals, Samples
 from markovfield.inference.centring import LARGE_CONSTANT, Centred, factor_constants, taken_out
 from markovfield.inference.running import Running
@@ -86,13 +88,27 @@ class CentredSums:
         }
 
     def _components(self, found: Marginals) -> Any:
-        """Parts of the graph with the constants of their factors."""
-        if found.components is None:
-            return None
+        """Parts of the graph with the constants of their factors.
+
+        Whether a factor that evidence or hard zeros left no choice is in a part or among the constants depends on the
+        method: what its parts lack of log Z tells.
+        """
         s = self.graph.structure
+        if found.components is None or not len(s.scopes):
+            return found.components
+        open_ = np.maximum.reduceat(found.values, s.value_offsets[:-1]) < 1.0
         some = np.flatnonzero(np.diff(s.scope_offsets) > 0)
-        part = found.components.component[s.scopes[s.scope_offsets[some]]]
-        inside = part >= 0
+        axes = np.where(open_[s.scopes], np.arange(len(s.scopes)), len(s.scopes))
+        first = np.minimum.reduceat(axes, s.scope_offsets[some])
+        free = first < len(s.scopes)
+        best = np.array([int(np.argmax(found.values[i:j])) for i, j in pairwise(s.value_offsets.tolist())])
+        read = self.view.log_tables[cell_reader(s)(best)]
+        alone = float(read[np.diff(s.scope_offsets) == 0].sum())
+        left = found.log_partition - float(found.components.log_partition.sum())
+        if abs(left - alone) <= abs(left - alone - float(read[some[~free]].sum())):
+            free[:] = True
+        part = found.components.component[s.scopes[np.where(first < len(s.scopes), first, s.scope_offsets[some])]]
+        inside = (part >= 0) & free
         more = np.bincount(part[inside], self.constants[some][inside], len(found.components))
         return replace(found.components, log_partition=found.components.log_partition + more)
 

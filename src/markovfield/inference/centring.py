@@ -117,7 +117,8 @@ class Centred:
         gap, tolerance, guarantee, persistent = found.gap, found.tolerance, found.guarantee, found.persistent
         certain = scale.certain(gap) if whole else None
         if certain is not None:
-            gap, tolerance = certain, 0.0 if scale.step == 1.0 else scale.slack
+            # Of decimals, a solver may tell no finer than the tolerance it states.
+            gap, tolerance = certain, 0.0 if scale.step == 1.0 else max(scale.slack, tolerance)
             guarantee = "exact" if gap <= tolerance else guarantee
         elif gap < np.inf:
             gap, tolerance = gap if gap <= tolerance else gap + scale.slack, max(tolerance, scale.slack)
