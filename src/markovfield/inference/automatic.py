@@ -92,10 +92,6 @@ def candidates(
         from markovfield.inference.model_counting import ModelCounting, is_hard
 
         if is_hard(graph):
-            # A long search for a good order is only worth it where a greedy one is nearly good enough.
-            greedy = JunctionTree(search=0, work_limit=limit)
-            if log2_states(greedy, graph, evidence) > np.log2(limit) + 8:
-                exact[-1] = greedy
             exact.append(ModelCounting(max_steps=COUNTING_STEPS))
             if verb == "log_partition":
                 # Unfinished it answers with bounds, those of mini-buckets among them: it has all the time there is.

@@ -53,15 +53,18 @@ def is_hard(graph: FactorGraph) -> bool:
     >>> is_hard(net.compile())
     True
     """
-    lowered = graph.lower()
-    s = lowered.structure
-    if graph.structure.has_latent or s.n_factors > MOST_FACTORS:
-        return False
-    zeros = lowered.cache.get("zeros")
-    if zeros is None:
-        zeros = lowered.cache["zeros"] = zeros_in_factors(s, lowered.log_tables)
-    joins = graph.reads_own_cells() & (np.diff(s.scope_offsets) > 1)
-    return bool(joins.any() and zeros[joins].mean() >= HARD_SHARE)
+    hard: bool | None = graph.cache.get("hard")
+    if hard is None:
+        lowered = graph.lower()
+        s, hard = lowered.structure, False
+        if not graph.structure.has_latent and s.n_factors <= MOST_FACTORS:
+            zeros = lowered.cache.get("zeros")
+            if zeros is None:
+                zeros = lowered.cache["zeros"] = zeros_in_factors(s, lowered.log_tables)
+            joins = graph.reads_own_cells() & (np.diff(s.scope_offsets) > 1)
+            hard = bool(joins.any() and zeros[joins].mean() >= HARD_SHARE)
+        graph.cache["hard"] = hard
+    return hard
 
 
 def _has_time_for_buckets(graph: FactorGraph, running: Running) -> bool:
