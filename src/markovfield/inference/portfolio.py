@@ -352,7 +352,8 @@ def _members(graph: FactorGraph, rng: np.random.Generator) -> tuple[list[_Asked]
         _Asked(Annealing(streams[6])),
         _Asked(Single(TabuSearch(steps=10**9), streams[3])),
     ]
-    second = [_Asked(Relaxation(TRWS()), 0.2)]
+    # Its first turn should close the gap of what it can close, and tell whether a proof is near.
+    second = [_Asked(Relaxation(TRWS()), 0.2 / FIRST)]
     if graph.n_variables <= MOST_BUCKETS:
         buckets = Buckets()
         second.append(_Asked(buckets, 0.4))
