@@ -80,7 +80,7 @@ def check_exact_extras(case: Case, question: Question, answer: Any) -> Iterator[
     for group in sets:
         try:
             joint = answer.joint([case.labels[v] for v in group])
-        except mf.ModelError:
+        except (mf.ModelError, mf.MemoryLimitError):
             continue
         wrong = probabilities(joint, case, group)
         if wrong:
