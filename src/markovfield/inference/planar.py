@@ -310,7 +310,7 @@ def _pair_probabilities(form: PlanarForm, solution: PlanarSolution) -> FloatArra
     both = np.stack([solution.differ[:m], solution.alike[:m]], axis=1)
     turned = solution.spins[form.first] * solution.spins[form.second] < 0
     both[turned] = both[turned][:, ::-1]
-    both = np.where(both < 0.0, SMALLEST, both)
+    both = np.where(both <= 0.0, SMALLEST, both)
     return np.asarray(both / both.sum(axis=1, keepdims=True))
 
 
