@@ -47,6 +47,16 @@ def test_semirings(method: str, ring: str):
     assert moved == pytest.approx(plain + shift, rel=1e-15 if shift else 1e-12)
 
 
+@pytest.mark.parametrize("method", EXACT[:3])
+def test_factors_that_share_cells_and_differ_in_their_best(method: str):
+    """The diagonal of a table, and all of it: what they have in common stays, the constant of another factor goes."""
+    net = mf.MarkovNetwork({"A": 2, "B": 2})
+    net.add_factors([["B", "B"], ["B", "A"]], log_table=[[0.0, 0.0], [2.0, 0.0]])
+    net.add_factor(["A"], log_table=[0.0, 1e9])
+    assert mf.aggregate(net, "entropy", method=method) == pytest.approx(np.log(2.0), abs=1e-9)
+    assert mf.marginals(net, method=method)["B"].sum() == pytest.approx(1.0, abs=1e-12)
+
+
 def test_a_product_beyond_floats_is_refused():
     with pytest.raises(mf.ModelError, match="take 'max_sum'"):
         mf.aggregate(pair(-1e9), "max_product")

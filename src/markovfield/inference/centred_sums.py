@@ -132,7 +132,12 @@ def centre_sums(graph: FactorGraph) -> CentredSums:
         low = float(graph.log_tables.min(initial=0.0, where=graph.log_tables > -np.inf))
         if max(top, -low) >= LARGE_CONSTANT and np.isfinite(top):
             constants = factor_constants(graph)
-            taken = taken_out(graph, np.where(np.isfinite(constants), constants, 0.0))
+            constants = np.where(np.isfinite(constants), constants, 0.0)
+            taken = taken_out(graph, constants)
+            if taken is None:
+                # Factors share cells and differ in their best: small constants may stay.
+                constants = np.where(np.abs(constants) >= LARGE_CONSTANT, constants, 0.0)
+                taken = taken_out(graph, constants)
             if taken is not None:
                 found = CentredSums(graph, *taken, constants)
         graph.cache["centred_sums"] = found
