@@ -106,3 +106,12 @@ def test_every_method_answers_as_without_constants(name: str, seed: int):
         assert min(abs(more - x) for x in sums) <= 1e-6
         fixed = all(p.max() == 1.0 for _, p in answer.items())
         assert fixed or before.components.log_partition.sum() == 0.0 or more < moved
+
+
+def test_expected_counts_where_the_only_possible_state_is_hundreds_of_powers_below():
+    net = mf.MarkovNetwork({"A": 1, "B": 2})
+    net.add_factor(["B"], log_table=[165.0, -470.0])
+    net.add_factor(["B", "A"], log_table=[[-np.inf], [0.0]])
+    for zeros in (False, True):
+        answer = mf.marginals(net, method=mf.JunctionTree(propagate_zeros=zeros))
+        np.testing.assert_array_equal(answer.expected_counts, [0.0, 1.0, 0.0, 1.0])

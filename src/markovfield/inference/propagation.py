@@ -201,7 +201,8 @@ def _linear(
         )  # fmt: skip
         if len(plan.fixed_values):
             marginals[plan.fixed_values] = 1.0
-    if status == UNDERFLOW:
+    # Totals near the smallest float have no reciprocal: what was divided by one of them is done again in logs.
+    if status == UNDERFLOW or (counts and not math.isfinite(float(tallies.sum()))):
         return None
     if status == IMPOSSIBLE:
         raise problem.impossible()
