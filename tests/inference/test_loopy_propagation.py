@@ -408,3 +408,25 @@ def test_a_constant_zero_rules_everything_out(schedule: str):
         mf.marginals(net, method=mf.BeliefPropagation(schedule))
     with pytest.raises(mf.ImpossibleEvidenceError, match="probability zero"):
         mf.decode(net, method=mf.BeliefPropagation(schedule))
+
+
+@pytest.mark.parametrize("schedule", ["synchronous", "sequential", "residual"])
+def test_messages_that_diverge_are_not_called_impossible(schedule: str):
+    """Without damping, logs of messages double with every pass here: after a thousand they would be minus infinity."""
+    inf = np.inf
+    net = mf.MarkovNetwork({"x0": 4, "x1": 2, "x2": 2, "x3": 2, "x4": 2, "x6": 2, "x7": 3})
+    net.add_factor(["x0"], log_table=[2.0, -inf, 0.0, 0.0])
+    net.add_factor(["x1", "x3", "x6"], log_table=[[[0, 0], [0, 0]], [[0, -inf], [0, 0]]])
+    table = [
+        [[[0, 0], [0, 0]], [[0, -inf], [-inf, 1]], [[-inf, -inf], [1, -inf]], [[-inf, -inf], [1, -2]]],
+        [[[-1, -inf], [-inf, -inf]], [[-inf, -inf], [-3, 2]], [[-inf, -1], [-inf, 2]], [[-1, -inf], [-inf, -inf]]],
+        [[[0, -1], [-inf, 1]], [[2, 2], [1, -inf]], [[-inf, -inf], [-1, -inf]], [[-inf, 1], [-1, 0]]],
+    ]
+    scopes = [["x7", "x0", "x6", "x6"], ["x7", "x0", "x1", "x4"], ["x7", "x0", "x2", "x3"], ["x7", "x0", "x6", "x2"]]
+    net.add_factors(scopes, log_table=table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        answer = mf.marginals(net, {"x1": 1, "x6": 1}, method=mf.BeliefPropagation(schedule=schedule))
+    assert answer.guarantee == "approximate"
+    for name in net.variables:
+        assert answer[name].sum() == pytest.approx(1.0)

@@ -10,6 +10,7 @@ from markovfield.kernels.loopy_messages import CONTRADICTION
 from markovfield.kernels.messages import message_scratch, send_to_all_factors, send_to_variable
 
 __all__ = [
+    "bounded_logs",
     "keep_logs",
     "log_distance",
     "log_factors_to_variables",
@@ -18,6 +19,18 @@ __all__ = [
     "log_variables_to_factors",
     "mix_logs",
 ]
+
+# Messages that diverge double with every pass: below this they stay, or sums of them would be minus infinity, which
+# means impossible.
+LEAST_LOG = -1e200
+
+
+@kernel
+def bounded_logs(message):
+    """Keep a message that diverges within what can be added up; minus infinity stays what it is."""
+    for i in range(len(message)):
+        if -np.inf < message[i] < LEAST_LOG:
+            message[i] = LEAST_LOG
 
 
 @kernel
@@ -56,6 +69,7 @@ def keep_logs(fresh, kept, damping):
         top = max(top, fresh[i])
     if top == -np.inf:
         return 0.0, CONTRADICTION
+    bounded_logs(fresh)
     moved = log_distance(fresh, kept)
     if damping > 0.0:
         mix_logs(fresh, kept, damping)
@@ -105,6 +119,7 @@ def _log_message(
     )  # fmt: skip
     if top == -np.inf:
         return 0.0, CONTRADICTION
+    bounded_logs(factor_to_variable[at : at + card])
     moved = log_distance(factor_to_variable[at : at + card], old[:card])
     if damping > 0.0:
         mix_logs(factor_to_variable[at : at + card], old[:card], damping)

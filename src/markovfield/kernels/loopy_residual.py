@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from markovfield.kernels._flags import kernel
-from markovfield.kernels.loopy_logs import log_distance, log_messages_of_variable, mix_logs
+from markovfield.kernels.loopy_logs import bounded_logs, log_distance, log_messages_of_variable, mix_logs
 from markovfield.kernels.loopy_messages import (
     CONTRADICTION,
     keep_message,
@@ -126,6 +126,7 @@ def residual_steps(
                     if top == -np.inf:
                         flags[component[edge_variable[e]]] |= CONTRADICTION
                         return sent + 1
+                    bounded_logs(new)
                     keys[e] = log_distance(new, kept)
                 else:
                     start = message_to_variable(
