@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.random import draw_from_logs
 
 __all__ = ["AnnealedGraph", "anneal", "average_conditionals", "best_cells", "rest_of"]

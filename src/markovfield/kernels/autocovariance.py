@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.bitsets import popcount
 
 __all__ = ["summarise_indicators", "summarise_series"]

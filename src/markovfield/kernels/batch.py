@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.algebras import SAFE, TINY
 from markovfield.kernels.blocks import advance, deposit, form_block, scratch, start_offsets
 from markovfield.kernels.layout import FACTOR, MESSAGE, SCALAR, STRETCH

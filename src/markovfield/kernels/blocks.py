@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.layout import FACTOR, MESSAGE, RUN, SCALAR, STRETCH
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 
 __all__ = ["count_references", "fill_references", "references_by_attribute", "tally_labels"]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.chain_paths import best_path
 from markovfield.kernels.chain_scores import edge_potentials, edge_scores, label_scores, step_posteriors
 from markovfield.kernels.chain_sums import add_moves, chain_forward, chain_posteriors, to_potentials

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.chain_scores import edge_scores, label_scores, mask_scores
 from markovfield.kernels.chain_sums import chain_forward, to_potentials
 from markovfield.kernels.random import draw_unit

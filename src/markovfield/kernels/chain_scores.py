@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.vector_blocks import BLOCK, add_block, add_rows_block, add_to_rows_block
 
 __all__ = [

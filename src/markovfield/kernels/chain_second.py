@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.chain_scores import add_posteriors, label_scores, mask_scores
 from markovfield.kernels.chain_sums import LARGEST, SMALLEST, TINY, expected_scores, to_potentials
 from markovfield.kernels.vector_blocks import BLOCK, add_dots_block, max_sums_block

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.chain_blocks import dots_row, scale_row, shift_row, times_dots_row, top_of_row
 from markovfield.kernels.chain_scores import (
     add_edges,

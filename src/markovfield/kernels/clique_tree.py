@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.bundles import bundle
 
 __all__ = ["build_clique_tree"]

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.algebras import DONE, IMPOSSIBLE, LINEAR, LOG_MAX, LOG_SUM, SAFE, TINY, UNDERFLOW
 from markovfield.kernels.blocks import advance, block_maximum, block_sum, form_block, scratch, start_offsets
 from markovfield.kernels.exponential import exp_scalar

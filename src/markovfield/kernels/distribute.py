@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.algebras import DONE, IMPOSSIBLE, LINEAR, LOG_MAX, LOG_SUM, SAFE, UNDERFLOW
 from markovfield.kernels.blocks import (
     advance,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 
 __all__ = ["CHANGED", "IMPOSSIBLE", "UNCHANGED", "factors_of_variables", "factors_with_zeros", "shrink_domains"]
 

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.factor_oracles import best_configuration, factor_score
 
 __all__ = ["best_copies", "quadratic_copies"]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.kinds import CARDINALITY, DISTANCE, PARITY, TABLE
 from markovfield.kernels.literal_messages import _sort_falling
 

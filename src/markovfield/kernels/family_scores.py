@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.counting import BLOCK, LANES, SMALL
 
 __all__ = ["fit_of_table", "score_additions"]

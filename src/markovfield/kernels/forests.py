@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.random import draw_from_logs, draw_unit
 from markovfield.kernels.union_find import find
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 
 __all__ = ["draw_forward"]
 

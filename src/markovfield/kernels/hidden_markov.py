@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.chain_paths import best_path
 from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.hidden_blocks import TILE, add_outer_tile, dots_block

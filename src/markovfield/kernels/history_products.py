@@ -6,7 +6,7 @@ are added up in order: the answer does not depend on how many threads the parts 
 
 from __future__ import annotations
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 
 __all__ = ["add_pair", "combine"]
 

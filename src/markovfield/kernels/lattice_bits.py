@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.lattice_random import next_word
 
 __all__ = ["AXES", "BITS", "COUNTS", "FIVE", "THREE", "WORDS", "advance_bits", "pack_bits", "unpack_bits"]

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.lattice_random import UNIT, fill_words
 from markovfield.kernels.single_site import WILLING
 

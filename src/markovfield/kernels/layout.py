@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 
 __all__ = ["BLOCK", "FACTOR", "GATHER", "MESSAGE", "SCALAR", "STRETCH", "VARIABLE", "Layout", "lay_out"]
 

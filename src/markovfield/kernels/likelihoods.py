@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
 
 __all__ = ["enter_states", "scale_likelihoods"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
 
 __all__ = ["SORTED_ABOVE", "add_literal_counts", "combine", "literal_messages", "literal_work_size", "sorted_maxima"]

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.chain_scores import add_posteriors, label_scores
 from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.vector_blocks import BLOCK, add_block, add_dots_block, max_sums_block

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.kinds import CARDINALITY, DISTANCE, PARITY, TABLE
 from markovfield.kernels.kinds import literal_of as _literal_of
 from markovfield.kernels.random import draw_index, draw_unit

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.loopy_messages import BOTTOM, CONTRADICTION, LOW
 
 __all__ = ["LANES", "flood_lanes", "lane_beliefs"]

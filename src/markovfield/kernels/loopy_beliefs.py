@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.loopy_messages import HUGE, TINY
 from markovfield.kernels.messages import (

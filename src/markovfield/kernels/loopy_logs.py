@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.loopy_messages import CONTRADICTION
 from markovfield.kernels.messages import message_scratch, send_to_all_factors, send_to_variable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.loopy_logs import bounded_logs, log_distance, log_messages_of_variable, mix_logs
 from markovfield.kernels.loopy_messages import (
     CONTRADICTION,

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.loopy_beliefs import edge_term
 from markovfield.kernels.loopy_logs import keep_logs

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
 
 __all__ = ["ClusterLayout", "evidence_bound", "fill_parts", "fill_shifts", "pool_counts", "update_clusters"]

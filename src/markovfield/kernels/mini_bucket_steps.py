@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 
 __all__ = ["directions", "exclude", "step"]
 

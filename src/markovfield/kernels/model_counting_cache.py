@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.model_counting_state import (
     FIRST_BYTE,
     HITS,

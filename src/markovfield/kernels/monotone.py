@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.random import draw_bits, draw_unit
 from markovfield.kernels.random_cluster import colour_clusters, sweep_bonds, sweep_bonds_both
 from markovfield.kernels.union_find import flatten, unite

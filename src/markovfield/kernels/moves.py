@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.move_messages import foretold
 
 __all__ = ["choosers", "expansion", "gain", "preferences", "swap", "taken"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
 
 __all__ = ["noisy_max_messages", "noisy_max_work_size"]

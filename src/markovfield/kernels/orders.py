@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.bitsets import FIXED, bit, lowest_bit, random_seed
 from markovfield.kernels.orders_greedy import CARDINALITY, OWN_WEIGHT, STAGE, initial_state
 from markovfield.kernels.orders_improve import improve

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.bitsets import FIXED, bit, log2_fixed, lowest_bit, popcount, random_word
 
 __all__ = ["clique_cost", "eliminate_vertex", "greedy", "initial_state"]

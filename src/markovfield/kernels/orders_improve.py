@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.bitsets import FIXED, bit, lowest_bit, random_below
 from markovfield.kernels.orders_greedy import (
     ABORTED,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.bitsets import FIXED
 from markovfield.kernels.orders_sparse import component_of, grown, sort_by_stage
 

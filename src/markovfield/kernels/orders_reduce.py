@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.bitsets import bit, lowest_bit, popcount
 from markovfield.kernels.orders_greedy import DEGREE, FILL, OWN_WEIGHT, STAGE, WEIGHT, eliminate_vertex
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 
 __all__ = ["component_of", "grown", "primal_graph", "sort_by_stage", "strip_leaves", "symbolic_elimination"]
 

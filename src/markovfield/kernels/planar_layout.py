@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 
 __all__ = ["cut_faces", "edge_nodes", "orient", "region_tree"]
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import fill_exp
 
 __all__ = ["factor_ranges", "linear_pool", "same_table"]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.tree_reweighted import FIRST_IS_CELLS, TABLE, edge_score
 

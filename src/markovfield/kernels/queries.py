@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.blocks import advance, form_block, scratch, start_offsets
 from markovfield.kernels.collect import mark_inputs
 from markovfield.kernels.distribute import spread

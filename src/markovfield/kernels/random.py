@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 
 __all__ = ["draw_bits", "draw_from_logs", "draw_index", "draw_unit", "streams"]
 

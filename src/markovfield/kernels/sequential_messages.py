@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.distance_messages import _is_truncated, _maxima, _shape
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.random import draw_index
 from markovfield.kernels.soft_consistency import (
     BOUND,

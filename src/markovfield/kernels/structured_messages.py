@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.distance_messages import add_distance_counts, distance_messages, distance_work_size
 from markovfield.kernels.kinds import CARDINALITY, DISTANCE, NOISY_MAX, PARITY
 from markovfield.kernels.literal_messages import add_literal_counts, literal_messages, literal_work_size

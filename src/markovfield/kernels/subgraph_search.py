@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.bitsets import lowest_bit
 from markovfield.kernels.random import draw_index, draw_unit
 from markovfield.kernels.subgraphs import HELD, ONE, SIX, cut, grow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.potentials import same_table
 
 __all__ = ["largest_finite", "table_extremes", "take_out"]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.random import draw_unit
 from markovfield.kernels.single_site import move_sites, total_score
 

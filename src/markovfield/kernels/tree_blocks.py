@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 from markovfield.kernels.random import draw_index, draw_unit
 
 __all__ = ["BlockModel", "draw_trees"]

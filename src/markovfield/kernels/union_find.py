@@ -5,7 +5,7 @@ No element points to a larger one, so one pass from the front finds every root.
 
 from __future__ import annotations
 
-from markovfield.kernels._flags import kernel
+from markovfield.kernels.compiler import kernel
 
 __all__ = ["find", "flatten", "unite"]
 

@@ -1,0 +1,110 @@
+"""One decorator for every kernel: the compiler flags live here and nowhere else.
+
+Numba's on-disk cache does not notice when a *callee in another file* changes, so each module's cache directory is
+named by a hash of its source and of every module of ours that it imports, directly or not. Compiled kernels are found
+by that content alone: two checkouts with the same source share them, wherever they lie.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numba
+from numba.core import caching
+
+__all__ = ["kernel"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_PACKAGE = __name__.partition(".")[0]
+_ROOT = Path(__file__).resolve().parents[1]
+
+# Re-association and fused multiply-add let sums vectorise. The flags that assume "no inf, no nan" stay off: -inf
+# is how a hard constraint is written.
+FAST_MATH = {"reassoc", "contract", "arcp", "nsz"}
+
+
+def _file(module: str) -> Path | None:
+    """The file of a module of this package; None for other names (of functions, say)."""
+    path = _ROOT.joinpath(*module.split(".")[1:])
+    candidates = (path.with_suffix(".py"), path / "__init__.py")
+    return next((found for found in candidates if found.is_file()), None)
+
+
+def _imported(source: str, package: str) -> Iterator[str]:
+    """Dotted names that a source text imports, at any depth; of ``from a import b`` both ``a`` and ``a.b``."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, *([base] if base else [])])
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+@lru_cache
+def _sources(module: str) -> frozenset[Path]:
+    """The file of a module, and those of all modules of this package that it imports, directly or not."""
+    found: set[Path] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        path = _file(name) if name.partition(".")[0] == _PACKAGE else None
+        if path is None or path in found:
+            continue
+        found.add(path)
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        waiting += _imported(path.read_text(), package)
+    return frozenset(found)
+
+
+@lru_cache
+def _cache_directory(module: str) -> str:
+    """Where a module's compiled kernels are kept: a folder named by all the source they were compiled from."""
+    digest = hashlib.sha256()
+    for path in sorted({Path(__file__).resolve(), *_sources(module)}):
+        digest.update(str(path.relative_to(_ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    if "NUMBA_CACHE_DIR" in os.environ:
+        base = Path(os.environ["NUMBA_CACHE_DIR"])
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "markovfield"
+    return str(base / f"{module.rpartition('.')[2]}-{digest.hexdigest()[:16]}")
+
+
+# Numba 0.60 and 0.61 have no setting for it: there, every checkout compiles for itself.
+_Provided: Any = getattr(caching, "UserProvidedCacheLocator", None)
+if _Provided is not None:
+
+    class SharedLocator(_Provided):  # type: ignore[misc]
+        """Finds compiled kernels by the content of their source, which the directory's name stands for."""
+
+        @classmethod
+        def get_suitable_cache_subpath(cls, py_file: str) -> str:
+            """The same for every place that the source may lie at."""
+            return "compiled"
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile ``function`` with Numba: no GIL, cached on disk, no Python objects."""
+    config: Any = numba.config
+    usual = config.CACHE_DIR, getattr(config, "CACHE_LOCATOR_CLASSES", None)
+    config.CACHE_DIR = _cache_directory(function.__module__)
+    if _Provided is not None and usual[1] is not None:
+        config.CACHE_LOCATOR_CLASSES = f"{__name__}.SharedLocator,InTreeCacheLocator,UserWideCacheLocator"
+    try:
+        compiled: Any = numba.njit(nogil=True, cache=True, fastmath=FAST_MATH, error_model="numpy")(function)
+    finally:
+        config.CACHE_DIR = usual[0]
+        if usual[1] is not None:
+            config.CACHE_LOCATOR_CLASSES = usual[1]
+    return cast(Callable[P, R], compiled)
