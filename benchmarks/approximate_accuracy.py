@@ -21,8 +21,8 @@ import numpy as np
 import markovfield as mf
 from benchmarks.data import Instance, uai_instances
 from benchmarks.measure import Table, machine, save
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.registry import methods as registered
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.registry import methods as registered
 from markovfield.io import read_uai_result
 
 __all__ = ["main"]

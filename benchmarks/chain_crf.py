@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.data import data_folder
 from benchmarks.measure import RESULTS, Table, machine, save
-from markovfield.structured.entities import entity_report
+from markovfield.sequence.text.entities import entity_report
 
 WORKER = Path(__file__).with_name("chain_crf_worker.py")
 MIB = 2.0**20

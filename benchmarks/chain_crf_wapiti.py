@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.chain_crf import our_job, run
 from benchmarks.data import data_folder
 from benchmarks.measure import Table, machine, save
-from markovfield.structured.entities import entity_report
+from markovfield.sequence.text.entities import entity_report
 
 sys.path.insert(0, str(Path(__file__).parent))
 from chain_crf_worker import corpus  # type: ignore[import-not-found]

@@ -101,8 +101,8 @@ def steps(X: list[Any]) -> list[Any]:
 
 def ours(job: dict[str, Any], data: Corpus) -> dict[str, Any]:
     """Train and tag with `ChainCRF`."""
-    from markovfield.structured.chain_crf import ChainCRF
-    from markovfield.structured.vectoriser import AttributeVectoriser
+    from markovfield.sequence.chain.crf import ChainCRF
+    from markovfield.sequence.text.vectoriser import AttributeVectoriser
 
     X, y, X_test, _ = data
     edges, edges_test = (steps(X), steps(X_test)) if job.get("edges") else (None, None)

@@ -26,12 +26,12 @@ from benchmarks.graph_cuts import ask, cost, distance, lattice, noisy_picture, r
 from benchmarks.measure import Table, geometric_mean, machine, save
 from benchmarks.proofs import instances
 from markovfield.datasets.stereo import stereo_pair
-from markovfield.inference.graph_cut import GraphCut
-from markovfield.inference.local_search import ICM
-from markovfield.inference.move_making import AlphaBetaSwap, AlphaExpansion
-from markovfield.inference.toulbar2 import Toulbar2
-from markovfield.inference.trws import TRWS
-from markovfield.structured.stereo import disparity_error
+from markovfield.inference.branch_and_bound.toulbar2 import Toulbar2
+from markovfield.inference.graph_cuts.graph_cut import GraphCut
+from markovfield.inference.graph_cuts.move_making import AlphaBetaSwap, AlphaExpansion
+from markovfield.inference.local_search.local_search import ICM
+from markovfield.inference.trws.trws import TRWS
+from markovfield.vision.stereo import disparity_error
 
 # A score this near to the best known one, relative to it, counts as the same: references have six or so digits.
 SAME = 1e-6

@@ -19,10 +19,10 @@ import numpy as np
 import markovfield as mf
 from benchmarks.data import bif_networks, read_network, uai_families
 from benchmarks.measure import Table
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.propagation import propagate
-from markovfield.inference.running import Running
-from markovfield.kernels.layout import BLOCK, FACTOR, GATHER, MESSAGE, SCALAR, VARIABLE
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
+from markovfield.inference.junction_tree.layout_kernel import BLOCK, FACTOR, GATHER, MESSAGE, SCALAR, VARIABLE
+from markovfield.inference.junction_tree.propagate import propagate
 
 __all__ = ["run"]
 

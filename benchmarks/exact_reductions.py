@@ -11,9 +11,9 @@ import markovfield as mf
 from benchmarks.data import bif_networks, random_evidence, read_network, uai_families
 from benchmarks.measure import Policy, Table, geometric_mean, measure
 from benchmarks.own import forget_plans, named_evidence
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.propagation import propagate
-from markovfield.inference.running import Running
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
+from markovfield.inference.junction_tree.propagate import propagate
 
 __all__ = ["run"]
 

@@ -11,9 +11,9 @@ import numpy as np
 import markovfield as mf
 from benchmarks.data import Instance, uai_instances
 from benchmarks.measure import Table
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.propagation import propagate
-from markovfield.inference.running import Running
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
+from markovfield.inference.junction_tree.propagate import propagate
 from markovfield.io import read_uai_result
 
 __all__ = ["run"]

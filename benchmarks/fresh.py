@@ -92,8 +92,8 @@ def chain(length: str, states: str) -> dict[str, Any]:
     """All marginals and log Z of a chain: seconds of each part, and memory from the building of the model on."""
     import markovfield as mf
     from benchmarks.own import model_seconds
-    from markovfield.inference.evidence import Evidence
-    from markovfield.inference.propagation import propagate
+    from markovfield.inference.core.evidence import Evidence
+    from markovfield.inference.junction_tree.propagate import propagate
 
     mf.marginals(chain_graph(1000, int(states)), method="junction_tree")  # loads the kernels
     empty = held_bytes()

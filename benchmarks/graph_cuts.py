@@ -22,13 +22,13 @@ import numpy as np
 import markovfield as mf
 from benchmarks.data import data_folder
 from benchmarks.measure import Table, machine, save
-from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.inference.cut_form import cut_form
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.graph_cut import GraphCut
-from markovfield.inference.move_making import AlphaBetaSwap, AlphaExpansion
-from markovfield.inference.pair_problem import pair_problem
-from markovfield.inference.running import Running
+from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
+from markovfield.inference.graph_cuts.graph_cut import GraphCut
+from markovfield.inference.graph_cuts.move_making import AlphaBetaSwap, AlphaExpansion
+from markovfield.inference.graph_cuts.penalties import cut_form
+from markovfield.inference.problem.pairs import pair_problem
 
 PATIENCE = 300.0
 # What at least to be faster by, and how much dearer an answer of moves may be.

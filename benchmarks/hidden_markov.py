@@ -19,9 +19,9 @@ import numpy as np
 from benchmarks import peers as peers_module
 from benchmarks.measure import Policy, Table, machine, measure, milliseconds, save
 from benchmarks.peers import Peers
-from markovfield.inference.running import Running
-from markovfield.structured.hmm import HMM
-from markovfield.structured.hmm_training import learning
+from markovfield.inference.core.running import Running
+from markovfield.sequence.hmm.hmm import HMM
+from markovfield.sequence.hmm.training import learning
 
 __all__ = ["main"]
 

@@ -18,12 +18,12 @@ import numpy as np
 
 from benchmarks.exact_bandwidth import triad_bandwidth
 from benchmarks.measure import Policy, Table, machine, measure, save
-from markovfield.inference.lattice_bits import BitEngine
-from markovfield.inference.lattice_engines import PottsEngine, SpinEngine, SwendsenWangEngine, WolffEngine
-from markovfield.inference.lattice_form import lattice_form
-from markovfield.inference.onsager import critical_coupling
-from markovfield.kernels.lattice_bits import BITS, WORDS
-from markovfield.kernels.lattice_random import next_word
+from markovfield.lattice.bits import BitEngine
+from markovfield.lattice.bits_kernel import BITS, WORDS
+from markovfield.lattice.engines import PottsEngine, SpinEngine, SwendsenWangEngine, WolffEngine
+from markovfield.lattice.form import lattice_form
+from markovfield.lattice.onsager import critical_coupling
+from markovfield.lattice.random_kernel import next_word
 from markovfield.models.ising import Ising
 from markovfield.models.potts import Potts
 

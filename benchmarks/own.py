@@ -11,10 +11,10 @@ import numpy as np
 import markovfield as mf
 from benchmarks.measure import Policy, Timing, measure
 from markovfield.inference.automatic import choose
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.problem import potentials
-from markovfield.inference.propagation import propagate
-from markovfield.inference.running import Running
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
+from markovfield.inference.junction_tree.propagate import propagate
+from markovfield.inference.problem.problem import potentials
 
 __all__ = ["PARTS", "forget_plans", "model_seconds", "named_evidence", "plan_of", "time_marginals"]
 

@@ -18,10 +18,10 @@ import numpy as np
 import markovfield as mf
 from benchmarks.data import data_folder
 from benchmarks.measure import Table, machine, save
-from markovfield.inference.branch_and_bound import BranchAndBound
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.problem import Problem, prepare
-from markovfield.inference.toulbar2 import Toulbar2
+from markovfield.inference.branch_and_bound.branch_and_bound import BranchAndBound
+from markovfield.inference.branch_and_bound.toulbar2 import Toulbar2
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.io.wcsp import read_wcsp
 
 MOST_COLUMNS = 60_000

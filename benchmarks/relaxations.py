@@ -26,17 +26,17 @@ import numpy as np
 import markovfield as mf
 from benchmarks.data import data_folder
 from benchmarks.measure import Table, machine, save
-from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.inference.dual_decomposition import DualDecomposition
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.lattice_sequential import LatticeMessages
-from markovfield.inference.linear_program import IntegerProgram, LinearProgram
-from markovfield.inference.merged_pairs import prepare_merged
-from markovfield.inference.mini_bucket import MiniBucket
-from markovfield.inference.relaxed import Incumbent
-from markovfield.inference.running import Running
-from markovfield.inference.sequential_plan import sequential_plan
-from markovfield.inference.trws import TRWS, SequentialMessages
+from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
+from markovfield.inference.dual_decomposition.dual_decomposition import DualDecomposition
+from markovfield.inference.linear_programming.linear_program import IntegerProgram, LinearProgram
+from markovfield.inference.local_search.incumbent import Incumbent
+from markovfield.inference.mini_bucket.mini_bucket import MiniBucket
+from markovfield.inference.problem.merged_pairs import prepare_merged
+from markovfield.inference.trws.lattice import LatticeMessages
+from markovfield.inference.trws.plan import sequential_plan
+from markovfield.inference.trws.trws import TRWS, SequentialMessages
 
 __all__ = ["main"]
 
@@ -290,7 +290,7 @@ class Bench:
             "mini_bucket": MiniBucket(),
         }
         try:
-            from markovfield.inference.toulbar2 import Toulbar2
+            from markovfield.inference.branch_and_bound.toulbar2 import Toulbar2
 
             methods["toulbar2"] = Toulbar2()
         except ImportError:

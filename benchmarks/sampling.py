@@ -19,8 +19,8 @@ import markovfield as mf
 from benchmarks.data import bif_networks
 from benchmarks.measure import Policy, Table, machine, measure, save
 from benchmarks.peers import Peers
-from markovfield.inference.diagnostics import effective_sample_size
-from markovfield.inference.gibbs import Gibbs
+from markovfield.inference.core.diagnostics import effective_sample_size
+from markovfield.inference.gibbs.gibbs import Gibbs
 
 __all__ = ["main"]
 

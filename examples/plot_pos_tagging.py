@@ -18,7 +18,7 @@ import numpy as np
 
 import markovfield as mf
 from markovfield.io.conll import read_conllu
-from markovfield.structured.chain_crf import ChainCRF
+from markovfield.sequence.chain.crf import ChainCRF
 
 # %%
 # Sentences and tags; a part of the treebank is enough to see the difference.

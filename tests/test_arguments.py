@@ -11,7 +11,7 @@ import pytest
 
 import markovfield as mf
 from markovfield._validation import check_method, generator_of, number, whole_number
-from markovfield.inference.registry import ENTRIES
+from markovfield.inference.core.registry import ENTRIES
 
 NAN = float("nan")
 NET = mf.MarkovNetwork({"A": 2, "B": 3})

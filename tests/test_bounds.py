@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.inference.registry import methods
+from markovfield.inference.core.registry import methods
 from tests.oracle import Oracle
 from tests.strategies import Spec, specs_with_evidence
 

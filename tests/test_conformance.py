@@ -33,7 +33,7 @@ EXAMPLES = 25
 def registered(verb: str) -> dict[str, Any]:
     """Methods of a verb; none where they cannot be imported (which `test_methods_are_registered` reports)."""
     try:
-        from markovfield.inference.registry import methods
+        from markovfield.inference.core.registry import methods
 
         return dict(methods(verb))
     except ImportError:
@@ -146,7 +146,7 @@ def subset(rng: np.random.Generator, n: int, at_most: int) -> list[int]:
 
 @pytest.mark.parametrize("verb", ["marginals", "decode", "sample", "log_partition"])
 def test_methods_are_registered(verb: str):
-    from markovfield.inference.registry import methods
+    from markovfield.inference.core.registry import methods
 
     found = methods(verb)
     assert {"enumeration", "junction_tree"} <= set(found)

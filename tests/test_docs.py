@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from markovfield._exports import EXPORTS
-from markovfield.inference.registry import ENTRIES
+from markovfield.inference.core.registry import ENTRIES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -160,7 +160,7 @@ class TestClaimsCanFail:
         assert [b.claim for b in claims.checked(case, asked, answer)] == ["impossible evidence is an error"]
 
     def test_a_crash_is_a_finding(self, monkeypatch: pytest.MonkeyPatch):
-        from markovfield.inference.junction_tree import JunctionTree
+        from markovfield.inference.junction_tree.junction_tree import JunctionTree
 
         def crash(*args: Any, **others: Any) -> None:
             raise IndexError("out of range")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import markovfield as mf
-from markovfield.inference.registry import methods
+from markovfield.inference.core.registry import methods
 from tests.oracle import Oracle
 from tests.strategies import Spec, Table, random_evidence, random_spec
 

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import markovfield as mf
 from markovfield.inference import coupling_from_the_past
-from markovfield.inference.registry import methods
+from markovfield.inference.core.registry import methods
 from tests.hostile_models import KINDS, hostile
 
 SIX = 6.0

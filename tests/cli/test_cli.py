@@ -20,7 +20,7 @@ import markovfield as mf
 from markovfield.cli import main
 from markovfield.cli._progress import Waiting
 from markovfield.cli._report import keys
-from markovfield.inference.running import Progress
+from markovfield.inference.core.running import Progress
 
 BIF = """
 network alarm { }

@@ -17,10 +17,10 @@ from markovfield.cli import main
 from markovfield.cli._crf_report import TrainingLine, are_chunks
 from markovfield.io.conll import read_conll, write_conll
 from markovfield.io.crfsuite_items import write_crfsuite_items
-from markovfield.structured.chain_crf import ChainCRF
-from markovfield.structured.chain_training import SOLVERS, Watch
-from markovfield.structured.entities import entity_report
-from markovfield.structured.tagger import ChainTagger, load_chain
+from markovfield.sequence.chain.crf import ChainCRF
+from markovfield.sequence.chain.training import SOLVERS, Watch
+from markovfield.sequence.tagger import ChainTagger, load_chain
+from markovfield.sequence.text.entities import entity_report
 
 TEMPLATE = "U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[-1,1]/%x[0,1]\nB\n"
 Rows = list[list[tuple[str, ...]]]

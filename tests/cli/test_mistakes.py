@@ -10,7 +10,7 @@ import pytest
 
 import markovfield as mf
 from markovfield.cli import main
-from markovfield.inference.lattice_simulation import LatticeSimulation
+from markovfield.lattice.simulation import LatticeSimulation
 
 MODEL = "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n"
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import markovfield as mf
-from markovfield.inference.registry import methods
+from markovfield.inference.core.registry import methods
 from tests.fuzz.claims import ask
 from tests.fuzz.kinds import case_of
 from tests.fuzz.options import questions_of

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import markovfield as mf
-from markovfield.inference.registry import methods
+from markovfield.inference.core.registry import methods
 from tests.fuzz.kinds import evidence_of
 from tests.fuzz.models import Case
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from markovfield.kernels.orders import eliminate, search_order, search_order_balanced
+from markovfield.graphs.elimination.orders_kernel import eliminate, search_order, search_order_balanced
 from tests.graphs import reference
 from tests.patience import patience
 
@@ -102,9 +102,9 @@ def test_never_better_than_the_best_and_the_best_with_effort(model, rules):
 @settings(max_examples=150, deadline=None)
 def test_reductions_alone_keep_the_least_width(model):
     """After the reductions, the best order of what is left is still a best order of the whole."""
-    from markovfield.kernels.orders import _dense, _heaviest_factor
-    from markovfield.kernels.orders_reduce import reduce_graph
-    from markovfield.kernels.orders_sparse import primal_graph
+    from markovfield.graphs.elimination.orders_kernel import _dense, _heaviest_factor
+    from markovfield.graphs.elimination.reduce_kernel import reduce_graph
+    from markovfield.graphs.elimination.sparse_kernel import primal_graph
 
     cards, scopes, _ = model
     graph = reference.primal_graph(cards, scopes)
@@ -229,8 +229,8 @@ def test_a_large_component_is_given_up_at_the_limit():
 
 
 def test_minimum_weight_of_large_components_keeps_stages_and_fill():
-    from markovfield.kernels.orders_large import order_large
-    from markovfield.kernels.orders_sparse import primal_graph, symbolic_elimination
+    from markovfield.graphs.elimination.large_kernel import order_large
+    from markovfield.graphs.elimination.sparse_kernel import primal_graph, symbolic_elimination
 
     rng = np.random.default_rng(0)
     for trial in range(20):

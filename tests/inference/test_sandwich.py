@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import markovfield as mf
 from markovfield.inference.automatic import candidates
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.junction_tree import JunctionTree
-from markovfield.inference.mini_bucket_bounds import Buckets, Tightened
-from markovfield.inference.running import Running
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
+from markovfield.inference.junction_tree.junction_tree import JunctionTree
+from markovfield.inference.mini_bucket.bounds import Buckets, Tightened
 from markovfield.inference.sandwich import Sandwich
 from tests.strategies import Spec, specs_with_evidence
 

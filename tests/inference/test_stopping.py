@@ -19,11 +19,11 @@ import pytest
 import markovfield as mf
 from markovfield.inference import highs
 from markovfield.inference.automatic import ONE_PASS, decoders
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.linear_program import IntegerProgram, LinearProgram
-from markovfield.inference.registry import methods
-from markovfield.inference.running import Running
-from markovfield.inference.toulbar2 import installed
+from markovfield.inference.branch_and_bound.toulbar2 import installed
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.registry import methods
+from markovfield.inference.core.running import Running
+from markovfield.inference.linear_programming.linear_program import IntegerProgram, LinearProgram
 from tests.inference.relaxations import StopAfter, glass
 
 NAMES = ("auto", *methods("decode"))
@@ -204,7 +204,7 @@ def test_a_solver_ends_with_whoever_started_it(tmp_path: Path) -> None:
     sleeper = tmp_path / "sleeper.py"
     sleeper.write_text("import time\nprint('up', flush=True)\ntime.sleep(600)")
     code = (
-        "import subprocess, sys, time; from markovfield.inference._end_with_parent import command;"
+        "import subprocess, sys, time; from markovfield.inference.core._end_with_parent import command;"
         f"child = subprocess.Popen(command({str(sleeper)!r}), stdout=subprocess.PIPE, start_new_session=True);"
         "child.stdout.readline(); print(child.pid, flush=True); time.sleep(600)"
     )

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 import markovfield as mf
+from markovfield.graphs.elimination.orders_kernel import search_order
 from markovfield.inference import planning
 from markovfield.inference.automatic import EXACT_SHARE, first_that_answers, work_within
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.junction_tree import JunctionTree
-from markovfield.inference.planning import find_order, search_ceiling
-from markovfield.inference.registry import methods
-from markovfield.inference.running import Running
-from markovfield.inference.subgraph_search import SubgraphMoves, SubgraphSearch
-from markovfield.kernels.orders import search_order
-from markovfield.kernels.subgraph_search import AT_ONCE, MOVES, OPEN
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.registry import methods
+from markovfield.inference.core.running import Running
+from markovfield.inference.junction_tree.junction_tree import JunctionTree
+from markovfield.inference.junction_tree.plan import find_order, search_ceiling
+from markovfield.inference.local_search.subgraph_search import SubgraphMoves, SubgraphSearch
+from markovfield.inference.local_search.subgraph_search_kernel import AT_ONCE, MOVES, OPEN
 from tests.inference.relaxations import StopAfter, glass
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*did not converge")

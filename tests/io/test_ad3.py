@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import markovfield as mf
-from markovfield.inference.linear_program import IntegerProgram, LinearProgram
+from markovfield.inference.linear_programming.linear_program import IntegerProgram, LinearProgram
 from markovfield.io.ad3 import read_ad3
 from tests.data import data_path
 

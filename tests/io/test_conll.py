@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.io.conll import read_conll, read_conllu, write_conll
-from markovfield.structured.sequences import ColumnCorpus
+from markovfield.sequence.text.sequences import ColumnCorpus
 from tests.data import data_path
 from tests.io.damage import damaged, format_error
 

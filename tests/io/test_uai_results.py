@@ -65,8 +65,8 @@ def test_answers_of_the_verbs_are_written():
     net = mf.MarkovNetwork({"a": 2, "b": 3})
     net.add_factor(["a"], [1, 3])
     graph = net.compile()
-    from markovfield.inference.answers import Marginals
-    from markovfield.inference.decodings import decoding_of_states
+    from markovfield.inference.core.answers import Marginals
+    from markovfield.inference.core.decodings import decoding_of_states
 
     values = np.array([0.25, 0.75, 0.5, 0.25, 0.25])
     answer = Marginals(graph=graph, values=values, log_partition=np.log(12.0), method="by hand")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.inference.registry import methods
+from markovfield.inference.core.registry import methods
 from tests.data import data_path
 from tests.oracle import Oracle
 from tests.strategies import Spec, random_spec, specs

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from markovfield.exceptions import StoppedError
-from markovfield.inference.running import Running
+from markovfield.inference.core.running import Running
 from markovfield.learning.quasi_newton import PART, _History, minimise
 
 

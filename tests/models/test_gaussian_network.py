@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.gaussian_field import GaussianField
+from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.models.gaussian_network import LinearGaussianNetwork
-from tests.test_gaussian_field import assert_moments
+from tests.gaussian.test_gaussian_field import assert_moments
 
 
 @st.composite

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.problem import prepare
-from markovfield.inference.spin_form import spin_form
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.problem.problem import prepare
+from markovfield.inference.problem.spins import spin_form
 from markovfield.models.ising import Ising
 from tests.oracle import Oracle, all_states
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.problem import prepare
-from markovfield.inference.spin_form import potts_form
-from markovfield.kernels.kinds import DISTANCE, TABLE
+from markovfield.factors.kinds_kernel import DISTANCE, TABLE
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.problem.problem import prepare
+from markovfield.inference.problem.spins import potts_form
 from markovfield.models import potts
 from markovfield.models.ising import Ising
 from markovfield.models.potts import Potts

@@ -7,7 +7,7 @@ import pytest
 
 import markovfield as mf
 from markovfield.plot.chain_weights import chain_weights
-from markovfield.structured.chain_crf import ChainCRF
+from markovfield.sequence.chain.crf import ChainCRF
 
 X = [[["word=the"], ["word=dog"], ["word=ran"]], [["word=a"], ["word=cat"], ["word=sat"]]]
 Y = [["DT", "NN", "VB"], ["DT", "NN", "VB"]]

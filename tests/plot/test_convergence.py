@@ -10,7 +10,7 @@ import pytest
 
 import markovfield as mf
 from markovfield import plot
-from markovfield.inference.generalized_bp import GeneralizedBP
+from markovfield.inference.generalized_bp.generalized_bp import GeneralizedBP
 from markovfield.inference.sandwich import BoundStep, SandwichLogPartition
 
 

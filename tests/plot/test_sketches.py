@@ -15,7 +15,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 import markovfield as mf
 from markovfield import plot
-from markovfield.gaussian_field import GaussianField
+from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.models.gaussian_network import LinearGaussianNetwork
 from markovfield.plot._sketch import _downwards, label_spots, place
 from tests.data import data_path

@@ -11,9 +11,9 @@ from markovfield.cli._crf_report import are_chunks
 from markovfield.cli._errors import CommandError
 
 if TYPE_CHECKING:
-    from markovfield.structured.chain_crf import ChainCRF
-    from markovfield.structured.sequences import ColumnCorpus
-    from markovfield.structured.tagger import ChainTagger
+    from markovfield.sequence.chain.crf import ChainCRF
+    from markovfield.sequence.tagger import ChainTagger
+    from markovfield.sequence.text.sequences import ColumnCorpus
 
 __all__ = [
     "LEFT_OUT",
@@ -64,8 +64,8 @@ def train_on_columns(
 ) -> ChainTagger:
     """A tagger from a file of columns."""
     from markovfield.io.conll import read_conll
-    from markovfield.structured.tagger import ChainTagger
-    from markovfield.structured.templates import Template
+    from markovfield.sequence.tagger import ChainTagger
+    from markovfield.sequence.text.templates import Template
 
     names, skipped = None, set()
     if columns is not None:
@@ -92,14 +92,14 @@ def check_some(data: Path, sequences: int) -> None:
 
 def chain_of(model: ChainTagger | ChainCRF) -> ChainCRF:
     """The chain itself, of a tagger or alone."""
-    from markovfield.structured.chain_crf import ChainCRF
+    from markovfield.sequence.chain.crf import ChainCRF
 
     return model if isinstance(model, ChainCRF) else model.crf_
 
 
 def read_file(model: ChainTagger | ChainCRF, path: Path, encoding: str, *, whole: bool = False) -> tuple[Any, Any]:
     """What a model takes from a file, and the labels there, or None; ``whole`` keeps lines of no sentence."""
-    from markovfield.structured.chain_crf import ChainCRF
+    from markovfield.sequence.chain.crf import ChainCRF
 
     if isinstance(model, ChainCRF):
         from markovfield.io.crfsuite_items import read_crfsuite_items
@@ -119,7 +119,7 @@ def read_file(model: ChainTagger | ChainCRF, path: Path, encoding: str, *, whole
 
 def scores_of(model: ChainTagger | ChainCRF, X: Any, labels: Any) -> tuple[Any, Any]:
     """Scores of tokens and, where labels mark chunks, of those."""
-    from markovfield.structured.entities import entity_report, token_report
+    from markovfield.sequence.text.entities import entity_report, token_report
 
     predicted = model.predict(X)
     chunks = are_chunks([*model.classes_, *{label for sentence in labels for label in sentence}])
@@ -128,7 +128,7 @@ def scores_of(model: ChainTagger | ChainCRF, X: Any, labels: Any) -> tuple[Any, 
 
 def lines_of(model: ChainTagger | ChainCRF, data: Path, X: Any) -> tuple[list[list[str]], str]:
     """What stands before the predicted label on each token's line, and what separates columns."""
-    from markovfield.structured.chain_crf import ChainCRF
+    from markovfield.sequence.chain.crf import ChainCRF
 
     if isinstance(model, ChainCRF):
         return [[""] * len(sequence) for sequence in X], "\t"

@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from markovfield.structured.chain_crf import ChainCRF
-    from markovfield.structured.entities import EntityReport, Score, TokenReport
-    from markovfield.structured.tagger import ChainTagger
+    from markovfield.sequence.chain.crf import ChainCRF
+    from markovfield.sequence.tagger import ChainTagger
+    from markovfield.sequence.text.entities import EntityReport, Score, TokenReport
 
 __all__ = [
     "TrainingLine",

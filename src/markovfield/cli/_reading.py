@@ -10,7 +10,7 @@ from typing import Any
 from markovfield import io
 from markovfield.cli._errors import CommandError
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.files import atomic_writer
 from markovfield.names import VariableName
 
@@ -148,9 +148,9 @@ def configured_method(
 ) -> Any:
     """The method by its name; with a memory limit, the method object that carries it."""
     from markovfield.inference.automatic import choose
-    from markovfield.inference.evidence import Evidence
-    from markovfield.inference.limits import memory_limit_bytes
-    from markovfield.inference.registry import resolve
+    from markovfield.inference.core.evidence import Evidence
+    from markovfield.inference.core.limits import memory_limit_bytes
+    from markovfield.inference.core.registry import resolve
 
     if name != "auto":
         resolve(name, verb)  # an unknown name is refused before anything runs

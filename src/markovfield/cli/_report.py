@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import LogPartition, Marginals
-from markovfield.inference.decodings import Decoding
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.answers import LogPartition, Marginals
+from markovfield.inference.core.decodings import Decoding
 
 __all__ = [
     "assignment_table",

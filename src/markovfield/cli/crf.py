@@ -31,8 +31,8 @@ from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, writing
 
 if TYPE_CHECKING:
-    from markovfield.structured.chain_crf import ChainCRF
-    from markovfield.structured.tagger import ChainTagger
+    from markovfield.sequence.chain.crf import ChainCRF
+    from markovfield.sequence.tagger import ChainTagger
 
 __all__ = ["app"]
 
@@ -117,7 +117,7 @@ def train(
 ) -> None:
     """Learn from labelled sequences. Ctrl-C stops and saves the weights so far: under the model's name or, where there
     is a model already, next to it as FILE.partial."""
-    from markovfield.structured.chain_crf import ChainCRF
+    from markovfield.sequence.chain.crf import ChainCRF
 
     out, err = report.consoles()
     check_place(model)
@@ -212,7 +212,7 @@ def tag(
 ) -> None:
     """Write each token's columns and its predicted label; a column of labels may be there or not."""
     from markovfield.io._text import write_text
-    from markovfield.structured.tagger import load_chain
+    from markovfield.sequence.tagger import load_chain
 
     if marginals and n_best > 1:
         raise CommandError("--marginals and --n-best do not go together")
@@ -242,7 +242,7 @@ def evaluate(
     as_json: options.AsJson = False,
 ) -> None:
     """Score a model on labelled sequences: token accuracy, and chunks as conlleval scores them."""
-    from markovfield.structured.tagger import load_chain
+    from markovfield.sequence.tagger import load_chain
 
     out, err = report.consoles()
     with Waiting(err, f"scoring {data.name}"):
@@ -276,7 +276,7 @@ def show(
     as_json: options.AsJson = False,
 ) -> None:
     """Show a model's settings, its size, its strongest transitions and features."""
-    from markovfield.structured.tagger import load_chain
+    from markovfield.sequence.tagger import load_chain
 
     out, err = report.consoles()
     with Waiting(err, f"reading {model.name}"):

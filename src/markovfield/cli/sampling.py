@@ -25,9 +25,9 @@ from markovfield.cli._errors import INTERRUPTED, CommandError
 from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, configured_method, read_evidence, save_picture, writing
 from markovfield.files import atomic_writer
-from markovfield.inference.lattice_averages import lattice_average
-from markovfield.inference.registry import resolve
+from markovfield.inference.core.registry import resolve
 from markovfield.io._text import write_text
+from markovfield.lattice.averages import lattice_average
 
 __all__ = ["lattice", "sample"]
 

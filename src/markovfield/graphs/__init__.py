@@ -12,7 +12,6 @@ from markovfield.graphs.decomposable import (
     perfect_order,
     perfect_sequence,
 )
-from markovfield.graphs.elimination import elimination_order, induced_width
 from markovfield.graphs.equivalence import cpdag, dag_of_cpdag, markov_equivalent, meek_closure, orient, v_structures
 from markovfield.graphs.independence import Independence, dependence, independent
 from markovfield.graphs.independence_maps import (
@@ -36,6 +35,7 @@ from markovfield.graphs.markov_properties import (
 )
 from markovfield.graphs.mixed_graph import MixedGraph, as_mixed_graph
 from markovfield.graphs.moral import ancestral_graph, markov_blanket, moralize
+from markovfield.graphs.orders import elimination_order, induced_width
 from markovfield.graphs.separation import active_path, d_separated, separated
 from markovfield.graphs.topological import count_topological_sorts, topological_sorts
 from markovfield.graphs.triangulation import is_chordal, maximal_cliques, triangulate

@@ -78,7 +78,7 @@ def check_found(log2_states: float, caller: str) -> None:
 
 def eliminated(graph: nx.Graph, order: Iterable[Hashable] | None, caller: str) -> Elimination:
     """Eliminate a graph in the order given, or in one found by the greedy portfolio."""
-    from markovfield.kernels.orders import eliminate, search_order
+    from markovfield.graphs.elimination.orders_kernel import eliminate, search_order
 
     arrays = graph_arrays(graph, None, caller)
     if order is None:

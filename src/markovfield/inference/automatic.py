@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError, StoppedError
-from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.inference.decodings import Decoding
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.registry import resolve
-from markovfield.inference.running import Running
+from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.inference.core.decodings import Decoding
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.registry import resolve
+from markovfield.inference.core.running import Running
 
 if TYPE_CHECKING:
-    from markovfield.inference.junction_tree import JunctionTree
+    from markovfield.inference.junction_tree.junction_tree import JunctionTree
 
 __all__ = ["ENUMERATION_BITS", "candidates", "choose", "first_that_answers", "when_stopped"]
 
@@ -71,7 +71,7 @@ def candidates(
 
     if all_bits(graph) <= ENUMERATION_BITS or joint_states(graph, evidence) <= ENUMERATION_BITS:
         return [resolve("enumeration", verb)]
-    from markovfield.inference.junction_tree import JunctionTree
+    from markovfield.inference.junction_tree.junction_tree import JunctionTree
 
     if verb == "decode":
         return decoders(graph, evidence, one, variables, time_limit)
@@ -84,12 +84,12 @@ def candidates(
         near = known and log2_states(greedy, graph, evidence) <= np.log2(limit) + 6
         exact = [JunctionTree(work_limit=limit) if near else greedy]
     if verb in ("marginals", "log_partition") and graph.n_variables > PLANAR_VARIABLES:
-        from markovfield.inference.planar import PlanarIsing, is_planar_ising
+        from markovfield.inference.planar_ising.planar import PlanarIsing, is_planar_ising
 
         if is_planar_ising(graph, evidence):
             exact = [JunctionTree(search=0, work_limit=PLANAR_WORK_LIMIT), PlanarIsing(), *exact]
     if verb in ("marginals", "log_partition"):
-        from markovfield.inference.model_counting import ModelCounting, is_hard
+        from markovfield.inference.model_counting.model_counting import ModelCounting, is_hard
 
         if is_hard(graph):
             exact.append(ModelCounting(max_steps=COUNTING_STEPS))
@@ -112,7 +112,7 @@ def decoders(
     submodular, and otherwise a portfolio against the clock. Only a junction tree knows the *n* best; for marginal MAP
     there is a junction tree where it is small, and a search with bounds.
     """
-    from markovfield.inference.junction_tree import JunctionTree
+    from markovfield.inference.junction_tree.junction_tree import JunctionTree
 
     # The n best are known to nobody else.
     tree = JunctionTree(work_limit=AUTO_WORK_LIMIT if not one else work_within(time_limit))
@@ -120,8 +120,8 @@ def decoders(
         return [tree]
     if graph.structure.has_latent or (variables is not None and len(set(variables)) < graph.n_variables):
         return marginal_decoders(graph, evidence, variables, time_limit)
-    from markovfield.inference.graph_cut import GraphCut, is_submodular
-    from markovfield.inference.portfolio import Portfolio
+    from markovfield.inference.graph_cuts.graph_cut import GraphCut, is_submodular
+    from markovfield.inference.portfolio.portfolio import Portfolio
 
     if graph.n_variables > FEW_VARIABLES:
         if is_forest(graph.structure):
@@ -142,8 +142,8 @@ def marginal_decoders(
     graph: FactorGraph, evidence: Evidence, variables: Sequence[int] | None, time_limit: float | None
 ) -> list[Any]:
     """Methods for marginal MAP: a junction tree that sums first where it is small, else a search with bounds."""
-    from markovfield.inference.junction_tree import JunctionTree
-    from markovfield.inference.marginal_search import MarginalSearch
+    from markovfield.inference.junction_tree.junction_tree import JunctionTree
+    from markovfield.inference.marginal_map.marginal_search import MarginalSearch
 
     work = AUTO_WORK_LIMIT if time_limit is None else min(AUTO_WORK_LIMIT, MARGINAL_WORK * time_limit)
     if variables is None:
@@ -172,7 +172,7 @@ def work_within(time_limit: float | None) -> float:
     """Clique states that ``"auto"`` walks over, at most: fewer where there is little time, which it does not use up."""
     if time_limit is None:
         return AUTO_WORK_LIMIT
-    from markovfield.inference.planning import NANOSECONDS_PER_STATE
+    from markovfield.inference.junction_tree.plan import NANOSECONDS_PER_STATE
 
     return min(AUTO_WORK_LIMIT, max(1.0, EXACT_SHARE * time_limit * 1e9 / NANOSECONDS_PER_STATE))
 
@@ -203,7 +203,7 @@ def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> An
 def otherwise(verb: str, graph: FactorGraph) -> list[Any]:
     """Approximate methods that ``"auto"`` tries in turn."""
     if verb == "sample":
-        from markovfield.inference.gibbs import Gibbs
+        from markovfield.inference.gibbs.gibbs import Gibbs
 
         # Clusters where the model is one of Ising's or Potts's; single changes often cannot leave its modes.
         return [resolve("swendsen_wang", "sample"), Gibbs(), Gibbs(scan="trees")]
@@ -268,12 +268,12 @@ def when_stopped(
         raise stop
     whole = variables is None or len(set(variables)) == graph.n_variables
     if not whole or graph.structure.has_latent:
-        from markovfield.inference.marginal_search import quick_decoding
+        from markovfield.inference.marginal_map.marginal_search import quick_decoding
 
         return quick_decoding(
             "marginal_search" if method == "auto" else name, graph, evidence, running, stop, variables
         )
-    from markovfield.inference.problem import prepare
-    from markovfield.inference.relaxed import stopped_decoding
+    from markovfield.inference.local_search.incumbent import stopped_decoding
+    from markovfield.inference.problem.problem import prepare
 
     return stopped_decoding("icm" if method == "auto" else name, prepare(graph, evidence), running, stop, variables)

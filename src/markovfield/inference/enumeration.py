@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.exceptions import MemoryLimitError, ModelError
-from markovfield.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
-from markovfield.factor_kinds import DISTANCE, caps, holds, literals, offset_of_count
-from markovfield.inference.answers import LogPartition, Marginals, Samples
-from markovfield.inference.decodings import Decoding, decoding_of_states
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.running import Running
-from markovfield.structured_factors import noisy_max_counts, noisy_max_table
+from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
+from markovfield.factors.factor_kinds import DISTANCE, caps, holds, literals, offset_of_count
+from markovfield.factors.to_tables import noisy_max_counts, noisy_max_table
+from markovfield.inference.core.answers import LogPartition, Marginals, Samples
+from markovfield.inference.core.decodings import Decoding, decoding_of_states
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
 
 __all__ = ["Enumeration", "joint_states"]
 

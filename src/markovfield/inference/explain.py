@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph, Structure
 from markovfield.inference.automatic import ENUMERATION_BITS, candidates
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
+from markovfield.inference.core.registry import check_verb
 from markovfield.inference.enumeration import Enumeration, joint_states
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.limits import format_bytes, memory_limit_bytes
-from markovfield.inference.registry import check_verb
 from markovfield.inference.verbs import graph_of
 from markovfield.names import VariableName
 
@@ -163,7 +163,7 @@ def _clique_tree(
     maximised: list[int] | None,
     together: list[list[int]],
 ) -> Explanation:
-    from markovfield.inference.junction_tree import JunctionTree
+    from markovfield.inference.junction_tree.junction_tree import JunctionTree
     from markovfield.inference.variable_elimination import VariableElimination
 
     method = methods[0]
@@ -212,8 +212,8 @@ def _automatic(
     methods: list[Any], graph: FactorGraph, evidence: Evidence, log2_states: float, log2_bytes: float
 ) -> tuple[Any, str]:
     """The first of ``auto``'s methods that would not be refused, and why."""
-    from markovfield.inference.graph_cut import is_submodular
-    from markovfield.inference.junction_tree import JunctionTree
+    from markovfield.inference.graph_cuts.graph_cut import is_submodular
+    from markovfield.inference.junction_tree.junction_tree import JunctionTree
 
     why = ""
     for method in methods:

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
-from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Guarantee, LogPartition, Marginals
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.registry import resolve
-from markovfield.inference.running import Progress, Running
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.answers import Guarantee, LogPartition, Marginals
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.registry import resolve
+from markovfield.inference.core.running import Progress, Running
 
 __all__ = ["BoundStep", "Sandwich", "SandwichLogPartition", "SandwichMarginals"]
 

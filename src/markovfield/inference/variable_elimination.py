@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
-from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import LogPartition, Marginals
-from markovfield.inference.decodings import Decoding
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.junction_tree import JunctionTree, deferred
-from markovfield.inference.limits import memory_limit_bytes
-from markovfield.inference.problem import Problem
-from markovfield.inference.propagation import propagate
-from markovfield.inference.running import Running
-from markovfield.kernels.queries import clique_table
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.answers import LogPartition, Marginals
+from markovfield.inference.core.decodings import Decoding
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.limits import memory_limit_bytes
+from markovfield.inference.core.running import Running
+from markovfield.inference.junction_tree.junction_tree import JunctionTree, deferred
+from markovfield.inference.junction_tree.propagate import propagate
+from markovfield.inference.junction_tree.queries_kernel import clique_table
+from markovfield.inference.problem.problem import Problem
 from markovfield.names import VariableName
 
 __all__ = ["VariableElimination"]

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from markovfield._validation import generator_of, whole_number
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
-from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.inference.answers import LogPartition, Marginals, Samples
+from markovfield.factors.factor_graph import FactorGraph, Structure
 from markovfield.inference.automatic import candidates, first_that_answers, when_stopped
-from markovfield.inference.centred_sums import centre_sums
-from markovfield.inference.centring import centre
-from markovfield.inference.decodings import Decoding, Solution
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.running import Progress, Running
+from markovfield.inference.constants.decoding import centre
+from markovfield.inference.constants.sums import centre_sums
+from markovfield.inference.core.answers import LogPartition, Marginals, Samples
+from markovfield.inference.core.decodings import Decoding, Solution
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Progress, Running
 from markovfield.names import VariableName
 
 __all__ = ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"]
@@ -406,8 +406,8 @@ def expected_counts(
     >>> counts.round(6).tolist()
     [0.25, 0.75]
     """
-    from markovfield.inference.junction_tree import JunctionTree
-    from markovfield.inference.propagation import propagate
+    from markovfield.inference.junction_tree.junction_tree import JunctionTree
+    from markovfield.inference.junction_tree.propagate import propagate
 
     graph = FactorGraph(structure, np.asarray(log_tables, np.float64))
     engine = JunctionTree() if method is None else method

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import FormatError, ModelError
-from markovfield.factor_graph import TABLE, FactorGraph, Structure
-from markovfield.factor_kinds import KIND_NAMES, cap_of, literal_of
+from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
+from markovfield.factors.factor_kinds import KIND_NAMES, cap_of, literal_of
 from markovfield.files import PathLike, read_archive, write_archive
 from markovfield.models import BayesianNetwork, MarkovNetwork
 from markovfield.names import Names, normalise_states
@@ -33,10 +33,10 @@ _DTYPES = {
 }
 # Estimators that save themselves, and where their classes are.
 _ESTIMATORS = {
-    "ChainCRF": "markovfield.structured.chain_crf",
-    "ChainTagger": "markovfield.structured.tagger",
-    "HMM": "markovfield.structured.hmm",
-    "MEMM": "markovfield.structured.memm",
+    "ChainCRF": "markovfield.sequence.chain.crf",
+    "ChainTagger": "markovfield.sequence.tagger",
+    "HMM": "markovfield.sequence.hmm.hmm",
+    "MEMM": "markovfield.sequence.memm.memm",
 }
 _CLASSES: dict[str, type[Model]] = {c.__name__: c for c in (FactorGraph, MarkovNetwork, BayesianNetwork)}
 

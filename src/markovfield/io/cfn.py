@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import FormatError, ModelError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.io._text import Source
 from markovfield.io._wcsp_globals import Parameters, add_named
 from markovfield.io._wcsp_model import CostModel

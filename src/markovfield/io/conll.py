@@ -11,7 +11,7 @@ import numpy as np
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike
 from markovfield.io._text import Source, read_source, write_text
-from markovfield.structured.sequences import ColumnCorpus
+from markovfield.sequence.text.sequences import ColumnCorpus
 
 __all__ = ["CONLLU_COLUMNS", "line_start", "read_conll", "read_conllu", "write_conll"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from markovfield.exceptions import FormatError, ModelError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.files import PathLike
 from markovfield.io.ad3 import read_ad3
 from markovfield.io.archive import load, save

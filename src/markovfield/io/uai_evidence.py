@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.files import PathLike
 from markovfield.io._text import Tokens, read_source, write_text
 

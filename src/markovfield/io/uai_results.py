@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike
-from markovfield.inference.answers import Marginals
+from markovfield.inference.core.answers import Marginals
 from markovfield.io._text import Tokens, read_source, write_text
 
 __all__ = ["UaiResult", "read_uai_result", "write_uai_result"]

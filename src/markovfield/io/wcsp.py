@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import FormatError, ModelError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.files import PathLike
 from markovfield.io._text import Tokens, read_source, write_text
 from markovfield.io._wcsp_globals import Parameters, add_named

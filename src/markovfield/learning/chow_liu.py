@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
-from markovfield.inference.running import Running
+from markovfield.inference.core.running import Running
 from markovfield.learning.counting import family_counts
 from markovfield.learning.data import DataTable
 from markovfield.learning.local_scores import LocalScores

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import MemoryLimitError, ModelError
-from markovfield.inference.limits import format_bytes, memory_limit_bytes
-from markovfield.inference.running import Running
+from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
+from markovfield.inference.core.running import Running
 from markovfield.learning.data import DataTable
 
 __all__ = ["family_counts"]
@@ -72,7 +72,7 @@ def family_counts(
     >>> [counts.tolist() for counts in family_counts(table, [[0], [0, 1]])]
     [[1.0, 3.0], [[1.0, 0.0], [1.0, 1.0]]]
     """
-    from markovfield.kernels.counting import count_families
+    from markovfield.learning.counting_kernel import count_families
 
     _check_families(table, families)
     running = Running(n_jobs=n_jobs) if running is None else running

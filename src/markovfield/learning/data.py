@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Samples
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.answers import Samples
 from markovfield.learning.columns import MAX_STATES, Column, code_column, discover_states, read_column
 from markovfield.names import VariableName, check_name
 

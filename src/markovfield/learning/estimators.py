@@ -10,7 +10,7 @@ import numpy as np
 
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
-from markovfield.inference.running import Running
+from markovfield.inference.core.running import Running
 from markovfield.learning.data import DataTable
 from markovfield.learning.parameters import Parameters, Prior, fitted, prior_counts, template
 from markovfield.learning.report import FitReport

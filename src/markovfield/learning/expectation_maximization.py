@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
-from markovfield.inference.convergence import warn_not_converged
-from markovfield.inference.running import Running
+from markovfield.inference.core.convergence import warn_not_converged
+from markovfield.inference.core.running import Running
 from markovfield.learning.data import DataTable
 from markovfield.learning.estimators import held
 from markovfield.learning.parameters import Parameters, fitted, prior_counts, template

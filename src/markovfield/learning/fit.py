@@ -8,8 +8,8 @@ import numpy as np
 
 from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
-from markovfield.inference.registry import resolve
-from markovfield.inference.running import Running
+from markovfield.inference.core.registry import resolve
+from markovfield.inference.core.running import Running
 from markovfield.inference.verbs import Callback
 from markovfield.learning.data import encode
 from markovfield.learning.parameters import template

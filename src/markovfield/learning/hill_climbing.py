@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
-from markovfield.inference.running import Running
+from markovfield.inference.core.running import Running
 from markovfield.learning.climber import Climber, Step
 from markovfield.learning.data import DataTable
 from markovfield.learning.local_scores import LocalScores

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.inference.running import Running
+from markovfield.inference.core.running import Running
 from markovfield.learning.report import FitReport
 from markovfield.models.gaussian_network import LinearGaussianNetwork
 from markovfield.names import VariableName

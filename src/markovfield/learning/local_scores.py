@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import MemoryLimitError, ModelError
-from markovfield.inference.running import Running
+from markovfield.inference.core.running import Running
 from markovfield.learning.data import DataTable
 from markovfield.learning.scores import Score, resolve_score
 
@@ -115,7 +115,7 @@ class LocalScores:
         key = self._key(child, parents)
         found = self._local.get(key)
         if found is None:
-            from markovfield.kernels.family_scores import fit_of_table
+            from markovfield.learning.family_scores_kernel import fit_of_table
 
             counts, configurations = self._counts(key)
             found = self._local[key] = self._fit(fit_of_table, counts, configurations, key)
@@ -135,7 +135,7 @@ class LocalScores:
 
     def deletions(self, child: int, parents: Sequence[int]) -> FloatArray:
         """Score of the child without each of its parents in turn, in their order: one pass over the rows for all."""
-        from markovfield.kernels.family_scores import fit_of_table
+        from markovfield.learning.family_scores_kernel import fit_of_table
 
         key = self._key(child, parents)
         cards = [self._cards[p] for p in key[1]]
@@ -164,7 +164,7 @@ class LocalScores:
         return found
 
     def _count_additions(self, key: Key) -> FloatArray:
-        from markovfield.kernels.family_scores import score_additions
+        from markovfield.learning.family_scores_kernel import score_additions
 
         child, parents = key
         base, configurations = self._base_cells(key)
@@ -208,7 +208,7 @@ class LocalScores:
 
     def _groups(self, cells: int, candidates: Sequence[int]) -> list[int]:
         """Where runs of candidates that are counted jointly begin: as many as keep their table small."""
-        from markovfield.kernels.counting import SMALL
+        from markovfield.learning.counting_kernel import SMALL
 
         offsets, size = [0], cells
         for i, c in enumerate(candidates):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import StoppedError
-from markovfield.inference.running import Running
-from markovfield.kernels.history_products import add_pair, combine
+from markovfield.inference.core.running import Running
+from markovfield.learning.history_products_kernel import add_pair, combine
 
 __all__ = ["Minimum", "minimise"]
 

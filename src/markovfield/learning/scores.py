@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from markovfield.exceptions import ModelError
-from markovfield.inference.running import Running
+from markovfield.inference.core.running import Running
 from markovfield.learning.data import DataTable, encode
 from markovfield.names import Names, VariableName
 

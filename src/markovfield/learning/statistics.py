@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError
-from markovfield.factor_graph import FactorGraph
-from markovfield.inference.compiled import CompiledJunctionTree
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.junction_tree import JunctionTree
-from markovfield.inference.running import Running
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
+from markovfield.inference.junction_tree.compiled import CompiledJunctionTree
+from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.learning.counting import family_counts
 from markovfield.learning.data import DataTable, encode
 from markovfield.models import BayesianNetwork

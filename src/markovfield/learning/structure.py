@@ -12,8 +12,8 @@ import numpy as np
 
 from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
-from markovfield.inference.registry import resolve
-from markovfield.inference.running import Progress, Running
+from markovfield.inference.core.registry import resolve
+from markovfield.inference.core.running import Progress, Running
 from markovfield.learning.data import DataTable, encode
 from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName

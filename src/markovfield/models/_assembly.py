@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
+from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
 from markovfield.models._conditionals import NoisyMax
 from markovfield.names import Names
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
+from markovfield.factors.to_tables import noisy_max_table
 from markovfield.names import Names, VariableName
-from markovfield.structured_factors import noisy_max_table
 
 __all__ = ["MOST_CELLS", "NoisyMax", "check_noisy_max", "check_noisy_or", "check_table", "numbers", "tabulate"]
 

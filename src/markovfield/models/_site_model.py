@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._sites import FloatArray, IntArray, Sites
 from markovfield.names import VariableName
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph, Structure
-from markovfield.kernels.kinds import DISTANCE, TABLE
+from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.kinds_kernel import DISTANCE, TABLE
 from markovfield.names import Names, VariableName, check_name
 
 __all__ = ["SameStates", "Sites", "edge_values", "given_numbers", "pair_graph", "sigmoid", "site_values", "sites_of"]

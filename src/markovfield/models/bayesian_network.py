@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import NOISY_MAX, TABLE, FactorGraph
+from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph
 from markovfield.models._assembly import assemble
 from markovfield.models._conditionals import (
     MOST_CELLS,

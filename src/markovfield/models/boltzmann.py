@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from markovfield._validation import generator_of, whole_number
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._parameters import Parameter
 from markovfield.models._sites import IntArray, Sites, pair_graph, sigmoid
 from markovfield.names import Names

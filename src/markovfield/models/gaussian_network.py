@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from markovfield._validation import generator_of
 from markovfield.exceptions import MemoryLimitError, ModelError
-from markovfield.gaussian_field import GaussianField
+from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.models._cycles import find_cycle
 from markovfield.names import Names, VariableName, check_name
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from markovfield._validation import generator_of, number, whole_number
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._parameters import Parameter
 from markovfield.models._sites import SameStates, Sites, pair_graph, sigmoid
 from markovfield.names import Names
@@ -237,7 +237,7 @@ class Hopfield:
                 raise ModelError(
                     f"complete(record=...) needs moments from 0 to max_sweeps, here {max_sweeps}, got {moment!r}"
                 )
-        from markovfield.kernels.hopfield import update_units
+        from markovfield.models.hopfield_kernel import update_units
 
         generator = generator_of(rng)
         states, n = start.copy(), len(free)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._site_model import SiteModel
 from markovfield.models._sites import FloatArray, SameStates, edge_values, pair_graph, sigmoid, site_values, sites_of
 from markovfield.names import Names

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from markovfield._validation import whole_number
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._site_model import SiteModel
 from markovfield.models._sites import FloatArray, IntArray, edge_values, pair_graph, site_values, sites_of
 from markovfield.names import Names

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph
-from markovfield.gaussian_field import GaussianField
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.models.gaussian_network import LinearGaussianNetwork
 from markovfield.names import Names
 from markovfield.plot._graphviz import find_dot, graphviz

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from markovfield.exceptions import ModelError
-from markovfield.inference.answers import Marginals
+from markovfield.inference.core.answers import Marginals
 from markovfield.names import VariableName
 from markovfield.plot import _style as style
 

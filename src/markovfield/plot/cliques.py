@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from markovfield.exceptions import ModelError
-from markovfield.inference.evidence import Evidence
-from markovfield.inference.junction_tree import JunctionTree
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.inference.verbs import graph_of
 from markovfield.plot import _style as style
 from markovfield.plot._trees import tidy_forest

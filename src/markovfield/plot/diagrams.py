@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.verbs import graph_of
 from markovfield.plot import _style as style
 from markovfield.plot._scatter import scatter

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.inference.answers import Marginals
-from markovfield.inference.decodings import Decoding
+from markovfield.inference.core.answers import Marginals
+from markovfield.inference.core.decodings import Decoding
 from markovfield.plot import _style as style
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from markovfield.exceptions import ModelError
-from markovfield.factor_graph import FactorGraph
-from markovfield.inference.answers import Marginals
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.answers import Marginals
 from markovfield.inference.verbs import graph_of
 from markovfield.inference.verbs import marginals as ask
 from markovfield.names import VariableName

@@ -1,0 +1,1 @@
+"""annealed_importance."""

@@ -1,0 +1,1 @@
+"""belief_propagation."""

@@ -1,0 +1,317 @@
+"""Loopy belief propagation: messages until they settle, on the user's graph as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ModelError, StoppedError
+from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.inference.belief_propagation.layout import loopy_graph, numbers, own_of
+from markovfield.inference.belief_propagation.sweeps_kernel import (
+    factors_to_variables,
+    sweep_variables,
+    variables_to_factors,
+)
+from markovfield.inference.belief_propagation.tables_kernel import CONTRADICTION, LOW
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
+
+__all__ = ["LoopyMessages", "LoopyState", "Settings", "start_of"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+# Zeros of another run's messages may not be zeros under other evidence.
+LEAST_START = 1e-30
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to send messages, as `BeliefPropagation` documents it."""
+
+    schedule: str
+    damping: float
+    max_iterations: int
+    tolerance: float
+
+
+@dataclass(frozen=True, eq=False)
+class LoopyState:
+    """Messages to start another run from."""
+
+    structure: Structure
+    maximise: bool
+    factor_to_variable: FloatArray
+    in_logs: BoolArray
+
+
+class LoopyMessages:
+    """The messages of one graph under some evidence, in sums or in maxima.
+
+    Attributes
+    ----------
+    variable_to_factor, factor_to_variable
+        Flat over the edges of the layout. In parts of the graph with ``in_logs`` they are logs, else they sum to one.
+    converged, iterations
+        By connected part.
+    residuals
+        The largest change of a message in each iteration.
+    """
+
+    def __init__(
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        settings: Settings,
+        *,
+        maximise: bool = False,
+        start: LoopyState | None = None,
+    ) -> None:
+        self.graph, self.evidence, self.settings = graph, evidence, settings
+        self.maximise = np.bool_(maximise)
+        self.known = numbers(graph)
+        self.g = loopy_graph(graph.structure)
+        self.own = own_of(graph, evidence)
+        self.in_logs = self.own.log_parts(self.g, self.known)
+        n_values = int(self.g.layout.message_offsets[-1])
+        self.factor_to_variable = np.empty(n_values)
+        self.variable_to_factor = np.empty(n_values)
+        self.converged = np.zeros(self.g.n_parts, np.bool_)
+        self.iterations = np.zeros(self.g.n_parts, np.int64)
+        self.residuals: list[float] = []
+        self._begin(start)
+
+    def _begin(self, start: LoopyState | None) -> None:
+        """Uniform messages, or those of an earlier run."""
+        g, m = self.g, self.factor_to_variable
+        if start is not None and start.maximise == bool(self.maximise):
+            np.copyto(m, start.factor_to_variable)
+            if start.in_logs.any():
+                logs = g.by_part(start.in_logs)
+                m[logs] = np.exp(m[logs])
+            np.maximum(m, LEAST_START, out=m)
+        else:
+            counts = np.diff(g.layout.message_offsets)
+            if len(counts) and (counts == counts[0]).all():
+                m[:] = 1.0 / counts[0]
+            else:
+                m[:] = np.repeat(1.0 / counts, counts)
+        if self.in_logs.any():
+            logs = g.by_part(self.in_logs)
+            m[logs] = np.log(m[logs])
+
+    def _to_logs(self, parts: BoolArray) -> None:
+        """Run some parts of the graph in log space from now on, from the start."""
+        self.in_logs |= parts
+        self.factor_to_variable[self.g.by_part(parts)] = 0.0
+        self.iterations[parts] = 0
+
+    def _flagged(self, flags: npt.NDArray[np.uint8]) -> bool:
+        """After a pass: move what got too small to log space (then true); raise where nothing is possible."""
+        found = np.bitwise_or.reduce(flags, axis=0) if flags.ndim > 1 else flags
+        if not found.any():
+            return False
+        low = ((found & LOW) > 0) & ~self.in_logs
+        if ((found & CONTRADICTION) > 0)[~low].any():
+            raise self.evidence.impossible(self.graph.structure)
+        if low.any():
+            self._to_logs(low)
+        return bool(low.any())
+
+    def _masks(self, active: BoolArray) -> list[tuple[bool, BoolArray]]:
+        """The active parts in linear space and those in log space, where there are any."""
+        return [(logs, mask) for logs in (False, True) if (mask := active & (self.in_logs == logs)).any()]
+
+    # ---- passes --------------------------------------------------------------------------------------------
+
+    def tell_factors(self, active: BoolArray, running: Running) -> bool:
+        """All messages from variables; whether a part had to change to log space."""
+        tasks: list[Callable[[], int]] = []
+        flags = np.zeros((len(self.g.variable_tasks), self.g.n_parts), np.uint8)
+        messages = (self.variable_to_factor, self.factor_to_variable, self.g.component)
+        for logs, mask in self._masks(active):
+            for i, piece in enumerate(self.g.variable_tasks):
+                if logs:
+                    from markovfield.inference.belief_propagation.logs_kernel import log_variables_to_factors
+
+                    arguments: tuple[Any, ...] = (self.own.log, *messages, mask, flags[i])
+                    tasks.append(partial(_run, log_variables_to_factors, self.g.layout, *piece, *arguments))
+                else:
+                    arguments = (self.own.linear, *messages, mask, self.known.floor, flags[i])
+                    tasks.append(partial(_run, variables_to_factors, self.g.layout, *piece, *arguments))
+        running.side_by_side(tasks)
+        return self._flagged(flags)
+
+    def tell_variables(self, active: BoolArray, running: Running, residuals: FloatArray) -> bool:
+        """All messages from factors, and how far they moved by part; whether a part had to change to log space."""
+        g, damping = self.g, self.settings.damping
+        rows = len(g.table_tasks) + len(g.structured_tasks)
+        flags, moved = np.zeros((rows, g.n_parts), np.uint8), np.zeros((rows, g.n_parts))
+        messages = (self.variable_to_factor, self.factor_to_variable, g.component)
+        tasks: list[Callable[[], int]] = []
+        for logs, mask in self._masks(active):
+            for i, piece in enumerate(g.table_tasks):
+                if logs:
+                    from markovfield.inference.belief_propagation.logs_kernel import log_factors_to_variables
+
+                    tasks.append(
+                        partial(
+                            _run, log_factors_to_variables, g.layout, *piece, self.graph.log_tables, *messages, mask,
+                            damping, self.maximise, moved[i], flags[i],
+                        )
+                    )  # fmt: skip
+                else:
+                    tasks.append(
+                        partial(
+                            _run, factors_to_variables, g.layout, *piece, self.known.linear, *messages, mask, damping,
+                            self.maximise, self.known.floor, moved[i], flags[i],
+                        )
+                    )  # fmt: skip
+        for i, (a, b) in enumerate(g.structured_tasks, len(g.table_tasks)):
+            from markovfield.inference.belief_propagation.structured_kernel import structured_to_variables
+
+            tasks.append(
+                partial(
+                    _run, structured_to_variables, g.layout, g.n_tables + a, g.n_tables + b, g.kind,
+                    self.graph.log_tables, *messages, active, self.in_logs, damping, self.maximise, self.known.floor,
+                    moved[i], flags[i],
+                )
+            )  # fmt: skip
+        running.side_by_side(tasks)
+        if rows:
+            np.max(moved, axis=0, out=residuals)
+        return self._flagged(flags) if rows else False
+
+    # ---- schedules -----------------------------------------------------------------------------------------
+
+    def run(self, running: Running) -> None:
+        """Send messages until they settle, ``max_iterations`` are done, or time is up."""
+        everything = np.ones(self.g.n_parts, np.bool_)
+        try:
+            while self.tell_factors(everything, running):
+                pass
+            if self.settings.schedule == "residual":
+                from markovfield.inference.belief_propagation.residual import run_residual
+
+                run_residual(self, running)
+            elif not self._on_lattice(running):
+                self._iterate(running)
+        except (TimeoutError, StoppedError):
+            # What there is, is an answer, though not a settled one.
+            pass
+        except KeyboardInterrupt:
+            # Decoding answers with the best so far; sums may be part of a fit, which must hear of it.
+            if not self.maximise:
+                raise
+        quiet = Running(n_jobs=running.n_jobs)
+        while self.tell_factors(everything, quiet):
+            self.converged &= ~self.in_logs
+
+    def _iterate(self, running: Running) -> None:
+        sequential = self.settings.schedule == "sequential"
+        active = np.ones(self.g.n_parts, np.bool_)
+        for iteration in range(self.settings.max_iterations):
+            residuals = np.zeros(self.g.n_parts)
+            if sequential:
+                again = self._sweep(active, running, residuals, bool(iteration % 2))
+            else:
+                again = iteration > 0 and self.tell_factors(active, running)
+                again = again or self.tell_variables(active, running, residuals)
+            if again:
+                while self.tell_factors(active, running):
+                    pass
+                self.residuals.append(np.inf)
+                continue
+            self.iterations[active] += 1
+            self.residuals.append(float(residuals[active].max(initial=0.0)))
+            settled = active & (residuals <= self.settings.tolerance)
+            self.converged |= settled
+            active &= ~settled
+            if not active.any():
+                return
+
+    def _on_lattice(self, running: Running) -> bool:
+        """Messages in planes, where the graph is a lattice and its numbers allow that; whether they did."""
+        if self.in_logs.any() or self.g.n_parts > 1:
+            return False
+        from markovfield.inference.belief_propagation.lattice import Planes, find_lattice, fits
+
+        lattice = find_lattice(self.graph.structure, self.g)
+        if lattice is None or not fits(self.known, self.own):
+            return False
+        planes = Planes(lattice, self.g, self.known, self.own)
+        planes.read(self.factor_to_variable)
+        try:
+            for i in range(self.settings.max_iterations):
+                if self.settings.schedule == "sequential":
+                    moved = planes.sweep_rows(bool(i % 2), self.settings.damping, self.maximise, running)
+                else:
+                    moved = planes.sweep(self.settings.damping, self.maximise, running)
+                self.residuals.append(moved)
+                self.iterations += 1
+                if self.residuals[-1] <= self.settings.tolerance:
+                    self.converged[:] = True
+                    break
+        finally:
+            planes.write(self.factor_to_variable)
+        return True
+
+    def _sweep(self, active: BoolArray, running: Running, residuals: FloatArray, backwards: bool) -> bool:
+        """Variable after variable, forwards or backwards."""
+        g = self.g
+        n = self.graph.n_variables
+        flags = np.zeros(g.n_parts, np.uint8)
+        order = np.arange(n - 1, -1, -1) if backwards else np.arange(n)
+        pieces: Sequence[tuple[int, int]] = g.variable_tasks
+        if backwards:
+            pieces = [(n - b, n - a) for a, b in reversed(g.variable_tasks)]
+        messages = (self.variable_to_factor, self.factor_to_variable, g.component)
+        for logs, mask in self._masks(active):
+            for piece in pieces:
+                running.check()
+                if logs:
+                    from markovfield.inference.belief_propagation.logs_kernel import log_sweep_variables
+
+                    log_sweep_variables(
+                        g.layout, order, *piece, self.own.log, self.graph.log_tables, *messages, mask,
+                        self.settings.damping, self.maximise, residuals, flags,
+                    )  # fmt: skip
+                else:
+                    sweep_variables(
+                        g.layout, order, *piece, self.own.linear, self.known.linear, *messages, mask,
+                        self.settings.damping, self.maximise, self.known.floor, residuals, flags,
+                    )  # fmt: skip
+        return self._flagged(flags)
+
+    def state(self) -> LoopyState:
+        """What another run may start from."""
+        return LoopyState(self.graph.structure, bool(self.maximise), self.factor_to_variable, self.in_logs)
+
+
+def _run(task: Callable[..., Any], *arguments: Any) -> int:
+    """Run a kernel as `Running` wants its tasks."""
+    task(*arguments)
+    return 0
+
+
+def start_of(init: Any, graph: FactorGraph) -> LoopyState | None:
+    """The messages of an earlier answer; None where that was exact and has none to go on from."""
+    if init is None:
+        return None
+    if not hasattr(init, "_state") or getattr(init, "method", "") != "belief_propagation":
+        raise ModelError(
+            f"init of belief_propagation must be Marginals it answered before, got {type(init).__name__}"
+            f"{' of ' + init.method if hasattr(init, 'method') else ''}"
+        )
+    state: LoopyState | None = init._state
+    if state is None:
+        return None
+    structures = (graph.structure, graph.lower().structure)
+    if not any(state.structure is s for s in structures):
+        raise ModelError("init of belief_propagation is an answer about another structure")
+    return state

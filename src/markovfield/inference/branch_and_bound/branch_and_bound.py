@@ -1,0 +1,459 @@
+"""Branch and bound: the best assignment with a proof, and on the way there ever better ones with ever better bounds."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield._validation import check_method
+from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.branch_and_bound.consistency_kernel import BOUND, CUT, LIMIT, THETA
+from markovfield.inference.branch_and_bound.costs import CostNetwork, Costs
+from markovfield.inference.branch_and_bound.root_kernel import descend, dominate, pass_messages
+from markovfield.inference.branch_and_bound.search_kernel import (
+    BEST,
+    DECISIONS,
+    LAST,
+    LEVELS,
+    LIMITED,
+    NODES,
+    PAUSED,
+    Search,
+    explore,
+    retreat,
+    settle_root,
+    start_subtree,
+)
+from markovfield.inference.core.decodings import Decoding, decoding_of_states
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
+from markovfield.inference.junction_tree.junction_tree import JunctionTree
+from markovfield.inference.problem.feasible import Feasible
+from markovfield.inference.problem.problem import Problem, prepare
+from markovfield.kernels.random import streams
+
+__all__ = ["BranchAndBound"]
+
+IntArray = npt.NDArray[np.int64]
+
+# Cells looked at in one call of a kernel: well under 0.2 s.
+WORK = 30_000_000
+# Steps back before a subtree is put aside (Allouche et al. 2015), and the share of nodes seen a second time between
+# which that number is kept.
+FIRST_BACKTRACKS, MOST_BACKTRACKS = 16, 1 << 14
+SEEN_AGAIN = (0.05, 0.1)
+
+
+@dataclass(order=True)
+class _Open:
+    """A subtree to look at later: the first ``length`` decisions of a branch, the last of them turned round."""
+
+    bound: int
+    depth: int
+    number: int
+    branch: IntArray = field(compare=False)
+    length: int = field(compare=False)
+    turned: bool = field(compare=False)
+
+    def decisions(self) -> IntArray:
+        path = self.branch[: self.length].copy()
+        if self.turned:
+            path[-1] = -path[-1]
+        return path
+
+
+class _Part:
+    """The search in one connected part."""
+
+    def __init__(self, network: CostNetwork, parts: int) -> None:
+        self.network = network
+        self.net, self.board = network.layout, network.board
+        self.parts = parts
+        n, values = network.n_variables, int(self.net.value_offsets[-1])
+        self.search = Search(
+            np.zeros(values + 1, np.int64),
+            np.zeros(n + 1, np.int64),
+            np.zeros(n + 1, np.int64),
+            np.zeros(n + 1, np.int64),
+            np.zeros(n + 1, np.int64),
+            np.repeat(np.arange(n), np.diff(self.net.value_offsets)),
+            np.full(n, -1, np.int64),
+        )
+        self.search.owner.flags.writeable = False
+        registers = self.board.registers
+        registers[BEST] = registers[CUT] = network.total + 1
+        registers[LAST] = -1
+        self.finished = False
+        self.open: list[_Open] = []
+        self.made = 0
+        self.inside = False
+        self.present = 0
+
+    @property
+    def solved(self) -> bool:
+        """Whether an assignment is known."""
+        return bool(self.search.best[0] >= 0)
+
+    @property
+    def best(self) -> int:
+        return int(self.board.registers[BEST])
+
+    @property
+    def bound(self) -> int:
+        """No assignment of this part costs less."""
+        if self.finished:
+            return self.best
+        bounds = [node.bound for node in self.open[:1]]
+        if self.inside:
+            # The levels' other sides lie above the node that the subtree began with.
+            bounds.append(self.present)
+        least = min(bounds) if bounds else int(self.board.state[BOUND])
+        # Costs of assignments are whole multiples of the parts.
+        return min(self.best, -(-least // self.parts) * self.parts)
+
+    def improve(self, cost: int) -> None:
+        self.board.registers[BEST] = cost
+        self.board.registers[CUT] = cost - self.parts + 1
+
+    def settle(self) -> bool:
+        """Consistency at the root, for good; marks the part as finished where nothing is left."""
+        registers = self.board.registers
+        room = int(registers[CUT] - self.board.state[BOUND])
+        registers[THETA] = min(self.parts >> 4, room >> 16) if self.parts > 16 else room >> (20 if self.solved else 30)
+        if not settle_root(self.net, self.board, self.search):
+            self.finished = True
+        return not self.finished
+
+    def flag_all(self) -> None:
+        for flags in (self.board.arc, self.board.directional, self.board.existential, self.board.function):
+            flags[:] = True
+
+
+@dataclass(frozen=True)
+class BranchAndBound:
+    """The best assignment with a proof that it is, by search (hybrid best-first; Allouche et al. 2015).
+
+    Log-potentials become whole-number costs, exactly where all are multiples of a decimal unit, and otherwise rounded
+    down to about 2^-54 of their sum, which `Decoding.tolerance` states; from there on all arithmetic is exact, so
+    bounds are proofs. At the root sequential reweighted message passing (Kolmogorov 2015), dead-end elimination and
+    local search; in every node existential directional arc consistency (EDAC; Cooper et al. 2010); branching on the
+    variable with the fewest states for its part in earlier conflicts. Connected parts are searched by themselves, and
+    a model of small width that the root does not settle is left to the junction tree.
+
+    Stopped by ``time_limit``, by the callback or by Ctrl-C, the answer is the best assignment so far with ``gap``, its
+    distance from the least bound of what is left to search. Time is exponential in the worst case; memory is that of
+    the tables, of at most some hundred MB to go back by, and of the subtrees put aside.
+
+    Parameters
+    ----------
+    max_work
+        Clique states up to which a junction tree is used in place of the search; 0 searches always.
+    sweeps
+        The most sweeps of message passing at the root.
+    local_search
+        Rounds of iterated local search at the root, for models of pairs.
+    max_factor_cells
+        The most cells of a factor of three or more variables.
+    seed
+        Of the local search. The answer's score does not depend on it, the assignment may where several are best.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> from markovfield.inference.branch_and_bound.branch_and_bound import BranchAndBound
+    >>> net = mf.MarkovNetwork({"A": 2, "B": 2, "C": 2})
+    >>> _ = net.add_factors([["A", "B"], ["B", "C"], ["C", "A"]], log_table=[[-1, 0], [0, -1]])
+    >>> answer = mf.decode(net, method=BranchAndBound(max_work=0))
+    >>> answer.score, answer.optimal
+    (-1.0, True)
+    """
+
+    max_work: float = 2.0**20
+    sweeps: int = 200
+    local_search: int = 200
+    max_factor_cells: int = 2**18
+    seed: int = 0
+
+    name: ClassVar[str] = "branch_and_bound"
+    exact: ClassVar[bool] = True
+    verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
+    abilities: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        check_method(self, least={"sweeps": 0, "local_search": 0, "max_factor_cells": 1, "seed": 0, "max_work": 0})
+
+    def decode(
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        variables: Sequence[int] | None = None,
+        n_best: int = 1,
+        running: Running,
+    ) -> Decoding:
+        """The best assignment, or the best so far with its gap where the search is stopped."""
+        if n_best != 1:
+            raise ModelError("method 'branch_and_bound' finds one best assignment; ask junction_tree for n_best")
+        if variables is not None and len(set(variables)) != graph.n_variables:
+            raise ModelError("method 'branch_and_bound' does not sum variables out; ask junction_tree for marginal MAP")
+        if graph.structure.has_latent:
+            raise ModelError("method 'branch_and_bound' cannot maximise a noisy-max; ask junction_tree")
+        return _Run(self, prepare(graph, evidence), running).decode(variables)
+
+
+class _Run:
+    """One decoding: all parts, what was found, and when to stop."""
+
+    def __init__(self, method: BranchAndBound, problem: Problem, running: Running) -> None:
+        self.method, self.problem, self.running = method, problem, running
+        self.costs = Costs.of(problem, max_factor_cells=method.max_factor_cells)
+        self.states = np.zeros(problem.structure.n_variables, np.int64)
+        s, pool = problem.structure, problem.potentials.log_tables
+        constants = pool[s.table_offsets[np.diff(s.scope_offsets) == 0]]
+        if np.isneginf(constants).any():
+            raise problem.impossible()
+        self.constant = float(constants.sum())
+        self.parts: list[_Part] = []
+        self.told = np.inf
+        self.single = 0
+        self.stopped = False
+
+    def decode(self, variables: Sequence[int] | None) -> Decoding:
+        stop: BaseException | None = None
+        try:
+            self._split()
+            for part in self.parts:
+                self._root(part)
+            if not all(part.finished for part in self.parts):
+                found = self._eliminate(variables)
+                if found is not None:
+                    return found
+            for part in self.parts:
+                self._search(part)
+        except (TimeoutError, StoppedError, KeyboardInterrupt) as caught:
+            stop = caught
+        return self._answer(variables, stop)
+
+    def _eliminate(self, variables: Sequence[int] | None) -> Decoding | None:
+        """By a junction tree, where one found without much searching is small enough."""
+        if self.method.max_work <= 0:
+            return None
+        tree = JunctionTree(work_limit=self.method.max_work, search=0.0)
+        graph = self.problem.graph
+        try:
+            found = tree.decode(graph, self.problem.evidence, running=self.running)
+        except MemoryLimitError:
+            return None
+        return decoding_of_states(
+            graph,
+            [(found.states, found.score)],
+            variables,
+            method=self.name,
+            seconds=time.perf_counter() - self.running.started,
+            width=found.width,
+        )
+
+    def _split(self) -> None:
+        parts = self.costs.scale.parts
+        for network in self.costs.networks():
+            if isinstance(network, CostNetwork):
+                self.parts.append(_Part(network, parts))
+            else:
+                single, best = network
+                self.states[single] = best
+                own = self.costs.unary[self.problem.structure.value_offsets[single] + best]
+                if (own >= LIMIT).any():
+                    raise self.problem.impossible()
+                self.single = int(own.sum())
+
+    # ---- the root -------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        """Between two pieces of work: the best score so far, where every part has one, and the least bound so far."""
+        value = None
+        if self.parts and all(part.solved for part in self.parts):
+            value = self.constant + self.costs.scale.score(self.single + sum(part.best for part in self.parts))
+        if self.parts:
+            # A part whose open subtrees are all in hand has no bound of its own at that moment; the least holds.
+            now = self.constant + self.costs.scale.score(self.single + sum(part.bound for part in self.parts))
+            self.told = min(self.told, float(now))
+        self.running.check(value, self.told if np.isfinite(self.told) else None)
+
+    def _root(self, part: _Part) -> None:
+        """Bounds, dominance and a first assignment, before any branching."""
+        board, registers = part.board, part.board.registers
+        stream = streams(np.random.default_rng(self.method.seed), 1)[0]
+        self._check()
+        if not part.settle():
+            raise self.problem.impossible()
+        self._descend(part, stream, np.bool_(True), 0)
+        first = last = int(board.state[BOUND])
+        registers[THETA] = 0
+        for sweep in range(self.method.sweeps):
+            for forward in (np.bool_(True), np.bool_(False)):
+                at = 0
+                while 0 <= at < part.network.n_variables:
+                    at = pass_messages(part.net, board, forward, at, WORK)
+                    self._check()
+                if at < 0:
+                    part.flag_all()
+                    part.finished = True
+                    return
+            if sweep % 8 == 7:
+                self._descend(part, stream, np.bool_(True), 0)
+            bound = int(board.state[BOUND])
+            if bound >= registers[CUT] or (sweep >= 10 and bound - last <= (bound - first) >> 10):
+                break
+            last = bound
+        part.flag_all()
+        if not part.settle():
+            return
+        self._descend(part, stream, np.bool_(True), self.method.local_search)
+        while not part.finished:
+            if not part.settle() or not self._dominate(part):
+                break
+
+    def _descend(self, part: _Part, stream: npt.NDArray[np.uint64], start: np.bool_, rounds: int) -> None:
+        if part.network.n_functions:
+            return
+        states = part.search.best.copy()
+        best = part.search.best
+        while True:
+            few = min(rounds, 20)
+            cost = descend(part.net, part.board, stream, best, np.int64(part.best), states, start, few)
+            if cost < part.best:
+                part.improve(int(cost))
+            self._check()
+            rounds -= few
+            start = np.bool_(False)
+            if rounds <= 0:
+                return
+
+    def _dominate(self, part: _Part) -> int:
+        """Dead-end elimination; how many states were removed."""
+        removed = at = 0
+        while at < part.network.n_variables:
+            at, gone = dominate(part.net, part.board, at, WORK)
+            removed += gone
+            self._check()
+        return removed
+
+    # ---- the search -----------------------------------------------------------------------------------------------
+
+    def _search(self, part: _Part) -> None:
+        """Best-first among subtrees, depth-first in them."""
+        registers = part.board.registers
+        backtracks, again = FIRST_BACKTRACKS, 0
+        part.open = [_Open(int(part.board.state[BOUND]), 0, 0, np.zeros(0, np.int64), 0, False)]
+        settled = part.best
+        while part.open and not part.finished:
+            if part.best < settled:
+                settled = part.best
+                if not part.settle():
+                    break
+            if part.open[0].bound >= registers[CUT]:
+                break
+            # In this order: Ctrl-C may come between any two steps, and no subtree may be forgotten.
+            part.present = part.open[0].bound
+            part.inside = True
+            node = heapq.heappop(part.open)
+            path = node.decisions()
+            fine = start_subtree(part.net, part.board, part.search, path, backtracks)
+            again += len(path)
+            while fine:
+                status = explore(part.net, part.board, part.search, part.parts, WORK)
+                if status != PAUSED:
+                    break
+                self._check()
+            if fine and status == LIMITED:
+                self._put_aside(part, node.bound)
+            part.inside = False
+            retreat(part.board)
+            self._check()
+            share = again / max(1, int(registers[NODES]))
+            if share > SEEN_AGAIN[1]:
+                backtracks = min(2 * backtracks, MOST_BACKTRACKS)
+            elif share < SEEN_AGAIN[0]:
+                backtracks = max(backtracks // 2, FIRST_BACKTRACKS)
+        part.finished = True
+
+    def _put_aside(self, part: _Part, bound: int) -> None:
+        """The present node and the other sides of its levels become open subtrees."""
+        registers, search = part.board.registers, part.search
+        length = int(registers[DECISIONS])
+        branch = search.decisions[:length].copy()
+        self._push(part, max(bound, int(part.board.state[BOUND])), branch, length, False)
+        for level in range(int(registers[LEVELS])):
+            other = max(bound, int(search.level_bound[level]))
+            self._push(part, other, branch, int(search.level_decision[level]) + 1, True)
+
+    def _push(self, part: _Part, bound: int, branch: IntArray, length: int, turned: bool) -> None:
+        if bound < part.board.registers[CUT]:
+            part.made += 1
+            heapq.heappush(part.open, _Open(bound, -length, part.made, branch, length, turned))
+
+    # ---- the answer -----------------------------------------------------------------------------------------------
+
+    def _answer(self, variables: Sequence[int] | None, stop: BaseException | None) -> Decoding:
+        scale = self.costs.scale
+        if any(part.finished and not part.solved for part in self.parts):
+            raise self.problem.impossible()
+        if not all(part.solved for part in self.parts) or (stop is not None and not self.parts):
+            self._fill_in(stop)
+        for part in self.parts:
+            if part.solved:
+                self.states[part.network.variables] = part.search.best
+        states = self.problem.states(self.states)
+        score = self._score(states)
+        if score == -np.inf:
+            # What was filled in is ruled out by evidence: no assignment is known.
+            raise stop if stop is not None else self.problem.impossible()
+        bound = self.constant + scale.score(self.single + sum(part.bound for part in self.parts))
+        # Rounding: costs were rounded down by less than a unit each, scores are sums of doubles.
+        ulps = 4.0 * np.finfo(float).eps * len(self.problem.structure.table_offsets)
+        slack = self.costs.rounding + ulps * (abs(score) + abs(bound) + abs(self.constant))
+        tolerance = 0.0 if scale.exact and scale.unit == 1.0 else 2.0 * slack
+        if all(part.solved for part in self.parts):
+            # What was searched and what is answered must be the same thing, whatever the kernels did.
+            cost = scale.score(self.single + sum(part.best for part in self.parts))
+            assert abs(self.constant + cost - score) <= 2.0 * slack + 1e-9 * abs(score), "costs and score disagree"
+        gap = max(0.0, bound - score + (slack if tolerance else 0.0))
+        done = stop is None and all(part.finished for part in self.parts)
+        return decoding_of_states(
+            self.problem.graph,
+            [(states, score)],
+            variables,
+            gap=float(gap),
+            tolerance=float(tolerance),
+            guarantee="exact" if gap <= tolerance else "lower",
+            method=self.name,
+            converged=done,
+            iterations=int(sum(part.board.registers[NODES] for part in self.parts)),
+            seconds=time.perf_counter() - self.running.started,
+        )
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    def _fill_in(self, stop: BaseException | None) -> None:
+        """Stopped before every part had an assignment: a search for any that is possible, or the stop passes on."""
+        feasible = Feasible.of(self.problem)
+        found = feasible.assignment(np.zeros(int(self.problem.structure.value_offsets[-1])))
+        if found is None:
+            assert stop is not None
+            raise stop
+        self.states[:] = feasible.climbed(found)
+
+    def _score(self, states: npt.NDArray[np.int32]) -> float:
+        total = float(self.problem.graph.score(states))
+        for v, likelihood in self.problem.evidence.likelihoods:
+            total += float(likelihood[states[v]])
+        return total

@@ -1,0 +1,247 @@
+"""The one list of algorithms: which method answers which verb for which form of model.
+
+Adding an algorithm is one file, one kernel and one line in `ENTRIES`. Classes are imported when first asked for, so
+that listing methods costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from markovfield.exceptions import ModelError
+
+__all__ = ["ENTRIES", "VERBS", "Entry", "methods", "resolve"]
+
+VERBS = ("fit", "learn_structure", "sample", "marginals", "decode", "log_partition")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered method: its name, where its class is, what it answers, for which form."""
+
+    name: str
+    where: str
+    verbs: tuple[str, ...]
+    aliases: tuple[str, ...] = ()
+    form: str = "FactorGraph"
+
+    def load(self) -> type[Any]:
+        """The method's class."""
+        return _load(self.where)
+
+
+@cache
+def _load(where: str) -> type[Any]:
+    module, _, attribute = where.partition(":")
+    loaded: type[Any] = getattr(import_module(f"markovfield.{module}"), attribute)
+    return loaded
+
+
+ENTRIES = (
+    Entry("enumeration", "inference.enumeration:Enumeration", ("sample", "marginals", "decode", "log_partition")),
+    Entry(
+        "junction_tree",
+        "inference.junction_tree.junction_tree:JunctionTree",
+        ("sample", "marginals", "decode", "log_partition"),
+        aliases=("jt", "exact"),
+    ),
+    Entry(
+        "variable_elimination",
+        "inference.variable_elimination:VariableElimination",
+        ("marginals", "decode", "log_partition"),
+        aliases=("ve", "elimination"),
+    ),
+    Entry(
+        "belief_propagation",
+        "inference.belief_propagation.belief_propagation:BeliefPropagation",
+        ("marginals", "decode", "log_partition"),
+        aliases=("bp", "loopy_bp"),
+    ),
+    Entry(
+        "tree_reweighted",
+        "inference.tree_reweighted.tree_reweighted:TreeReweighted",
+        ("marginals", "decode", "log_partition"),
+        aliases=("trw",),
+    ),
+    Entry(
+        "mean_field",
+        "inference.mean_field.mean_field:MeanField",
+        ("marginals", "log_partition"),
+        aliases=("meanfield", "mf"),
+    ),
+    Entry(
+        "mini_bucket",
+        "inference.mini_bucket.mini_bucket:MiniBucket",
+        ("marginals", "decode", "log_partition"),
+        aliases=("minibucket", "wmb"),
+    ),
+    Entry(
+        "generalized_bp",
+        "inference.generalized_bp.generalized_bp:GeneralizedBP",
+        ("marginals", "log_partition"),
+        aliases=("gbp", "kikuchi"),
+    ),
+    Entry("sandwich", "inference.sandwich:Sandwich", ("marginals", "log_partition")),
+    Entry(
+        "planar",
+        "inference.planar_ising.planar:PlanarIsing",
+        ("marginals", "log_partition"),
+        aliases=("kasteleyn", "pfaffian"),
+    ),
+    Entry(
+        "model_counting",
+        "inference.model_counting.model_counting:ModelCounting",
+        ("marginals", "log_partition"),
+        aliases=("sharp_sat", "dpll"),
+    ),
+    Entry("graph_cut", "inference.graph_cuts.graph_cut:GraphCut", ("decode",), aliases=("graphcut", "maxflow", "qpbo")),
+    Entry("alpha_expansion", "inference.graph_cuts.move_making:AlphaExpansion", ("decode",), aliases=("expansion",)),
+    Entry("alpha_beta_swap", "inference.graph_cuts.move_making:AlphaBetaSwap", ("decode",), aliases=("swap",)),
+    Entry("trws", "inference.trws.trws:TRWS", ("decode",), aliases=("trw_s",)),
+    Entry(
+        "dual_decomposition",
+        "inference.dual_decomposition.dual_decomposition:DualDecomposition",
+        ("decode",),
+        aliases=("ad3", "dd"),
+    ),
+    Entry("linear_program", "inference.linear_programming.linear_program:LinearProgram", ("decode",), aliases=("lp",)),
+    Entry(
+        "integer_program",
+        "inference.linear_programming.linear_program:IntegerProgram",
+        ("decode",),
+        aliases=("ilp", "milp"),
+    ),
+    Entry(
+        "branch_and_bound", "inference.branch_and_bound.branch_and_bound:BranchAndBound", ("decode",), aliases=("bnb",)
+    ),
+    Entry("toulbar2", "inference.branch_and_bound.toulbar2:Toulbar2", ("decode",)),
+    Entry("portfolio", "inference.portfolio.portfolio:Portfolio", ("decode",), aliases=("anytime",)),
+    Entry("icm", "inference.local_search.local_search:ICM", ("decode",)),
+    Entry(
+        "simulated_annealing",
+        "inference.local_search.local_search:SimulatedAnnealing",
+        ("decode",),
+        aliases=("sa", "annealing"),
+    ),
+    Entry("tabu_search", "inference.local_search.local_search:TabuSearch", ("decode",), aliases=("tabu",)),
+    Entry(
+        "subgraph_search", "inference.local_search.subgraph_search:SubgraphSearch", ("decode",), aliases=("subgraphs",)
+    ),
+    Entry(
+        "marginal_search",
+        "inference.marginal_map.marginal_search:MarginalSearch",
+        ("decode",),
+        aliases=("mmap_search",),
+    ),
+    Entry("gibbs", "inference.gibbs.gibbs:Gibbs", ("sample", "marginals")),
+    Entry("metropolis", "inference.gibbs.metropolis:Metropolis", ("sample", "marginals")),
+    Entry(
+        "parallel_tempering",
+        "inference.gibbs.parallel_tempering:ParallelTempering",
+        ("sample", "marginals"),
+        aliases=("tempering", "replica_exchange"),
+    ),
+    Entry(
+        "swendsen_wang",
+        "inference.cluster_sampling.swendsen_wang:SwendsenWang",
+        ("sample", "marginals"),
+        aliases=("sw",),
+    ),
+    Entry("wolff", "inference.cluster_sampling.wolff:Wolff", ("sample", "marginals")),
+    Entry(
+        "annealed_importance",
+        "inference.annealed_importance.annealed_importance:AnnealedImportance",
+        ("sample", "marginals", "log_partition"),
+        aliases=("ais",),
+    ),
+    Entry(
+        "coupling_from_the_past",
+        "inference.perfect_sampling.coupling_from_the_past:CouplingFromThePast",
+        ("sample",),
+        aliases=("cftp", "propp_wilson"),
+    ),
+    Entry("ancestral", "inference.sampling.forward:AncestralSampling", ("sample",), aliases=("forward",)),
+    Entry("rejection", "inference.sampling.forward:RejectionSampling", ("sample",)),
+    Entry("likelihood_weighting", "inference.sampling.forward:LikelihoodWeighting", ("sample",), aliases=("lw",)),
+    Entry(
+        "maximum_likelihood",
+        "learning.estimators:MaximumLikelihood",
+        ("fit",),
+        aliases=("ml", "mle"),
+        form="BayesianNetwork",
+    ),
+    Entry(
+        "dirichlet",
+        "learning.estimators:DirichletEstimate",
+        ("fit",),
+        aliases=("bayesian",),
+        form="BayesianNetwork",
+    ),
+    Entry(
+        "expectation_maximization",
+        "learning.expectation_maximization:ExpectationMaximization",
+        ("fit",),
+        aliases=("em",),
+        form="BayesianNetwork",
+    ),
+    Entry(
+        "hill_climbing",
+        "learning.hill_climbing:HillClimbing",
+        ("learn_structure",),
+        aliases=("hillclimb", "hill_climb", "hc", "tabu"),
+        form="DataTable",
+    ),
+    Entry("chow_liu", "learning.chow_liu:ChowLiu", ("learn_structure",), aliases=("chowliu", "tree"), form="DataTable"),
+    Entry("pc", "learning.pc:PC", ("learn_structure",), aliases=("constraints",), form="DataTable"),
+    Entry(
+        "least_squares",
+        "learning.linear_gaussian:LeastSquares",
+        ("fit",),
+        form="LinearGaussianNetwork",
+    ),
+)
+
+
+def check_verb(verb: str) -> None:
+    """Raise when there is no such verb."""
+    if verb not in VERBS:
+        raise ModelError(f"there is no verb {verb!r}; the verbs are {', '.join(VERBS)}")
+
+
+def methods(verb: str, form: str = "FactorGraph") -> dict[str, type[Any]]:
+    """Registered methods that answer ``verb`` for a form, by name.
+
+    Examples
+    --------
+    >>> "junction_tree" in methods("marginals")
+    True
+    """
+    check_verb(verb)
+    return {e.name: e.load() for e in ENTRIES if verb in e.verbs and e.form == form}
+
+
+def resolve(method: Any, verb: str, form: str = "FactorGraph") -> Any:
+    """The method object behind a name, an alias or itself; ``"auto"`` is left to the caller."""
+    if isinstance(method, type) and hasattr(method, "verbs"):
+        method = method()
+    if not isinstance(method, str):
+        if not hasattr(method, "verbs"):
+            raise ModelError(f"method must be a name or a method object, got {type(method).__name__}")
+        if verb not in method.verbs:
+            raise ModelError(f"method {method.name!r} does not answer {verb!r}")
+        return method
+    check_verb(verb)
+    fitting = [e for e in ENTRIES if verb in e.verbs and e.form == form]
+    if not fitting:
+        raise ModelError(f"no method answers {verb!r} yet")
+    for entry in fitting:
+        if method == entry.name or method in entry.aliases:
+            return entry.load()()
+    known = ["auto", *(e.name for e in fitting)]
+    close = get_close_matches(method, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise ModelError(f"there is no method {method!r} for {verb!r}: choose from {', '.join(known)}{hint}")

@@ -1,0 +1,1 @@
+"""dual_decomposition."""

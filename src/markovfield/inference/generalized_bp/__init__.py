@@ -1,0 +1,1 @@
+"""generalized_bp."""

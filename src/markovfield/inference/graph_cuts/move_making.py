@@ -1,0 +1,241 @@
+"""Move making: expansions and swaps, each the best of exponentially many moves, found by a cut (Murphy 19.7.3.1)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield._validation import check_method
+from markovfield.exceptions import ModelError, StoppedError
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.convergence import warn_not_converged
+from markovfield.inference.core.decodings import Decoding, decoding_of_states
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
+from markovfield.inference.graph_cuts.move_networks import Moves
+from markovfield.inference.problem.feasible import BUDGET, Feasible
+from markovfield.inference.problem.pairs import PairProblem, check_decodable, pair_problem
+from markovfield.inference.problem.problem import prepare
+
+__all__ = ["AlphaBetaSwap", "AlphaExpansion"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class AlphaExpansion:
+    """Change to the best assignment in which any variables take one state and the others stay, state after state.
+
+    One such move is a largest flow (Boykov, Veksler and Zabih 2001). The score never falls, and at the end no single
+    expansion improves it, as long as the pairs' costs are a metric (Potts, truncated linear): only then is every
+    expansion a cut. Where a pair breaks that (truncated quadratic), its part of the move is made dearer until it is one
+    (Rother, Kumar, Kolmogorov and Blake 2005): moves still never worsen, but good ones may be missed; `AlphaBetaSwap`
+    asks for less. Nothing bounds the gap to the best score, which is reported as infinite.
+
+    For variables of any number of states, joined in pairs; hard zeros are welcome. Without ``init`` it starts from what
+    six passes of messages choose, as in `TRWS` at K^2 for every pair (K where it is Potts); they also foretell most of
+    the flows. With hard zeros it starts from the better of each variable's own best state and one for all. A cycle
+    costs one largest flow for each state; the number of cycles is small, mostly below ten. Networks are kept from cycle
+    to cycle, and later moves look only at what has changed since. That takes 7 K numbers for each variable of a
+    lattice; from half a gigabyte on, and with hard zeros, every move starts anew. Rectangular lattices have a kernel of
+    their own.
+
+    Parameters
+    ----------
+    max_iterations
+        Cycles over all states.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork(dict.fromkeys(range(4), 3))
+    >>> _ = net.add_potts([[0, 1], [1, 2], [2, 3]], 1.0, 0.0)
+    >>> _ = net.add_factor([0], log_table=[0.0, 0.4, 1.5])
+    >>> _ = net.add_factor([3], log_table=[0.0, 0.4, 0.3])
+    >>> answer = mf.decode(net, method=AlphaExpansion())
+    >>> list(answer.assignment.values()), round(answer.score, 3)
+    ([2, 2, 2, 2], 4.8)
+    """
+
+    max_iterations: int = 100
+
+    name: ClassVar[str] = "alpha_expansion"
+    exact: ClassVar[bool] = False
+    needs: ClassVar[str] = "pairwise"
+    verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"init"})
+
+    def __post_init__(self) -> None:
+        check_method(self, least={"max_iterations": 1})
+
+    def decode(
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        variables: Sequence[int] | None = None,
+        n_best: int = 1,
+        running: Running,
+        init: Decoding | None = None,
+    ) -> Decoding:
+        """An assignment that no expansion improves."""
+
+        def cycle(order: list[int]) -> Iterator[tuple[int, int]]:
+            return ((-1, beta) for beta in order)
+
+        return _decode(self, cycle, graph, evidence, variables, n_best, running, init)
+
+
+@dataclass(frozen=True)
+class AlphaBetaSwap:
+    """Change to the best assignment in which the variables in two states choose anew between them, pair after pair.
+
+    Every such move is a cut where the pairs' costs are a semi-metric: equal states cost nothing and different ones
+    something (truncated quadratic costs are one, which is where this is the better choice; Boykov, Veksler and Zabih
+    2001). The score never falls; at the end no single swap improves it. Other pairs are handled as by `AlphaExpansion`,
+    and like there nothing bounds the gap.
+
+    Without ``init`` it starts from one cycle of expansions. A cycle costs a largest flow for each two states; later
+    ones leave out every connected part of the variables in two states that is as it was when these last chose.
+
+    Parameters
+    ----------
+    max_iterations
+        Cycles over all pairs of states.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork(dict.fromkeys(range(3), 4))
+    >>> _ = net.add_truncated([[0, 1], [1, 2]], 0.5, 4.0, power=2)
+    >>> _ = net.add_factor([0], log_table=[0.0, 0.0, 0.0, 3.0])
+    >>> answer = mf.decode(net, method=AlphaBetaSwap())
+    >>> list(answer.assignment.values()), answer.score
+    ([3, 3, 3], 3.0)
+    """
+
+    max_iterations: int = 100
+
+    name: ClassVar[str] = "alpha_beta_swap"
+    exact: ClassVar[bool] = False
+    needs: ClassVar[str] = "pairwise"
+    verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"init"})
+
+    def __post_init__(self) -> None:
+        check_method(self, least={"max_iterations": 1})
+
+    def decode(
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        variables: Sequence[int] | None = None,
+        n_best: int = 1,
+        running: Running,
+        init: Decoding | None = None,
+    ) -> Decoding:
+        """An assignment that no swap improves."""
+
+        def cycle(order: list[int]) -> Iterator[tuple[int, int]]:
+            return combinations(order, 2)
+
+        return _decode(self, cycle, graph, evidence, variables, n_best, running, init)
+
+
+def _decode(
+    method: Any,
+    cycle: Callable[[list[int]], Iterator[tuple[int, int]]],
+    graph: FactorGraph,
+    evidence: Evidence,
+    variables: Sequence[int] | None,
+    n_best: int,
+    running: Running,
+    init: Decoding | None,
+) -> Decoding:
+    check_decodable(method.name, graph, variables, n_best)
+    pairs = pair_problem(method.name, graph, evidence, shrink=False)
+    # States that are good for many variables come first: measured, that ends at better scores than their own order.
+    order = np.argsort(-np.maximum(pairs.own, pairs.own[pairs.own > -np.inf].min(initial=0.0)).sum(axis=0)).tolist()
+    expanding = method.name == AlphaExpansion.name
+    moves = Moves(pairs, _first_states(method.name, pairs, init, order), keep=expanding)
+    settled = False
+    stopped = False
+    residuals: list[float] = []
+    # Moves tried since the last one that changed anything: when all have been, none is left.
+    idle, n_moves = 0, sum(1 for _ in cycle(order))
+    try:
+        if init is None:
+            moves.foresee(running)
+        if init is None and not expanding:
+            # Swaps alone rarely leave the neighbourhood of their start; one cycle of expansions is a cheap better one.
+            for beta in order:
+                moves.expand(beta, running)
+        while not settled and len(residuals) < method.max_iterations:
+            before = moves.score
+            for alpha, beta in cycle(order):
+                improved = moves.expand(beta, running) if expanding else moves.swap(alpha, beta, running)
+                idle = 0 if improved else idle + 1
+                if idle >= n_moves:
+                    break
+            settled = idle >= n_moves
+            residuals.append(moves.score - before)
+    except (TimeoutError, StoppedError, KeyboardInterrupt):
+        stopped = True
+    if not settled and not stopped:
+        warn_not_converged(method.name, len(residuals), residuals[-1], 0.0)
+    problem = pairs.problem
+    return decoding_of_states(
+        graph,
+        [(problem.states(moves.states), pairs.score(moves.states))],
+        variables,
+        gap=np.inf,
+        guarantee="approximate",
+        method=method.name,
+        converged=settled,
+        iterations=len(residuals),
+        residuals=tuple(residuals),
+        seconds=time.perf_counter() - running.started,
+    )
+
+
+def _first_states(method: str, pairs: PairProblem, init: Decoding | None, order: list[int]) -> IntArray:
+    """States to start from, free of hard zeros: an earlier answer's, or the better of each variable's own best and one
+    and the same for all.
+    """
+    problem = pairs.problem
+    n = problem.graph.n_variables
+    states = np.argmax(pairs.own, axis=1)
+    if init is not None:
+        if not isinstance(init, Decoding) or len(init.states) != n:
+            raise ModelError(f"init of {method} must be an earlier decoding of the same variables")
+        usable = (problem.structure.cardinalities[:n] > 1) & (init.states >= 0)
+        usable &= init.states < problem.structure.cardinalities[:n]
+        states[:n][usable] = init.states[usable]
+    else:
+        same = np.where(pairs.own[:, order[0]] > -np.inf, order[0], states)
+        states = max(states, same, key=pairs.score)
+    if pairs.score(states) > -np.inf:
+        return states
+    preference = pairs.own.copy()
+    preference[np.arange(len(states)), states] += 1.0
+    inside = np.arange(pairs.own.shape[1]) < problem.structure.cardinalities[:, None]
+    if np.isneginf(problem.likelihood).any():
+        # Likelihoods that rule states out are no factors: the search sees them where they shrink domains.
+        small = prepare(problem.lowered, problem.evidence)
+        found = Feasible.of(small).assignment(np.zeros(int(small.structure.value_offsets[-1])))
+        if found is not None and small.reduced is not None:
+            found = small.reduced.states[small.reduced.state_offsets[:-1] + found].astype(np.int64)
+    else:
+        found = Feasible.of(problem).assignment(preference[inside])
+    if found is None or pairs.score(found) == -np.inf:
+        raise ModelError(
+            f"no assignment free of hard zeros was found in {BUDGET} steps back: use junction_tree to decode"
+        )
+    return found

@@ -1,0 +1,251 @@
+"""Moves of many variables at once: networks whose smallest cut is the best expansion or swap.
+
+Pairs are those of a problem of single variables and pairs: factor ``e`` of variables ``low[e] < high[e]`` has the score
+``pool[base[e] + low_stride[e] x + high_stride[e] y]``, and ``own[v, x]`` is the score of a variable's state by itself,
+-inf where it has no such state. Variable ``v`` is ``excess[node[v]]`` of the network, and ``capacity[arcs[2 e]]`` and
+``capacity[arcs[2 e + 1]]`` are the arcs of a pair, there and back. The source's side is that of state 1.
+
+What is in a pair's arcs when a network is made is taken for what an earlier flow left: half of what the way back has
+more than the way there is sent again, as far as the pair has room for it. That is the same network whatever the flow
+was, and a good one leaves little to do (Kohli and Torr 2007). Arcs without anything mean no flow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from markovfield.inference.graph_cuts.move_messages_kernel import foretold
+from markovfield.kernels.compiler import kernel
+
+__all__ = ["choosers", "expansion", "gain", "preferences", "swap", "taken"]
+
+
+@kernel
+def _attractive(i, j, there, back, a, b, c, d, capacity, excess):
+    """Add a pair with costs a, b, c, d of the states 00, 01, 10, 11: a and d finite, a + d at most b + c.
+
+    Arcs that may become infinite must be without anything.
+    """
+    if b == np.inf and c == np.inf:
+        capacity[there] = capacity[back] = np.inf
+        excess[i] -= d - a
+    elif b == np.inf:
+        capacity[back] = np.inf
+        excess[i] -= c - a
+        excess[j] -= d - c
+    elif c == np.inf:
+        capacity[there] = np.inf
+        excess[i] -= d - b
+        excess[j] -= b - a
+    else:
+        half = max(0.0, 0.5 * (b + c - a - d))
+        flow = min(max(0.5 * (capacity[back] - capacity[there]), -half), half)
+        capacity[there] = half - flow
+        capacity[back] = half + flow
+        excess[i] -= 0.5 * (c + d - a - b) + flow
+        excess[j] -= 0.5 * (b + d - a - c) - flow
+
+
+@kernel
+def expansion(alpha, states, own, pool, low, high, base, low_stride, high_stride, node, arcs, capacity, excess):
+    """The network of a move in which any variables take state ``alpha`` (state 1) and the others stay.
+
+    Where a pair would rather have one of its variables move than both or none (the move is not submodular), moving one
+    is made as much dearer as it takes; with both moved ruled out, the first stays. So the network never promises more
+    than a move gives, and staying costs what it is: no move makes things worse (Rother, Kumar, Kolmogorov and Blake
+    2005).
+    """
+    for v in range(len(states)):
+        w = own[v, alpha]
+        excess[node[v]] = 0.0 if states[v] == alpha or w == -np.inf else w - own[v, states[v]]
+    for e in range(len(low)):
+        i, j = low[e], high[e]
+        x, y = states[i], states[j]
+        still_i = x == alpha or own[i, alpha] == -np.inf
+        still_j = y == alpha or own[j, alpha] == -np.inf
+        there, back = arcs[2 * e], arcs[2 * e + 1]
+        if still_i or still_j:
+            capacity[there] = capacity[back] = 0.0
+            if still_i and still_j:
+                continue
+        at = base[e]
+        p, q = low_stride[e], high_stride[e]
+        a = -pool[at + p * x + q * y]
+        if still_i:
+            excess[node[j]] += pool[at + p * x + q * alpha] + a
+            continue
+        c = -pool[at + p * alpha + q * y]
+        if still_j:
+            excess[node[i]] += a - c
+            continue
+        b = -pool[at + p * x + q * alpha]
+        d = -pool[at + p * alpha + q * alpha]
+        if d == np.inf:
+            capacity[there] = capacity[back] = 0.0
+            excess[node[i]] = -np.inf
+            excess[node[j]] -= b - a
+            continue
+        if a + d > b + c:
+            more = 0.5 * (a + d - b - c)
+            b += more
+            c += more
+        _attractive(node[i], node[j], there, back, a, b, c, d, capacity, excess)
+
+
+@kernel
+def _chooses(alpha, beta, state, own, v):
+    return (state == alpha and own[v, beta] > -np.inf) or (state == beta and own[v, alpha] > -np.inf)
+
+
+@kernel
+def choosers(alpha, beta, since, stamp, states, own, first, other, mark, now, active):
+    """List the variables in one of two states that may take the other; returns how many.
+
+    With ``since`` of at least zero, only those that are joined, through others of them, to a variable that changed
+    after move ``since`` or to a neighbour of one: the rest is as it was when it last chose, and would choose the same.
+    ``mark`` is below ``now`` everywhere.
+    """
+    count = 0
+    if since >= 0:
+        for u in range(len(states)):
+            if stamp[u] > since:
+                count = _join(alpha, beta, u, states, own, mark, now, active, count)
+                for t in range(first[u], first[u + 1]):
+                    count = _join(alpha, beta, other[t], states, own, mark, now, active, count)
+        done = 0
+        while done < count:
+            u = active[done]
+            done += 1
+            for t in range(first[u], first[u + 1]):
+                count = _join(alpha, beta, other[t], states, own, mark, now, active, count)
+        # In their own order again, which is that of memory.
+        count = 0
+    for v in range(len(states)):
+        if mark[v] == now if since >= 0 else _chooses(alpha, beta, states[v], own, v):
+            active[count] = v
+            count += 1
+    return count
+
+
+@kernel
+def _join(alpha, beta, v, states, own, mark, now, active, count):
+    if mark[v] != now and _chooses(alpha, beta, states[v], own, v):
+        mark[v] = now
+        active[count] = v
+        count += 1
+    return count
+
+
+@kernel
+def swap(
+    alpha, beta, active, first, pair, states, own, pool, low, high, base, low_stride, high_stride, heard, messages,
+    grain, node, arcs, capacity, excess,
+):  # fmt: skip
+    """The network of a move in which ``active`` variables choose anew between ``alpha`` (state 0) and ``beta``.
+
+    The factors of variable ``v`` are ``pair[first[v]:first[v + 1]]``. Pairs that are not submodular are handled as for
+    an expansion: the present states cost what they are, others at least that. With ``grain`` above zero, messages
+    foretell the flow, see `foretold`. Returns whether all pairs were submodular.
+    """
+    submodular = True
+    for k in range(len(active)):
+        v = active[k]
+        excess[node[v]] = own[v, beta] - own[v, alpha]
+    for k in range(len(active)):
+        v = active[k]
+        for t in range(first[v], first[v + 1]):
+            e = pair[t]
+            at = base[e]
+            i, j, p, q = low[e], high[e], low_stride[e], high_stride[e]
+            if v == j:
+                i, j, p, q = j, i, q, p
+            y = states[j]
+            if not _chooses(alpha, beta, y, own, j):
+                excess[node[i]] += pool[at + p * beta + q * y] - pool[at + p * alpha + q * y]
+                continue
+            if v != low[e]:
+                continue
+            x = states[i]
+            a, b = -pool[at + p * alpha + q * alpha], -pool[at + p * alpha + q * beta]
+            c, d = -pool[at + p * beta + q * alpha], -pool[at + p * beta + q * beta]
+            if max(a, d) == np.inf:
+                submodular = False
+                excess[node[i]] = np.inf if x == beta else -np.inf
+                excess[node[j]] += c - d if x == beta else a - b
+                continue
+            if a + d > b + c:
+                submodular = False
+                if x == alpha and y == beta:
+                    c = a + d - b
+                else:
+                    b = a + d - c
+            there, back = arcs[2 * e], arcs[2 * e + 1]
+            if grain > 0.0:
+                capacity[back] = foretold(b - c, heard[2 * e], heard[2 * e + 1], messages, alpha, alpha, beta, grain)
+                capacity[there] = -capacity[back]
+            _attractive(node[i], node[j], there, back, a, b, c, d, capacity, excess)
+    return submodular
+
+
+@kernel
+def taken(labels, node, closed, alpha, beta, active, own, states, moved):
+    """Read a cut off the trees' labels into ``moved``; returns how many variables change their state.
+
+    With ``alpha`` of at least zero the move was a swap with ``beta``, otherwise an expansion of ``beta``.
+    """
+    changed = 0
+    for k in range(len(active)):
+        v = active[k]
+        label = labels[node[v]]
+        source = label >= 0 if closed < 0 else label > 0
+        if alpha < 0:
+            moved[v] = beta if source and own[v, beta] > -np.inf else states[v]
+        else:
+            moved[v] = beta if source else alpha
+        changed += moved[v] != states[v]
+    return changed
+
+
+@kernel
+def gain(active, first, pair, states, moved, own, pool, low, high, base, low_stride, high_stride):
+    """How much better it scores if ``active`` variables move, and the size of the numbers this is the difference of.
+
+    ``moved`` is the present state of all other variables.
+    """
+    total, size = 0.0, 0.0
+    for k in range(len(active)):
+        v = active[k]
+        if moved[v] == states[v]:
+            continue
+        total += own[v, moved[v]] - own[v, states[v]]
+        size += abs(own[v, moved[v]]) + abs(own[v, states[v]])
+        for t in range(first[v], first[v + 1]):
+            e = pair[t]
+            i, j = low[e], high[e]
+            if v == i or moved[i] == states[i]:
+                new = pool[base[e] + low_stride[e] * moved[i] + high_stride[e] * moved[j]]
+                old = pool[base[e] + low_stride[e] * states[i] + high_stride[e] * states[j]]
+                total += new - old
+                size += abs(new) + abs(old)
+    return total, size
+
+
+@kernel
+def preferences(pool, low, high, base, low_stride, high_stride, rounding, apart, excess):
+    """Of pairs of binary variables: half of what different states cost more than equal ones, into ``apart``.
+
+    What is left of a pair's costs is that of single variables, and is taken from their ``excess``. A difference below
+    ``rounding``, relative to the costs, is none. Returns False, with nothing to rely on, where a cost is infinite.
+    """
+    for e in range(len(low)):
+        at = base[e]
+        a, b = -pool[at], -pool[at + high_stride[e]]
+        c, d = -pool[at + low_stride[e]], -pool[at + low_stride[e] + high_stride[e]]
+        size = abs(a) + abs(b) + abs(c) + abs(d)
+        if size == np.inf:
+            return False
+        x = 0.5 * (b + c - a - d)
+        apart[e] = x if abs(x) > rounding * size else 0.0
+        excess[low[e]] -= 0.5 * (c + d - a - b)
+        excess[high[e]] -= 0.5 * (b + d - a - c)
+    return True

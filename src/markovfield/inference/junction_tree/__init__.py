@@ -1,0 +1,1 @@
+"""junction_tree."""

@@ -1,0 +1,1 @@
+"""marginal_map."""

@@ -1,0 +1,1 @@
+"""perfect_sampling."""

@@ -1,0 +1,1 @@
+"""planar_ising."""

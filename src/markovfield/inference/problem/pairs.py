@@ -1,0 +1,174 @@
+"""Problems of single variables and pairs, prepared for cuts: who is joined to whom, and where the cells lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ModelError
+from markovfield.factors.factor_graph import DISTANCE, NOISY_MAX, TABLE, FactorGraph, Structure
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.problem.problem import Problem, prepare
+
+__all__ = ["PairProblem", "check_decodable", "pair_problem"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PairProblem:
+    """A prepared problem without factors of three or more variables.
+
+    Attributes
+    ----------
+    own
+        ``float64[n, most states]``: the score of each state of each variable by itself, with likelihoods; -inf where
+        it is ruled out or beyond the variable's states.
+    low, high
+        ``int64[m]``: the variables of each factor of two, ``low < high``.
+    base, low_stride, high_stride
+        ``int64[m]``: the factor's cell in the pool is base plus, for either variable, stride times state.
+    constant
+        Score of the factors that have no variable left.
+    """
+
+    problem: Problem
+    own: FloatArray
+    low: IntArray
+    high: IntArray
+    base: IntArray
+    low_stride: IntArray
+    high_stride: IntArray
+    constant: float
+
+    @property
+    def n_variables(self) -> int:
+        """How many variables the problem has, observed ones included."""
+        return len(self.own)
+
+    @property
+    def pool(self) -> FloatArray:
+        """The log-potentials."""
+        return self.problem.potentials.log_tables
+
+    def cells(self, states: npt.NDArray[Any]) -> IntArray:
+        """The cell that each factor of two reads."""
+        cells: IntArray = self.base + self.low_stride * states[self.low] + self.high_stride * states[self.high]
+        return cells
+
+    def score(self, states: npt.NDArray[Any]) -> float:
+        """Sum of the log-potentials and log-likelihoods of an assignment of the problem."""
+        own = self.own[np.arange(len(states)), states]
+        return float(own.sum() + self.pool[self.cells(states)].sum()) + self.constant
+
+
+def check_decodable(method: str, graph: FactorGraph, variables: Any, n_best: int) -> None:
+    """Raise where more than one assignment, marginal MAP or a noisy-max is asked of a method that maximises all."""
+    if n_best > 1:
+        raise ModelError(f"{method} finds one assignment, not the {n_best} best: use junction_tree")
+    if variables is not None and len(set(variables)) < graph.n_variables:
+        raise ModelError(
+            f"{method} decodes all {graph.n_variables} variables, not {len(set(variables))} of them with the others "
+            "summed out: use junction_tree"
+        )
+    if graph.structure.has_latent:
+        raise ModelError(
+            f"{method} would maximise the contributions of a noisy-max, which must be summed: use junction_tree"
+        )
+
+
+def _small_tables(graph: FactorGraph) -> FactorGraph:
+    """Structured factors of at most two variables as plain tables: lowered, they would join three."""
+    s = graph.structure
+    arity = np.diff(s.scope_offsets)
+    small = np.flatnonzero((s.kind != TABLE) & (s.kind != DISTANCE) & (s.kind != NOISY_MAX) & (arity <= 2))
+    if not len(small):
+        return graph
+    if "small_tables" not in graph.cache:
+        offsets, strides, kind = s.table_offsets.copy(), s.table_strides.copy(), s.kind.copy()
+        pool, end = [graph.log_tables], s.n_cells
+        for f in small.tolist():
+            table = graph.table(f)
+            offsets[f], kind[f] = end, TABLE
+            for axis, step in enumerate(table.strides):
+                strides[s.scope_offsets[f] + axis] = step // table.itemsize
+            pool.append(table.ravel())
+            end += table.size
+        structure = Structure.from_arrays(
+            s.cardinalities, s.scope_offsets, s.scopes, offsets, strides,
+            n_cells=end, child=s.child, kind=kind, names=s.names,
+        )  # fmt: skip
+        graph.cache["small_tables"] = FactorGraph(structure, np.concatenate(pool), marks_hold=True)
+    found: FactorGraph = graph.cache["small_tables"]
+    return found
+
+
+def _check_arity(method: str, problem: Problem) -> None:
+    s = problem.structure
+    arity = np.diff(s.scope_offsets)
+    if not (arity > 2).any():
+        return
+    f = int(np.argmax(arity > 2))
+    own = [problem.graph.variables[v] for v in s.scope(f).tolist() if v < problem.graph.n_variables]
+    named = ", ".join(repr(v) for v in own[:4]) + (", ..." if len(own) > 4 else "")
+    raise ModelError(
+        f"{method} takes factors of at most two free variables, and one joins {int(arity[f])} ({named}): "
+        "use tree_reweighted or junction_tree"
+    )
+
+
+def pair_problem(method: str, graph: FactorGraph, evidence: Evidence, *, shrink: bool) -> PairProblem:
+    """Prepare a model for cuts; ``shrink`` removes the states that hard zeros rule out.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
+    >>> _ = net.add_factor(["B", "A"], log_table=[[1.0, 2.0], [3.0, 4.0]])
+    >>> graph = net.compile()
+    >>> pairs = pair_problem("graph_cut", graph, Evidence.parse(graph.structure, None), shrink=True)
+    >>> pairs.low.tolist(), pairs.high.tolist(), pairs.score(np.array([0, 1]))
+    ([0], [1], 3.0)
+    """
+    plain = _small_tables(graph)
+    problem = prepare(plain, evidence) if shrink else prepare(plain, evidence, propagate_zeros=False)
+    problem = replace(problem, graph=graph)
+    _check_arity(method, problem)
+    s, pool = problem.structure, problem.potentials.log_tables
+    arity = np.diff(s.scope_offsets)
+    pairs = np.flatnonzero(arity == 2)
+    axis = s.scope_offsets[pairs]
+    i, j = s.scopes[axis].astype(np.int64), s.scopes[axis + 1].astype(np.int64)
+    one, two = s.table_strides[axis], s.table_strides[axis + 1]
+    turned = i > j
+    if turned.any():
+        i, j = np.where(turned, j, i), np.where(turned, i, j)
+        one, two = np.where(turned, two, one), np.where(turned, one, two)
+    own = _own_scores(problem, arity)
+    constant = float(pool[s.table_offsets[arity == 0]].sum())
+    if constant == -np.inf or np.isneginf(own.max(axis=1, initial=-np.inf)).any():
+        raise problem.impossible()
+    return PairProblem(problem, own, i, j, s.table_offsets[pairs], one, two, constant)
+
+
+def _own_scores(problem: Problem, arity: npt.NDArray[Any]) -> FloatArray:
+    s, pool = problem.structure, problem.potentials.log_tables
+    n, most = s.n_variables, int(s.cardinalities.max(initial=1))
+    own = np.zeros((n, most))
+    beyond = np.arange(most) >= s.cardinalities[:, None]
+    own[beyond] = -np.inf
+    unary = np.flatnonzero(arity == 1)
+    axis = s.scope_offsets[unary]
+    v = s.scopes[axis]
+    cells = s.table_offsets[unary][:, None] + s.table_strides[axis][:, None] * np.arange(most)
+    cells[beyond[v]] = 0
+    np.add.at(own, v, pool[cells])
+    if len(problem.likelihood):
+        inside = ~beyond
+        own[inside] += problem.likelihood
+    own[beyond] = -np.inf
+    return own

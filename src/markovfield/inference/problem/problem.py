@@ -1,0 +1,210 @@
+"""A factor graph made ready for exact inference under some evidence: lowered, reduced, with its linear potentials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ImpossibleEvidenceError
+from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.problem.potentials_kernel import factor_ranges, linear_pool
+from markovfield.inference.problem.reduction import Reduced, reduce, zeros_in_factors
+
+__all__ = ["Potentials", "Problem", "prepare"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+_NOTHING = np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Potentials:
+    """A pool in both spaces.
+
+    Attributes
+    ----------
+    linear
+        exp(log_tables - shift).
+    low, high
+        log2 of each factor's smallest positive and largest linear potential.
+    safe
+        Whether every supported cell survived in linear space.
+    """
+
+    log_tables: FloatArray
+    linear: FloatArray
+    shift: float
+    low: FloatArray
+    high: FloatArray
+    safe: bool
+
+
+def potentials(graph: FactorGraph) -> Potentials:
+    """The linear potentials of a graph of plain tables; computed once per graph."""
+    found = graph.cache.get("potentials")
+    if found is None:
+        s = graph.structure
+        linear = np.empty(s.n_cells)
+        shift, safe = linear_pool(graph.log_tables, linear)
+        linear.flags.writeable = False
+        low, high = factor_ranges(s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, linear)
+        found = graph.cache["potentials"] = Potentials(graph.log_tables, linear, shift, low, high, safe)
+    return found  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What exact methods solve: a reduced structure of plain tables, its potentials, virtual evidence.
+
+    Attributes
+    ----------
+    graph
+        The graph as the user gave it; answers speak of it.
+    reduced
+        The reduced problem and the way back; None when nothing was reduced.
+    likelihood, active
+        Log-likelihood of every variable's states (reduced), and which variables have one.
+    """
+
+    graph: FactorGraph
+    lowered: FactorGraph
+    evidence: Evidence
+    structure: Structure
+    potentials: Potentials
+    reduced: Reduced | None
+    likelihood: FloatArray
+    active: npt.NDArray[np.bool_]
+
+    def impossible(self) -> ImpossibleEvidenceError:
+        """The error for probability zero, naming the evidence."""
+        return self.evidence.impossible(self.graph.structure)
+
+    def expand(self, values: FloatArray, fill: float) -> FloatArray:
+        """Values per state of the reduced variables, put where they belong among all states of the user's graph."""
+        n_values = int(self.graph.structure.cardinalities.sum()) if self.lowered is not self.graph else -1
+        if self.reduced is None:
+            return values if n_values < 0 else values[:n_values]
+        offsets = self.lowered.structure.value_offsets
+        out = np.full(int(offsets[-1]), fill)
+        counts = self.structure.cardinalities
+        out[np.repeat(offsets[:-1], counts) + self.reduced.states] = values
+        return out if n_values < 0 else out[:n_values]
+
+    def expand_joint(self, table: FloatArray, variables: Sequence[int]) -> FloatArray:
+        """A joint table over the reduced variables' states, put where it belongs among all of theirs."""
+        if self.reduced is None:
+            return table
+        r = self.reduced
+        full = np.zeros([int(self.lowered.structure.cardinalities[v]) for v in variables])
+        if len(variables) == 1:
+            v = variables[0]
+            full[r.states[r.state_offsets[v] : r.state_offsets[v + 1]]] = table
+            return full
+        full[np.ix_(*(r.states[r.state_offsets[v] : r.state_offsets[v + 1]] for v in variables))] = table
+        return full
+
+    def states(self, reduced_states: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
+        """State indices ``[..., n]`` of the reduced problem as those of the user's graph."""
+        states = reduced_states
+        if self.reduced is not None:
+            states = self.reduced.states[self.reduced.state_offsets[:-1] + states]
+        return states[..., : self.graph.n_variables].astype(np.int32)
+
+    def counts(self, counts: FloatArray) -> FloatArray:
+        """Expected counts of the reduced pool, added up in the cells of the user's graph."""
+        if self.reduced is None or not len(self.reduced.cell_origin):
+            return self.graph.own_counts(counts)
+        out = counts[: self.lowered.structure.n_cells].copy()
+        np.add.at(out, self.reduced.cell_origin, counts[self.lowered.structure.n_cells :])
+        return self.graph.own_counts(out)
+
+
+def _extend(evidence: Evidence, structure: Structure, reducing: bool) -> npt.NDArray[np.int32]:
+    """Observed states of a lowered graph; where domains may shrink, a variable of one state is as good as observed."""
+    n, states = structure.n_variables, evidence.states
+    if len(states) < n:
+        states = np.concatenate([states, np.full(n - len(states), -1, np.int32)])
+    if not reducing:
+        return states
+    if "one_state" not in structure.cache:
+        structure.cache["one_state"] = np.flatnonzero(structure.cardinalities == 1)
+    single = structure.cache["one_state"]
+    if len(single):
+        states = states.copy()
+        states[single] = 0
+        states.flags.writeable = False
+    return states
+
+
+def _possible(structure: Structure, likelihoods: Sequence[tuple[int, FloatArray]]) -> npt.NDArray[np.bool_] | None:
+    """The states that no likelihood of zero rules out; None where there is none."""
+    possible = None
+    for v, vector in likelihoods:
+        ruled_out = np.isneginf(vector)
+        if ruled_out.any():
+            if possible is None:
+                possible = np.ones(int(structure.value_offsets[-1]), np.bool_)
+            possible[structure.value_offsets[v] : structure.value_offsets[v + 1]] &= ~ruled_out
+    return possible
+
+
+def prepare(
+    graph: FactorGraph,
+    evidence: Evidence,
+    *,
+    propagate_zeros: bool = True,
+    drop_barren: bool = False,
+    drop_separated: bool = False,
+    keep: npt.NDArray[np.bool_] | None = None,
+) -> Problem:
+    """Lower and reduce a graph under evidence; settings as for `reduce`."""
+    lowered = graph.lower()
+    s = lowered.structure
+    pool = potentials(lowered)
+    likelihoods = evidence.likelihoods
+    if keep is not None and len(keep) < s.n_variables:
+        keep = np.concatenate([keep, np.zeros(s.n_variables - len(keep), np.bool_)])
+    if likelihoods and drop_barren:
+        keep = np.zeros(s.n_variables, np.bool_) if keep is None else keep.copy()
+        keep[[v for v, _ in likelihoods]] = True
+    has_zeros = lowered.cache.get("zeros")
+    if has_zeros is None and propagate_zeros:
+        has_zeros = lowered.cache["zeros"] = zeros_in_factors(s, lowered.log_tables)
+    reduced = reduce(
+        s,
+        lowered.log_tables,
+        _extend(evidence, s, propagate_zeros),
+        propagate_zeros=propagate_zeros,
+        drop_barren=drop_barren,
+        drop_separated=drop_separated,
+        keep=keep,
+        has_zeros=has_zeros,
+        possible=_possible(s, likelihoods) if propagate_zeros else None,
+    )
+    if reduced.impossible:
+        raise evidence.impossible(graph.structure)
+    changed = reduced.structure is not s
+    structure = reduced.structure
+    if changed:
+        linear = pool.linear
+        if len(reduced.cell_origin):
+            linear = np.concatenate([linear, linear[reduced.cell_origin]])
+            linear.flags.writeable = False
+        factors = reduced.factors
+        pool = Potentials(reduced.log_tables, linear, pool.shift, pool.low[factors], pool.high[factors], pool.safe)
+    active = np.zeros(structure.n_variables, np.bool_)
+    likelihood = _NOTHING
+    if likelihoods:
+        offsets = structure.value_offsets
+        likelihood = np.zeros(int(offsets[-1]))
+        for v, vector in likelihoods:
+            possible = reduced.states[reduced.state_offsets[v] : reduced.state_offsets[v + 1]]
+            likelihood[offsets[v] : offsets[v + 1]] += vector[possible]
+            active[v] = True
+    return Problem(graph, lowered, evidence, structure, pool, reduced if changed else None, likelihood, active)

@@ -1,0 +1,202 @@
+"""Models of pairs that are Ising or Potts models at heart, as couplings and fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.inference.problem.problem import Problem
+
+__all__ = ["PottsForm", "SpinForm", "potts_form", "spin_form"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+# Entries of a table that differ by less than this, relative to the largest, count as equal.
+SAME = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class SpinForm:
+    """A problem whose free variables all have two states, joined in pairs: every such model is an Ising model.
+
+    The score of an assignment is ``constant + sum coupling[e] s_i s_j + sum field[i] s_i``, where the spin of a
+    variable is -1 in its first state and +1 in its second (Murphy 19.17 and exercise 19.5).
+
+    Attributes
+    ----------
+    variables
+        ``int64[n]``: the variable of the problem behind each spin (those with one state have none).
+    constant
+        -inf where what is observed is impossible.
+    first, second
+        ``int64[m]``: the spins of each pair, ``first < second``, no pair twice, none with a coupling of zero.
+    """
+
+    problem: Problem
+    variables: IntArray
+    first: IntArray
+    second: IntArray
+    coupling: FloatArray
+    field: FloatArray
+    constant: float
+
+    @property
+    def n_spins(self) -> int:
+        """How many variables are free."""
+        return len(self.variables)
+
+
+@dataclass(frozen=True, eq=False)
+class PottsForm:
+    """A problem whose pairs only ask whether two states are the same (Murphy 19.22), with any potentials of one.
+
+    The score is ``constant + sum coupling[e] [y_i = y_j] + sum own[offsets[i] + y_i]``.
+
+    Attributes
+    ----------
+    variables, first, second
+        As for `SpinForm`.
+    n_states
+        States of every free variable.
+    own
+        ``float64[n, n_states]``; -inf where a state is ruled out.
+    """
+
+    problem: Problem
+    variables: IntArray
+    n_states: int
+    first: IntArray
+    second: IntArray
+    coupling: FloatArray
+    own: FloatArray
+    constant: float
+
+
+def _axes(problem: Problem) -> tuple[IntArray, IntArray, IntArray]:
+    """Of every factor: how many of its axes have more than one state, and the first and the last of them."""
+    s = problem.structure
+    factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
+    live = np.flatnonzero(s.cardinalities[s.scopes] > 1)
+    arity = np.bincount(factor[live], minlength=s.n_factors)
+    first, last = np.zeros(s.n_factors, np.int64), np.zeros(s.n_factors, np.int64)
+    last[factor[live]] = live
+    first[factor[live[::-1]]] = live[::-1]
+    return arity, first, last
+
+
+def _unary(problem: Problem, variables: IntArray, card: int) -> tuple[FloatArray, float]:
+    """Potentials of single free variables ``[n, card]``, and the constant of all other factors of at most one."""
+    s = problem.structure
+    pool = problem.potentials.log_tables
+    arity, first, _ = _axes(problem)
+    constant = float(pool[s.table_offsets[arity == 0]].sum())
+    own = np.zeros((s.n_variables, card))
+    unary = np.flatnonzero(arity == 1)
+    axis = first[unary]
+    states = np.arange(card)
+    cells = s.table_offsets[unary][:, None] + s.table_strides[axis][:, None] * states
+    np.add.at(own, s.scopes[axis], pool[cells])
+    if len(problem.likelihood):
+        many = s.cardinalities > 1
+        starts = s.value_offsets[:-1]
+        own[many] += problem.likelihood[starts[many][:, None] + states]
+        constant += float(problem.likelihood[starts[~many]].sum())
+    return own[variables], constant
+
+
+def _pairs(problem: Problem, variables: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+    """Factors of two variables: both spins, base and strides."""
+    s = problem.structure
+    arity, first, last = _axes(problem)
+    pairs = np.flatnonzero(arity == 2)
+    label = np.full(s.n_variables, -1, np.int64)
+    label[variables] = np.arange(len(variables))
+    i, j = label[s.scopes[first[pairs]]], label[s.scopes[last[pairs]]]
+    return i, j, s.table_offsets[pairs], s.table_strides[first[pairs]], s.table_strides[last[pairs]]
+
+
+def _merged(i: IntArray, j: IntArray, n: int, coupling: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Each pair once, lower spin first, couplings added up, zeros dropped."""
+    key, inverse = np.unique(np.minimum(i, j) * max(n, 1) + np.maximum(i, j), return_inverse=True)
+    total = np.bincount(inverse, coupling, len(key)).astype(np.float64)
+    key, total = key[total != 0], total[total != 0]
+    return key // max(n, 1), key % max(n, 1), total
+
+
+def _free(problem: Problem) -> tuple[IntArray, int] | None:
+    """Free variables and their common number of states; None where they differ or a factor joins three or more."""
+    s = problem.structure
+    if (_axes(problem)[0] > 2).any():
+        return None
+    variables = np.flatnonzero(s.cardinalities > 1)
+    cards = s.cardinalities[variables]
+    if len(cards) and cards.min() != cards.max():
+        return None
+    return variables, int(cards[0]) if len(cards) else 2
+
+
+def spin_form(problem: Problem) -> SpinForm | None:
+    """Write a prepared problem as spins; None where a free variable has more than two states, a factor joins three or
+    more, or a potential of -inf is left. Time and memory are linear in the factors.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> from markovfield.inference.core.evidence import Evidence
+    >>> from markovfield.inference.problem.problem import prepare
+    >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
+    >>> _ = net.add_factor(["A", "B"], log_table=[[1.0, -1.0], [-1.0, 1.0]])
+    >>> graph = net.compile()
+    >>> spin_form(prepare(graph, Evidence.parse(graph.structure, None))).coupling.tolist()
+    [1.0]
+    """
+    free = _free(problem)
+    if free is None or free[1] != 2:
+        return None
+    variables = free[0]
+    n = len(variables)
+    own, constant = _unary(problem, variables, 2)
+    i, j, base, one, two = _pairs(problem, variables)
+    pool = problem.potentials.log_tables
+    a, b, c, d = pool[base], pool[base + two], pool[base + one], pool[base + one + two]
+    if not np.isfinite(own).all() or not all(np.isfinite(x).all() for x in (a, b, c, d)):
+        return None
+    # A table as constant + (its own part of either spin) + coupling s t.
+    field = (own[:, 1] - own[:, 0]) / 2
+    field += np.bincount(i, (c + d - a - b) / 4, n) + np.bincount(j, (b + d - a - c) / 4, n)
+    first, second, coupling = _merged(i, j, n, (a + d - b - c) / 4)
+    constant += float(own.sum() / 2 + (a + b + c + d).sum() / 4)
+    return SpinForm(problem, variables, first, second, coupling, field, constant)
+
+
+def potts_form(problem: Problem) -> PottsForm | None:
+    """Write a prepared problem as a Potts model; None where free variables differ in their number of states, a factor
+    joins three or more, or a pair's table asks for more than whether the states are the same.
+
+    Two states never ask for more than that and fields, but such models are better served by `spin_form`.
+    """
+    free = _free(problem)
+    if free is None:
+        return None
+    variables, card = free
+    own, constant = _unary(problem, variables, card)
+    i, j, base, one, two = _pairs(problem, variables)
+    # Ties: each distinct table is looked at once.
+    keys, inverse = np.unique(np.stack([base, one, two], axis=1), axis=0, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    rows, columns = np.arange(card)[:, None], np.arange(card)[None, :]
+    same, other = np.zeros(len(keys)), np.zeros(len(keys))
+    off = ~np.eye(card, dtype=np.bool_)
+    for k, (at, row, column) in enumerate(keys.tolist()):
+        table = problem.potentials.log_tables[at + row * rows + column * columns]
+        if not np.isfinite(table).all():
+            return None
+        room = SAME * max(1.0, float(np.abs(table).max()))
+        if np.ptp(np.diagonal(table)) > room or np.ptp(table[off]) > room:
+            return None
+        same[k], other[k] = table[0, 0], table[0, 1]
+    first, second, coupling = _merged(i, j, len(variables), (same - other)[inverse])
+    constant += float(other[inverse].sum())
+    return PottsForm(problem, variables, card, first, second, coupling, own, constant)

@@ -1,0 +1,150 @@
+"""Spanning forests with weights, and how often each edge appears in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ModelError
+from markovfield.inference.tree_reweighted.stars import PairwiseForm
+from markovfield.inference.tree_reweighted.stars_kernel import rooted, spanning_forest
+from markovfield.names import VariableName
+
+__all__ = ["SpanningTrees", "even_trees", "given_trees"]
+
+FloatArray = npt.NDArray[np.float64]
+# Trees of an even cover: enough for smooth probabilities on small graphs, few on large ones.
+MOST_TREES = 64
+NODES_IN_TREES = 2**17
+
+
+@dataclass(frozen=True, eq=False)
+class SpanningTrees:
+    """A mixture of spanning forests of a graph of pairs.
+
+    Attributes
+    ----------
+    inside
+        ``bool[trees, edges]``: which edges each forest has; every one spans every component.
+    weights
+        ``float64[trees]``, positive, adding up to one.
+    orders, parents
+        ``int32[trees, nodes]`` and ``int64[trees, nodes]``: nodes from the roots on, and the half-edge at each node
+        that leads to its parent.
+    """
+
+    inside: npt.NDArray[np.bool_]
+    weights: FloatArray
+    orders: npt.NDArray[np.int32]
+    parents: npt.NDArray[np.int64]
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """``float64[edges]``: the probability that a tree drawn by its weight has the edge."""
+        return np.minimum(self.weights @ self.inside, 1.0)
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def mixed_with(self, form: PairwiseForm, tree: npt.NDArray[np.bool_], step: float) -> SpanningTrees:
+        """(1 - step) times this mixture and ``step`` times one tree: a step of Frank-Wolfe."""
+        same = np.flatnonzero((self.inside == tree).all(axis=1))
+        weights = self.weights * (1.0 - step)
+        if len(same):
+            weights[same[0]] += step
+            return SpanningTrees(self.inside, weights, self.orders, self.parents)
+        more = _rooted(form, tree[None, :], np.ones(1))
+        return SpanningTrees(
+            np.concatenate([self.inside, more.inside]),
+            np.append(weights, step),
+            np.concatenate([self.orders, more.orders]),
+            np.concatenate([self.parents, more.parents]),
+        )
+
+
+def best_tree(form: PairwiseForm, weights: FloatArray) -> npt.NDArray[np.bool_]:
+    """The spanning forest of greatest total weight; among equals, earlier edges first."""
+    inside = np.zeros(form.n_edges, np.bool_)
+    spanning_forest(np.argsort(-weights, kind="stable"), form.layout.half_node, form.n_nodes, inside)
+    return inside
+
+
+def _rooted(form: PairwiseForm, inside: npt.NDArray[np.bool_], weights: FloatArray) -> SpanningTrees:
+    orders = np.empty((len(inside), form.n_nodes), np.int32)
+    parents = np.empty((len(inside), form.n_nodes), np.int64)
+    at = form.layout
+    for t in range(len(inside)):
+        rooted(at.adjacency_offsets, at.adjacency, at.half_node, inside[t], orders[t], parents[t])
+    return SpanningTrees(inside, weights / weights.sum(), orders, parents)
+
+
+def even_trees(form: PairwiseForm) -> SpanningTrees:
+    """Spanning forests that use all edges as evenly as they can, each tree taking the least used edges first.
+
+    Bridges have probability one; where all edges are alike, probabilities tend to those of a uniform spanning tree. The
+    number of trees depends on the graph alone: one for a forest, and otherwise at least twice as many as are needed to
+    cover the edges; all of them together have about as many edges as two sweeps send messages.
+    """
+    rank = max(1, form.n_nodes - form.n_components)
+    if form.n_edges <= rank and form.n_edges == form.n_nodes - form.n_components:
+        return _rooted(form, np.ones((1, form.n_edges), np.bool_), np.ones(1))
+    wanted = max(2 * -(-form.n_edges // rank), min(MOST_TREES, NODES_IN_TREES // form.n_nodes))
+    used = np.zeros(form.n_edges)
+    trees: list[npt.NDArray[np.bool_]] = []
+    # A dense part of a sparse graph may need more: each tree takes unused edges first, so this ends.
+    while len(trees) < wanted or not used.all():
+        trees.append(best_tree(form, -used))
+        used += trees[-1]
+    return _rooted(form, np.array(trees), np.ones(len(trees)))
+
+
+def given_trees(
+    form: PairwiseForm,
+    trees: Sequence[Sequence[tuple[VariableName, VariableName]]],
+    weights: Sequence[float] | None,
+) -> SpanningTrees:
+    """The user's trees, as pairs of variable names, each filled up to a spanning forest.
+
+    Pairs that the evidence has dissolved are passed over. Edges of auxiliary nodes cannot be named: where a tree does
+    not span the graph, it takes the least used ones.
+    """
+    names = form.problem.graph.names
+    n = form.n_nodes
+    key = form.layout.half_node[0::2].astype(np.int64) * n + form.layout.half_node[1::2]
+    edge_of = {int(k): e for e, k in enumerate(key.tolist())}
+    cards = form.problem.structure.cardinalities
+    used = np.zeros(form.n_edges)
+    inside = np.zeros((len(trees), form.n_edges), np.bool_)
+    for t, tree in enumerate(trees):
+        wanted = np.zeros(form.n_edges, np.bool_)
+        for pair in tree:
+            u, v = (names.position(name) for name in pair)
+            if cards[u] == 1 or cards[v] == 1:
+                continue
+            i, j = sorted((int(form.variable_node[u]), int(form.variable_node[v])))
+            if i * n + j not in edge_of:
+                raise ModelError(f"tree {t} has the edge {pair!r}, and no factor is on these two variables alone")
+            wanted[edge_of[i * n + j]] = True
+        inside[t] = best_tree(form, np.where(wanted, 1.0, -used))
+        if (wanted & ~inside[t]).any():
+            raise ModelError(f"tree {t} of the spanning trees given has a cycle")
+        used += inside[t]
+    if not used.all():
+        e = int(np.flatnonzero(used == 0)[0])
+        raise ModelError(f"none of the spanning trees given has the edge between {_ends(form, e)}: together they must")
+    return _rooted(form, inside, np.ones(len(trees)) if weights is None else np.asarray(weights, np.float64))
+
+
+def _ends(form: PairwiseForm, e: int) -> str:
+    """The two ends of an edge, in words."""
+    graph = form.problem.graph
+    node_variable = np.full(form.n_nodes, -1, np.int64)
+    node_variable[form.variable_node] = np.arange(len(form.variable_node))
+    words = []
+    for node in form.layout.half_node[2 * e : 2 * e + 2].tolist():
+        v = int(node_variable[node])
+        words.append(repr(graph.variables[v]) if 0 <= v < graph.n_variables else "an auxiliary variable")
+    return " and ".join(words)

@@ -1,0 +1,174 @@
+"""Sequential message passing on rectangular lattices, found from the structure by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.factors.factor_graph import Structure
+from markovfield.inference.core.decodings import Decoding
+from markovfield.inference.core.running import Running
+from markovfield.inference.local_search.incumbent import Incumbent
+from markovfield.inference.problem.problem import Problem
+from markovfield.inference.trws.lattice_kernel import SAME, STEPS, TABLE, lattice_pass, lattice_round
+from markovfield.inference.trws.passes_kernel import PairTables
+from markovfield.inference.trws.plan import SequentialPlan, own_scores
+
+__all__ = ["LatticeMessages", "find_diagonals"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+# Numbers of messages that one call of the kernel renews.
+CHUNK = 2**23
+# A table counts as falling by equal steps when no cell is farther off, relative to its largest.
+SAME_CELL = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonals:
+    """A rectangle of variables row by row, with an edge between all neighbours, cut into diagonals.
+
+    Attributes
+    ----------
+    starts
+        ``int64``: variables before each diagonal.
+    place
+        ``int64[n]``: where each variable is when they are taken diagonal by diagonal.
+    edges
+        Two of ``int64``: the edges across and down, those of the plan, and the place of their left or upper end.
+    """
+
+    height: int
+    width: int
+    n_states: int
+    starts: IntArray
+    place: IntArray
+    edges: tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray]]
+
+
+def find_diagonals(s: Structure, plan: SequentialPlan) -> Diagonals | None:
+    """Whether the variables are a rectangle, two by two or more, all with as many states; kept with the structure."""
+    if "diagonals" not in s.cache:
+        s.cache["diagonals"] = _find(s, plan)
+    found: Diagonals | None = s.cache["diagonals"]
+    return found
+
+
+def _find(s: Structure, plan: SequentialPlan) -> Diagonals | None:
+    n, at = s.n_variables, plan.layout
+    m = len(at.pair_table)
+    if n < 4 or m < n or (at.pair_table < 0).any() or (s.cardinalities != s.cardinalities[0]).any():
+        return None
+    low, high = at.scopes[0::2], at.scopes[1::2]
+    width = int((high - low).max())
+    if width < 2 or n % width:
+        return None
+    height = n // width
+    below = high - low == width
+    across = (high - low == 1) & (low % width < width - 1) & ~below
+    if not (below | across).all() or m != height * (width - 1) + (height - 1) * width:
+        return None
+    row, column = np.arange(n) // width, np.arange(n) % width
+    diagonal = row + column
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(diagonal))])
+    place = starts[diagonal] + row - np.maximum(0, diagonal - width + 1)
+    sides = [(np.flatnonzero(which), place[low[which]]) for which in (across, below)]
+    return Diagonals(height, width, int(s.cardinalities[0]), starts, place, (sides[0], sides[1]))
+
+
+class LatticeMessages:
+    """Messages on a lattice, with the same ways as `SequentialMessages`."""
+
+    def __init__(self, problem: Problem, at: Diagonals, edges: list[Any], init: Any) -> None:
+        self.problem, self.at = problem, at
+        own, self.constant = own_scores(problem)
+        k, n = at.n_states, len(at.place)
+        lengths = np.diff(at.starts)
+        diagonal = np.repeat(np.arange(len(lengths)), lengths)
+        lane = np.arange(n) - at.starts[diagonal]
+        # Where state 0 of each place is; its other states are the diagonal's length apart.
+        first = k * at.starts[diagonal] + lane
+        self.cells = (first[:, None] + lengths[diagonal][:, None] * np.arange(k))[at.place]
+        self.own = np.empty(n * k)
+        self.own[self.cells.ravel()] = own
+        self.forms = np.array([form for form, *_ in edges])
+        self.steps, self.drops = np.zeros((2, n)), np.zeros((2, n))
+        self.tables, self.floors = np.zeros((2, k, k)), np.zeros(2)
+        for axis, (form, step, drop, table) in enumerate(edges):
+            place = at.edges[axis][1]
+            self.steps[axis, place], self.drops[axis, place] = step, drop
+            if form == TABLE:
+                self.tables[axis], self.floors[axis] = table, table.min()
+            else:
+                self.constant += float(table.sum())
+        self.messages = np.zeros((2, n * k))
+        state = init._state if isinstance(init, Decoding) else None
+        if isinstance(state, np.ndarray) and state.shape == self.messages.shape:
+            self.messages[:] = state
+        self.sums = np.zeros(len(lengths))
+        self.backwards = False
+        self.value = self.bound = np.inf
+
+    @classmethod
+    def fit(
+        cls, problem: Problem, plan: SequentialPlan, tables: PairTables, init: Any = None
+    ) -> LatticeMessages | None:
+        """For a lattice whose edges fall by equal steps, or are all alike along each axis; otherwise None."""
+        at = find_diagonals(problem.structure, plan)
+        if at is None:
+            return None
+        edges = [_edges(plan.layout.pair_table[which], tables, at.n_states) for which, _ in at.edges]
+        return None if None in [e if e is None else 0 for e in edges] else cls(problem, at, edges, init)
+
+    def run(self, running: Running, best: Incumbent) -> None:
+        """One pass, forwards and backwards in turn, gives a bound (``value``); ``bound`` is the lowest so far."""
+        at = self.at
+        reach = max(1, CHUNK // (2 * at.n_states * min(at.height, at.width)))
+        for begin in range(0, len(self.sums), reach):
+            if begin:
+                running.check(best.score, self.bound)
+            lattice_pass(
+                at.height, at.width, at.starts, self.own, self.messages, self.forms, self.steps, self.drops,
+                self.tables, self.floors, np.bool_(self.backwards), begin, min(begin + reach, len(self.sums)),
+                self.sums,
+            )  # fmt: skip
+        self.value = float(self.sums.sum()) + self.constant
+        self.bound = min(self.bound, self.value)
+        self.backwards = not self.backwards
+
+    def rounded(self) -> IntArray:
+        """States chosen one after the other against the direction of the last pass."""
+        at = self.at
+        chosen = np.zeros(len(at.place), np.int64)
+        lattice_round(
+            at.height, at.width, at.starts, self.own, self.messages[0], self.messages[1], self.forms, self.steps,
+            self.drops, self.tables, np.bool_(not self.backwards), chosen,
+        )  # fmt: skip
+        return chosen
+
+    def heard(self) -> FloatArray:
+        """Scores of all states by themselves."""
+        return self.own[self.cells.ravel()]
+
+
+def _edges(which: IntArray, tables: PairTables, k: int) -> tuple[int, Any, Any, FloatArray] | None:
+    """The form of all edges of an axis, with steps, drops and constants, or one table; None where they have none."""
+    distinct, inverse = np.unique(which, return_inverse=True)
+    cells = tables.cells[(tables.starts[distinct][:, None] + np.arange(k * k))].reshape(len(distinct), k, k)
+    high, low = cells[:, 0, 0], cells.min(axis=(1, 2))
+    with np.errstate(invalid="ignore"):
+        step = high - cells[:, 0, 1]
+    if np.isfinite(low).all() and (step >= 0).all():
+        apart = np.abs(np.arange(k)[:, None] - np.arange(k))
+        wanted = np.maximum(high[:, None, None] - step[:, None, None] * apart, low[:, None, None])
+        room = SAME_CELL * (1.0 + np.abs(cells).max(axis=(1, 2)))
+        if (np.abs(cells - wanted).max(axis=(1, 2)) <= room).all():
+            drop = high - low
+            form = SAME if (step >= drop).all() else STEPS
+            return form, step[inverse], drop[inverse], high[inverse]
+    if len(distinct) > 1:
+        return None
+    return TABLE, 0.0, 0.0, cells[0]

@@ -1,0 +1,463 @@
+"""Linear-chain conditional random fields (Murphy 19.6) as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from markovfield.exceptions import ModelError
+from markovfield.files import PathLike, write_archive
+from markovfield.inference.core.running import Running
+from markovfield.sequence.chain.archive import VERSION, described, restored
+from markovfield.sequence.chain.features import ChainFeatures
+from markovfield.sequence.chain.model import chain_model
+from markovfield.sequence.chain.observed_features import FeatureSet, seen_features
+from markovfield.sequence.chain.queries import ChainQueries
+from markovfield.sequence.chain.settings import check_labels, checked_settings, sequence_weights
+from markovfield.sequence.chain.training import TrainingReport, Watch, train
+from markovfield.sequence.text.labels import LabelEncoder, allowed_transitions
+from markovfield.sequence.text.sequences import SequenceData
+from markovfield.sequence.text.vectoriser import AttributeVectoriser
+
+__all__ = ["ChainCRF"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class ChainCRF(ChainQueries, BaseEstimator):
+    """A linear-chain conditional random field: labels for the tokens of sequences.
+
+    The probability of labels y given a sequence x is proportional to the exponential of the weights of its features:
+    pairs of an attribute of a token and its label, and pairs of neighbouring labels. Training minimises
+    ``-log-likelihood + l1 * |w|_1 + (l2 / 2) * |w|^2``.
+
+    Parameters
+    ----------
+    l2, l1
+        Penalties on the weights' squares and absolute values.
+    solver
+        ``"lbfgs"`` (with an ``l1``: ``"owlqn"``), ``"sgd"``, ``"adagrad"``, ``"perceptron"`` (averaged), ``"pa"`` and
+        ``"pa2"`` (passive-aggressive) or ``"arow"``. The last four minimise mistakes and have no penalties.
+    order
+        2 for weights of triples of neighbouring labels too; batch solvers only.
+    hidden_states
+        States of each label, with weights of their own, that training never sees (a latent chain); batch solvers only.
+    max_iterations
+        Iterations of a batch solver, or passes over the data; None is the solver's own number.
+    tolerance, period
+        Stop when the objective fell by less than this, relative to itself, over so many iterations.
+    step
+        How far an online solver goes: the first rate of ``"sgd"`` (None: found by trial) and the rate of
+        ``"adagrad"``, the longest step of ``"pa"``, the inverse of AROW's r; None is the solver's own.
+    min_count
+        A pair of an attribute and a label seen in fewer tokens gets no weight.
+    all_states, all_transitions
+        Also give weights to pairs, or transitions, that were never seen in training.
+    constraints
+        None, or a scheme such as ``"iob2"`` or ``"iobes"``: decoding and marginals then allow only valid chunks.
+    hashing
+        None, or how many attributes there are, see `AttributeVectoriser`.
+    class_weight
+        What labels weigh, by name, or ``"balanced"``; a sequence weighs the mean of its tokens.
+    early_stopping
+        None, or after how many iterations without a better score on the development set to stop; the best weights are
+        kept.
+    early_stopping_metric
+        The score: ``"accuracy"`` of labels, or ``"f1"`` of chunks (see `entity_report`).
+    warm_start
+        Start from the weights of the last fit; attributes, labels and features seen then stay.
+    checkpoint, checkpoint_every
+        A file to save the model to, every so many iterations. To resume, load it and fit with ``warm_start=True``: it
+        goes on from its weights, not with the curvature that L-BFGS had gathered.
+    dtype
+        ``"float32"`` keeps the weights in half the memory and file, and finds best paths in that precision; training
+        and probabilities are computed in ``"float64"`` always.
+    n_jobs
+        Threads; None is all cores. Answers do not depend on it.
+    rng
+        Seed or generator, for solvers that shuffle and for hidden states.
+    verbose
+        Print a line for each iteration.
+    c1, c2, algorithm, min_freq, all_possible_states, all_possible_transitions
+        sklearn-crfsuite's names for ``l1``, half of ``l2``, ``solver``, ``min_count``, ``all_states`` and
+        ``all_transitions``; where given, they take the place of ours.
+
+    Attributes
+    ----------
+    classes_ : list
+        The labels, sorted.
+    model_ : Chain
+        Features and weights.
+    vectoriser_, edge_vectoriser_ : AttributeVectoriser
+        Numbers of attributes, of tokens and of edges (None without any).
+    report_ : TrainingReport
+        How training went.
+
+    Examples
+    --------
+    >>> X = [[["word=He", "upper"], ["word=runs"]], [["word=She", "upper"], ["word=ran"]]]
+    >>> y = [["PRP", "VBZ"], ["PRP", "VBD"]]
+    >>> crf = ChainCRF(l2=0.1).fit(X, y)
+    >>> crf.predict([[["word=He", "upper"], ["word=ran"]]])
+    [['PRP', 'VBD']]
+    """
+
+    report_: TrainingReport
+
+    def __init__(
+        self,
+        l2: float = 1.0,
+        l1: float = 0.0,
+        *,
+        solver: str = "lbfgs",
+        order: int = 1,
+        hidden_states: int = 1,
+        max_iterations: int | None = None,
+        tolerance: float = 1e-5,
+        period: int = 10,
+        step: float | None = None,
+        min_count: int = 1,
+        all_states: bool = False,
+        all_transitions: bool = False,
+        constraints: str | None = None,
+        hashing: int | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        early_stopping: int | None = None,
+        early_stopping_metric: str = "accuracy",
+        warm_start: bool = False,
+        checkpoint: PathLike | None = None,
+        checkpoint_every: int = 10,
+        dtype: str = "float64",
+        n_jobs: int | None = None,
+        rng: int | np.random.Generator | None = None,
+        verbose: bool = False,
+        c1: float | None = None,
+        c2: float | None = None,
+        algorithm: str | None = None,
+        min_freq: int | None = None,
+        all_possible_states: bool | None = None,
+        all_possible_transitions: bool | None = None,
+    ) -> None:
+        self.l2 = l2
+        self.l1 = l1
+        self.solver = solver
+        self.order = order
+        self.hidden_states = hidden_states
+        self.max_iterations = max_iterations
+        self.tolerance = tolerance
+        self.period = period
+        self.step = step
+        self.min_count = min_count
+        self.all_states = all_states
+        self.all_transitions = all_transitions
+        self.constraints = constraints
+        self.hashing = hashing
+        self.class_weight = class_weight
+        self.early_stopping = early_stopping
+        self.early_stopping_metric = early_stopping_metric
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.rng = rng
+        self.verbose = verbose
+        self.c1 = c1
+        self.c2 = c2
+        self.algorithm = algorithm
+        self.min_freq = min_freq
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
+
+    def fit(
+        self,
+        X: Iterable[Any],
+        y: Iterable[Sequence[Any]],
+        X_dev: Iterable[Any] | None = None,
+        y_dev: Iterable[Sequence[Any]] | None = None,
+        *,
+        edges: Iterable[Any] | None = None,
+        edges_dev: Iterable[Any] | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        vectoriser: AttributeVectoriser | None = None,
+        edge_vectoriser: AttributeVectoriser | None = None,
+        time_limit: float | None = None,
+        callback: Any = None,
+    ) -> ChainCRF:
+        """Learn weights from labelled sequences.
+
+        Parameters
+        ----------
+        X
+            Sequences of tokens: dicts, lists of texts, arrays or sparse matrices (see `AttributeVectoriser`), or
+            `SequenceData`.
+        y
+            A list of labels for each sequence; None where a label is not known (batch solvers only).
+        X_dev, y_dev
+            Sequences to watch the accuracy on.
+        edges, edges_dev
+            Shaped like X: attributes of the step to each token from the one before it, which get weights for pairs of
+            labels. Those of a sequence's first token do not count.
+        sample_weight
+            What each sequence weighs.
+        vectoriser, edge_vectoriser
+            Those that made X and edges, where they come as `SequenceData`: they know the names of attributes.
+        """
+        settings = checked_settings(self)
+        before = dict(vars(self))
+        try:
+            self._fit(X, y, (X_dev, y_dev), (edges, edges_dev), sample_weight, (vectoriser, edge_vectoriser), settings,
+                      Running(self.n_jobs, time_limit, callback))  # fmt: skip
+        except BaseException:
+            # What was fitted before stays, whole.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _fit(
+        self,
+        X: Iterable[Any],
+        y: Iterable[Sequence[Any]],
+        development: tuple[Any, Any],
+        both_edges: tuple[Any, Any],
+        sample_weight: npt.ArrayLike | None,
+        vectorisers: tuple[AttributeVectoriser | None, AttributeVectoriser | None],
+        settings: dict[str, Any],
+        running: Running,
+    ) -> None:
+        (X_dev, y_dev), (edges, edges_dev) = development, both_edges
+        if settings["order"] == 2 and edges is not None:
+            raise ModelError("ChainCRF: order=2 takes no edges; use order=1 with edges, or order=2 without")
+        if settings["early_stopping"] is not None and X_dev is None:
+            raise ModelError("early_stopping needs a development set: pass X_dev and y_dev to fit")
+        self._check_development(X_dev, y_dev, edges, edges_dev)
+        before = self._before() if self.warm_start and hasattr(self, "model_") else None
+        if before is not None and edges is None and self.edge_vectoriser_ is not None:
+            raise ModelError("warm_start needs edges, as the last fit had: pass edges, or set warm_start=False")
+        data = self._learn(X, "vectoriser_", vectorisers[0], before is not None)
+        on_edges = None if edges is None else self._learn(edges, "edge_vectoriser_", vectorisers[1], before is not None)
+        if edges is None:
+            self.edge_vectoriser_ = None
+        encoder, numbers = self._labels(y, data, before is not None)
+        n, hidden = len(encoder.classes_), settings["hidden_states"]
+        open_ended = self._open_ended(numbers, data, settings)
+        weights = sequence_weights(self.class_weight, sample_weight, numbers, data, encoder.classes_)
+        per_sequence = np.ones(data.n_sequences) if weights is None else weights
+        counted = np.repeat(np.where(open_ended, 0.0, per_sequence), data.lengths)
+        seen = seen_features(
+            data,
+            numbers,
+            n,
+            edges=on_edges,
+            order=settings["order"],
+            token_weights=None if weights is None and not open_ended.any() else counted,
+            min_count=settings["min_count"],
+            all_states=settings["all_states"],
+            all_transitions=settings["all_transitions"],
+        ).with_states(hidden)
+        features, counts, start = self._start(seen, before, encoder.classes_, settings)
+        encoded = features.encode(data, on_edges)
+        clamped = None
+        if open_ended.any():
+            known = (numbers[:, None] == np.arange(n)) | (numbers[:, None] < 0)
+            masks = np.repeat(known, hidden, axis=1).astype(np.uint8).ravel()
+            clamped = (masks, np.where(open_ended, per_sequence, 0.0))
+        self._encoder, self.classes_ = encoder, list(encoder.classes_)
+        # What was fitted, whatever is set later.
+        self.constraints_, self.hidden_states_ = self.constraints, int(settings["hidden_states"])
+        forbidden = self._forbidden()
+        watched, true = None, []
+        if X_dev is not None and y_dev is not None:
+            dev = self.vectoriser_.transform(X_dev)
+            true = [list(labels) for labels in y_dev]
+            known_labels = _known_labels(true, self.classes_)
+            watched = (
+                features.encode(dev, self._edges(edges_dev), self._masks(dev.lengths, None)),
+                encoder.transform(known_labels, lengths=dev.lengths, missing=True),
+            )
+        del data, on_edges, seen  # for large corpora they are most of what is held here
+        watch = Watch(
+            features,
+            watched,
+            patience=settings["early_stopping"],
+            chunks=None if settings["early_stopping_metric"] == "accuracy" else (encoder, true),
+            verbose=self.verbose,
+            hidden=hidden,
+            forbidden=forbidden,
+            keep=None if self.checkpoint is None else lambda w: self._write(self.checkpoint, features, w, None),
+            every=settings["checkpoint_every"],
+        )
+        found, self.report_ = train(
+            features,
+            encoded,
+            numbers,
+            counts,
+            start,
+            weights=weights,
+            clamped=clamped,
+            watch=watch,
+            running=running,
+            settings=settings,
+        )
+        self.model_ = chain_model(features, found.astype(settings["dtype"]), forbidden)
+        self.n_iter_ = self.report_.iterations
+
+    def partial_fit(self, X: Iterable[Any], y: Iterable[Sequence[Any]], **keywords: Any) -> ChainCRF:
+        """Learn from further sequences, from the weights so far: one pass of an online solver, or a whole fit.
+
+        Attributes, labels and features seen before stay; what the sequences seen before said is known only through the
+        weights. Keywords are those of `fit`.
+        """
+        settings = checked_settings(self)
+        keep = (self.warm_start, self.max_iterations)
+        self.warm_start = True
+        if settings["online"] and self.max_iterations is None:
+            self.max_iterations = 1
+        try:
+            return self.fit(X, y, **keywords)
+        finally:
+            self.warm_start, self.max_iterations = keep
+
+    def sparsify(self) -> ChainCRF:
+        """Drop features of weight zero, and attributes without any other: the same answers from a smaller model."""
+        check_is_fitted(self, "model_")
+        kept = FeatureSet.of(self.model_.features, self.model_.weights).nonzero()
+        about, _ = self.vectoriser_.described()
+        names = self.vectoriser_.attributes_
+        if names is not None and about["columns"] is None:
+            kept, used = kept.without_attributes()
+            self.vectoriser_ = AttributeVectoriser()
+            self.vectoriser_.learn([names[a] for a in used.tolist()], np.ones(len(used), np.int64))
+        features, weights = kept.laid_out()
+        self.model_ = chain_model(features, weights, self._forbidden())
+        return self
+
+    @staticmethod
+    def _check_development(X_dev: Any, y_dev: Any, edges: Any, edges_dev: Any) -> None:
+        if (X_dev is None) != (y_dev is None):
+            raise ModelError("a development set needs both X_dev and y_dev")
+        if X_dev is not None and (edges is None) != (edges_dev is None):
+            raise ModelError("edges need edges_dev for the development set, and the other way round")
+
+    def _before(self) -> tuple[FeatureSet, list[Any]]:
+        return FeatureSet.of(self.model_.features, self.model_.weights), self.classes_
+
+    def _learn(self, X: Iterable[Any], name: str, given: AttributeVectoriser | None, further: bool) -> SequenceData:
+        """Sequences as numbers, by a vectoriser that is kept under a name."""
+        if given is not None:
+            setattr(self, name, given)
+            return given.transform(X)
+        known: AttributeVectoriser | None = getattr(self, name, None)
+        if isinstance(X, SequenceData):
+            if not further or known is None:
+                known = AttributeVectoriser().fit([np.zeros((0, X.n_attributes))])
+                setattr(self, name, known)
+            return known.transform(X)
+        if further and known is not None:
+            sequences = list(X)
+            known = deepcopy(known)  # a fit that fails leaves the one before it whole
+            setattr(self, name, known)
+            known.partial_fit(sequences)
+            return known.transform(sequences)
+        fresh = AttributeVectoriser(hashing=self.hashing)
+        setattr(self, name, fresh)
+        return fresh.fit_transform(X)
+
+    def _labels(
+        self, y: Iterable[Sequence[Any]], data: SequenceData, further: bool
+    ) -> tuple[LabelEncoder, npt.NDArray[np.int32]]:
+        labels = list(y)
+        encoder = LabelEncoder().fit(labels)
+        check_labels(encoder.classes_)
+        if further and encoder.classes_ != self.classes_:
+            encoder = LabelEncoder().fit([self.classes_, encoder.classes_])
+        if not encoder.classes_:
+            raise ModelError("there are no labels to learn from: X and y are empty, or no label is known")
+        return encoder, encoder.transform(labels, lengths=data.lengths, missing=True)
+
+    @staticmethod
+    def _open_ended(
+        numbers: npt.NDArray[np.int32], data: SequenceData, settings: dict[str, Any]
+    ) -> npt.NDArray[np.bool_]:
+        """Sequences whose labels do not say everything: some are missing, or there are hidden states."""
+        owner = np.repeat(np.arange(data.n_sequences), data.lengths)
+        result = np.zeros(data.n_sequences, np.bool_)
+        result[owner[numbers < 0]] = True
+        if settings["hidden_states"] > 1:
+            result[:] = True
+        if settings["online"] and result.any():
+            raise ModelError(
+                f"solver {settings['solver']!r} needs every label, and sequence {int(np.argmax(result))} has some that "
+                "are None: use solver='lbfgs'"
+            )
+        return result
+
+    def _start(
+        self,
+        seen: FeatureSet,
+        before: tuple[FeatureSet, list[Any]] | None,
+        classes: list[Any],
+        settings: dict[str, Any],
+    ) -> tuple[ChainFeatures, FloatArray, FloatArray]:
+        """The layout, the counts, and the weights to start from."""
+        hidden = settings["hidden_states"]
+        if before is None:
+            features, counts = seen.laid_out()
+            start = np.zeros(features.n_features)
+            if hidden > 1:
+                # States of a label that start alike would stay alike.
+                start = settings["rng"].normal(scale=0.1, size=len(start))
+            return features, counts, start
+        old, names = before
+        if old.order != seen.order or old.n_labels != len(names) * hidden:
+            raise ModelError("warm_start needs the order and the hidden states of the last fit")
+        states = np.array([classes.index(label) * hidden + m for label in names for m in range(hidden)], np.int64)
+        old = old.relabelled(states, seen.n_labels)
+        together = seen.joined(old)
+        features, counts = together.laid_out()
+        return features, counts, together.with_values(old).laid_out()[1].astype(np.float64)
+
+    def _forbidden(self) -> npt.NDArray[np.bool_] | None:
+        if self.constraints_ is None:
+            return None
+        forbidden = ~allowed_transitions(self.classes_, self.constraints_)[0]
+        return forbidden.repeat(self.hidden_states_, axis=0).repeat(self.hidden_states_, axis=1)
+
+    def save(self, path: PathLike) -> None:
+        """Save the fitted model; `markovfield.load` reads it. An interrupted save leaves the file that was there."""
+        check_is_fitted(self, "model_")
+        self._write(path, self.model_.features, self.model_.weights, self.report_)
+
+    def _write(self, path: Any, features: ChainFeatures, weights: FloatArray, report: TrainingReport | None) -> None:
+        about, arrays = described(self, features, weights, report)
+        write_archive(path, VERSION, about, arrays)
+
+    @classmethod
+    def from_archive(cls, about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> ChainCRF:
+        """The model that an archive describes."""
+        crf = cls()
+        found = restored(about, arrays, set(crf.get_params()))
+        crf.set_params(**found.settings)
+        crf.classes_ = found.labels
+        crf.constraints_, crf.hidden_states_ = crf.constraints, int(crf.hidden_states)
+        crf._encoder = LabelEncoder().fit([found.labels])
+        if crf._encoder.classes_ != found.labels:
+            raise ModelError("its labels are not in order")
+        crf.vectoriser_, crf.edge_vectoriser_ = found.vectoriser, found.edge_vectoriser
+        crf.model_ = chain_model(found.features, found.weights, crf._forbidden())
+        crf.report_ = found.report
+        crf.n_iter_ = crf.report_.iterations
+        return crf
+
+
+def _known_labels(y: Iterable[Sequence[Any]], classes: list[Any]) -> list[list[Any]]:
+    """Labels with those that training has not seen as None."""
+    known = set(classes)
+    return [[label if label in known else None for label in labels] for labels in y]

@@ -1,0 +1,377 @@
+"""A linear chain with weights: scores of label sequences, and every question that can be asked of them.
+
+What `ChainCRF` learns ends here; the kernels run on it directly, and `to_factor_graph` gives the same model to every
+other method of the library.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError
+from markovfield.inference.core.running import Running
+from markovfield.kernels.random import streams
+from markovfield.sequence.chain.blocks_kernel import aligned
+from markovfield.sequence.chain.features import ChainFeatures, ChainWeights, Encoded
+from markovfield.sequence.chain.logs_kernel import log_draws, log_posteriors
+from markovfield.sequence.chain.paths_kernel import best_paths, draw_paths, n_best_paths
+from markovfield.sequence.chain.scores_kernel import edge_scores, label_scores, mask_scores
+from markovfield.sequence.chain.sums_kernel import LOG_TINY, write_posteriors
+
+__all__ = ["Chain", "ChainModel", "ChainPosteriors", "Explicit", "InLogs", "chain_model"]
+
+FloatArray = npt.NDArray[np.float64]
+Paths = npt.NDArray[np.int32]
+_NONE = np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class ChainPosteriors:
+    """What all label sequences say together.
+
+    Attributes
+    ----------
+    labels
+        ``float64[n_tokens, n_labels]``: posteriors of each token's labels.
+    log_partition, entropy
+        ``float64[n_sequences]``.
+    """
+
+    labels: FloatArray
+    log_partition: FloatArray
+    entropy: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Explicit:
+    """One sequence with all its log-potentials written out, as a chain of first order.
+
+    Attributes
+    ----------
+    scores
+        ``float64[length, width]``.
+    transitions
+        ``float64[steps, width, width]``; one step stands for all.
+    n_labels
+        Labels of this chain: those of the model, or pairs of them.
+    """
+
+    scores: FloatArray
+    transitions: FloatArray
+    n_labels: int
+
+    @property
+    def stride(self) -> int:
+        """Numbers between the transitions of one step and the next."""
+        return 0 if len(self.transitions) == 1 else self.transitions[0].size
+
+
+@dataclass(frozen=True, eq=False)
+class InLogs:
+    """log Z, entropy and expected counts of one sequence, found in log space; counts are flat, as kernels have them."""
+
+    log_partition: float
+    entropy: float
+    posteriors: FloatArray
+    transitions: FloatArray
+    edges: FloatArray = field(default_factory=lambda: _NONE)
+    triples: FloatArray = field(default_factory=lambda: _NONE)
+
+
+@dataclass(frozen=True, eq=False)
+class Chain(ABC):
+    """Features and their weights.
+
+    Attributes
+    ----------
+    weights
+        ``float64[n_features]`` or ``float32``, in the order of `ChainFeatures`. Best paths of first order are found in
+        the precision of the weights, everything else in ``float64``.
+    forbidden
+        ``bool[n_labels, n_labels]``: transitions that no label sequence may take, or None.
+    """
+
+    features: ChainFeatures
+    weights: FloatArray
+    forbidden: npt.NDArray[np.bool_] | None = None
+
+    @cached_property
+    def laid(self) -> ChainWeights:
+        """The weights in the layout of the kernels, with forbidden transitions at -inf."""
+        laid = self.features.unpack(np.asarray(self.weights, np.float64))
+        if self.forbidden is not None:
+            k = self.features.n_labels
+            laid.transitions[:k, :k][self.forbidden] = -np.inf
+        return laid
+
+    @cached_property
+    def laid_for_paths(self) -> ChainWeights:
+        """The same in the precision of the weights: half the memory to read where they are ``float32``."""
+        if self.weights.dtype != np.float32:
+            return self.laid
+        parts = (self.laid.rows, self.laid.pairs, self.laid.transitions, self.laid.edges, self.laid.triples)
+        single: Any = [part.astype(np.float32) for part in parts]
+        return ChainWeights(*single)
+
+    @abstractmethod
+    def potentials(self) -> tuple[float, tuple[FloatArray, ...], FloatArray]:
+        """The largest log-potential of a step, exp of the others less it (flat), and the last of these transposed."""
+
+    @abstractmethod
+    def explicit(self, data: Encoded, s: int) -> Explicit:
+        """One sequence as a chain of first order."""
+
+    @abstractmethod
+    def in_logs(self, data: Encoded, s: int) -> InLogs:
+        """Sums over one sequence in log space, where numbers of any size fit."""
+
+    @abstractmethod
+    def _labels_of(self, paths: Paths, length: int) -> Paths:
+        """Labels of tokens from paths through the explicit chain."""
+
+    @abstractmethod
+    def _decode_task(self, data: Encoded, first: int, last: int, paths: Paths, values: FloatArray) -> None: ...
+
+    @abstractmethod
+    def _posteriors_task(
+        self, data: Encoded, first: int, last: int, labels: FloatArray, sums: FloatArray, entropies: FloatArray
+    ) -> None: ...
+
+    def scores(self, data: Encoded) -> FloatArray:
+        """``float64[n_tokens, n_labels]``: the score of each label at each token, -inf where it is ruled out."""
+        return self.token_scores(data, 0, data.n_tokens)[:, : self.features.n_labels]
+
+    def token_scores(self, data: Encoded, a: int, b: int) -> FloatArray:
+        """Scores of some tokens, ``[b - a, width]``, -inf in the padding."""
+        f = self.features
+        out = np.empty((b - a) * f.width)
+        label_scores(data.tokens, a, b, f.n_labels, f.width, self.laid.rows, self.laid.pairs, out)
+        mask_scores(data.masks, a, b, f.n_labels, f.width, out)
+        return out.reshape(b - a, f.width)
+
+    def decode(self, data: Encoded, running: Running | None = None) -> tuple[Paths, FloatArray]:
+        """The best label of every token (Viterbi), and the score of each sequence; -inf where none is possible."""
+        paths, values = np.zeros(data.n_tokens, np.int32), np.zeros(data.n_sequences)
+        _run(data, lambda first, last: self._decode_task(data, first, last, paths, values), running)
+        return paths, values
+
+    def posteriors(self, data: Encoded, running: Running | None = None, *, impossible: bool = False) -> ChainPosteriors:
+        """Posteriors of labels, log Z and entropy, by forward and backward messages; in log space where they underflow.
+
+        Raises `ImpossibleEvidenceError` where a sequence has no possible labels, unless ``impossible`` ones may be: log
+        Z is then -inf, and posteriors and entropy are zero.
+        """
+        n, k = data.n_sequences, self.features.n_labels
+        labels, sums, entropies = np.zeros(data.n_tokens * k), np.zeros(n), np.zeros(n)
+        _run(data, lambda first, last: self._posteriors_task(data, first, last, labels, sums, entropies), running)
+        sums += self.potentials()[0] * np.maximum(np.diff(data.offsets) - 1, 0)
+        table = labels.reshape(-1, k)
+        for s in np.flatnonzero(np.isnan(sums)).tolist():
+            answer = self.in_logs(data, s)
+            if answer.log_partition == -np.inf and not impossible:
+                raise ImpossibleEvidenceError(f"sequence {s} has no labels that its constraints allow")
+            sums[s], entropies[s] = answer.log_partition, answer.entropy
+            own = answer.posteriors.reshape(-1, self.features.width)[:, :k]
+            table[int(data.offsets[s]) : int(data.offsets[s + 1])] = own
+        return ChainPosteriors(table, sums, entropies)
+
+    def log_partition(self, data: Encoded, running: Running | None = None) -> FloatArray:
+        """log Z of each sequence."""
+        return self.posteriors(data, running).log_partition
+
+    def n_best(self, data: Encoded, sequence: int, n: int) -> list[tuple[Paths, float]]:
+        """The ``n`` best label sequences of one sequence and their scores, best first; fewer where there are fewer."""
+        length = int(data.offsets[sequence + 1] - data.offsets[sequence])
+        if length == 0:
+            return [(np.zeros(0, np.int32), 0.0)]
+        chain = self.explicit(data, sequence)
+        steps, width = chain.scores.shape
+        paths, values = np.zeros((n, steps), np.int32), np.zeros(n)
+        found = n_best_paths(
+            chain.scores.ravel(), steps, chain.n_labels, width, chain.transitions.ravel(), chain.stride, n, paths,
+            values,
+        )  # fmt: skip
+        labels = self._labels_of(paths, length)
+        return [(labels[i], float(values[i])) for i in range(found)]
+
+    def sample(self, data: Encoded, size: int, rng: np.random.Generator) -> list[Paths]:
+        """For each sequence, ``int32[size, length]`` label sequences drawn from the posterior."""
+        drawn = []
+        keys = streams(rng, data.n_sequences)
+        for s in range(data.n_sequences):
+            length = int(data.offsets[s + 1] - data.offsets[s])
+            if length == 0:
+                drawn.append(np.zeros((size, 0), np.int32))
+                continue
+            chain = self.explicit(data, s)
+            steps, width = chain.scores.shape
+            paths = np.zeros((size, steps), np.int32)
+            top = chain.transitions.max(axis=(1, 2), keepdims=True)
+            potentials = step_potentials(chain.transitions, np.where(np.isfinite(top), top, 0.0)).ravel()
+            easy = draw_paths(
+                chain.scores.ravel().copy(), steps, chain.n_labels, width, potentials, chain.stride, keys[s],
+                np.empty(steps * width), paths,
+            )  # fmt: skip
+            if not easy and not log_draws(chain.scores, chain.transitions, chain.n_labels, keys[s], paths):
+                raise ImpossibleEvidenceError(f"sequence {s} has no labels that its constraints allow")
+            drawn.append(self._labels_of(paths, length))
+        return drawn
+
+    def _summed_in_logs(self, chain: Explicit) -> tuple[float, float, FloatArray, FloatArray]:
+        """log Z, entropy, posteriors ``[length, width]`` and expected transitions of an explicit chain."""
+        posteriors, expected = np.zeros_like(chain.scores), np.zeros_like(chain.transitions)
+        # The best label of a token, and the best of a step, count zero: what is added up stays small whatever the size
+        # of scores.
+        scores, tops = less_the_best(chain.scores)
+        moves, own = less_the_best(chain.transitions)
+        log_partition, entropy = log_posteriors(scores, moves, chain.n_labels, posteriors, expected)
+        taken = own.sum() * (len(scores) - 1 if len(own) == 1 else 1)
+        return log_partition + float(tops.sum() + taken), entropy, posteriors, expected
+
+    def path_scores(self, data: Encoded, labels: Paths) -> FloatArray:
+        """The score of one label sequence for each sequence, ``float64[n_sequences]``."""
+        n, offsets = data.n_sequences, data.offsets
+        owner = np.repeat(np.arange(n), np.diff(offsets))
+        total = np.bincount(owner, self.scores(data)[np.arange(len(labels)), labels], n).astype(np.float64)
+        for s in range(n):
+            path = labels[int(offsets[s]) : int(offsets[s + 1])]
+            if len(path) > 1:
+                total[s] += self._steps_score(data, s, path)
+        return total
+
+    @abstractmethod
+    def _steps_score(self, data: Encoded, s: int, path: Paths) -> float:
+        """What the steps between the tokens of one sequence add to the score of labels."""
+
+    def to_factor_graph(self, data: Encoded, sequence: int, label_names: list[Any]) -> Any:
+        """One sequence as a factor graph: variables are positions, states are labels."""
+        from markovfield.models import MarkovNetwork
+
+        a, b = int(data.offsets[sequence]), int(data.offsets[sequence + 1])
+        if a == b:
+            raise ModelError("an empty sequence has no factor graph")
+        net = MarkovNetwork(dict.fromkeys(range(b - a), label_names))
+        for i, row in enumerate(self.token_scores(data, a, b)[:, : self.features.n_labels]):
+            net.add_factor([i], log_table=row)
+        self._add_steps(net, data, sequence, b - a)
+        return net.compile()
+
+    @abstractmethod
+    def _add_steps(self, net: Any, data: Encoded, s: int, length: int) -> None:
+        """Add the factors of the steps between tokens to a network."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChainModel(Chain):
+    """A chain of first order: pairs of neighbouring labels count, perhaps with attributes of the step between them."""
+
+    def potentials(self) -> tuple[float, tuple[FloatArray, ...], FloatArray]:
+        finite = np.isfinite(self.laid.transitions)
+        top = float(self.laid.transitions[finite].max()) if finite.any() else 0.0
+        potentials = step_potentials(self.laid.transitions, top)
+        return top, (aligned(potentials),), aligned(potentials.T)
+
+    def explicit(self, data: Encoded, s: int) -> Explicit:
+        scores = self.token_scores(data, int(data.offsets[s]), int(data.offsets[s + 1]))
+        return Explicit(scores, self.moves(data, s), self.features.n_labels)
+
+    def moves(self, data: Encoded, s: int) -> FloatArray:
+        """The log transitions of the steps of one sequence, ``[steps, width, width]``; one step where all are alike."""
+        a, b, width = int(data.offsets[s]), int(data.offsets[s + 1]), self.features.width
+        if not len(data.edges.offsets) or b - a < 2:
+            return self.laid.transitions[None]
+        moves = np.empty((b - a - 1, width, width))
+        edge_scores(data.edges, a, b, width, self.laid.transitions.ravel(), self.laid.edges, moves.ravel())
+        return moves
+
+    def in_logs(self, data: Encoded, s: int) -> InLogs:
+        log_partition, entropy, posteriors, expected = self._summed_in_logs(self.explicit(data, s))
+        edges = np.zeros(len(self.laid.edges))
+        if len(data.edges.offsets):
+            first, last = int(data.offsets[s]), int(data.offsets[s + 1])
+            for t in range(first + 1, last):
+                at = slice(int(data.edges.offsets[t]), int(data.edges.offsets[t + 1]))
+                shares = expected[min(t - first, len(expected)) - 1].ravel()[data.edges.cell[at]]
+                values = data.edges.values[at] if len(data.edges.values) else 1.0
+                np.add.at(edges, data.edges.weight[at], shares * values)
+        return InLogs(log_partition, entropy, posteriors.ravel(), expected.sum(axis=0).ravel(), edges)
+
+    def _labels_of(self, paths: Paths, length: int) -> Paths:
+        return paths
+
+    def _decode_task(self, data: Encoded, first: int, last: int, paths: Paths, values: FloatArray) -> None:
+        f, laid, longest = self.features, self.laid_for_paths, data.longest(first, last)
+        kind = laid.rows.dtype
+        moves = np.empty(f.width**2 * max(longest - 1, 0) if len(data.edges.offsets) else 0, kind)
+        scores, origin = np.empty(longest * f.width, kind), np.zeros(longest * f.width, np.int32)
+        best_paths(
+            data.tokens, data.edges, data.offsets, first, last, f.n_labels, f.width, laid.rows, laid.pairs, laid.edges,
+            laid.transitions.ravel(), data.masks, scores, origin, moves, paths, values,
+        )  # fmt: skip
+
+    def _posteriors_task(
+        self, data: Encoded, first: int, last: int, labels: FloatArray, sums: FloatArray, entropies: FloatArray
+    ) -> None:
+        f, laid, longest = self.features, self.laid, data.longest(first, last)
+        top, (potentials,), transposed = self.potentials()
+        moves = np.empty(f.width**2 * max(longest - 1, 0) if len(data.edges.offsets) else 0)
+        scores, forward, incoming = (np.empty(longest * f.width) for _ in range(3))
+        write_posteriors(
+            data.tokens, data.edges, data.offsets, first, last, f.n_labels, f.width, laid.rows, laid.pairs, laid.edges,
+            potentials, transposed, laid.transitions.ravel() - top, data.masks, scores, forward, incoming, moves,
+            labels, sums, entropies,
+        )  # fmt: skip
+
+    def _steps_score(self, data: Encoded, s: int, path: Paths) -> float:
+        moves = self.moves(data, s)
+        step = np.zeros(len(path) - 1, np.int64) if len(moves) == 1 else np.arange(len(path) - 1)
+        return float(moves[step, path[:-1], path[1:]].sum())
+
+    def _add_steps(self, net: Any, data: Encoded, s: int, length: int) -> None:
+        k, moves = self.features.n_labels, self.moves(data, s)
+        scopes = [[i, i + 1] for i in range(length - 1)]
+        if scopes and len(moves) == 1:
+            net.add_factors(scopes, log_table=moves[0, :k, :k])
+        elif scopes:
+            for scope, table in zip(scopes, moves, strict=True):
+                net.add_factor(scope, log_table=table[:k, :k])
+
+
+def less_the_best(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Log-potentials less the largest of each entry along the first axis, and these; zero where none is possible."""
+    tops = logs.reshape(len(logs), -1).max(axis=1)
+    tops = np.where(np.isfinite(tops), tops, 0.0)
+    return logs - tops.reshape(-1, *[1] * (logs.ndim - 1)), tops
+
+
+def step_potentials(logs: FloatArray, top: float | FloatArray) -> FloatArray:
+    """exp of log-potentials less the largest; nan where one is possible and yet too small, which kernels pass on."""
+    less = logs - top
+    return np.where((less < LOG_TINY) & (logs > -np.inf), np.nan, np.exp(less))
+
+
+def chain_model(features: ChainFeatures, weights: FloatArray, forbidden: npt.NDArray[np.bool_] | None = None) -> Chain:
+    """The chain of the features' order."""
+    if features.order == 2:
+        from markovfield.sequence.chain.second_order import SecondOrderModel
+
+        return SecondOrderModel(features, weights, forbidden)
+    return ChainModel(features, weights, forbidden)
+
+
+def _run(data: Encoded, task: Callable[[int, int], None], running: Running | None) -> None:
+    """Run a task over ranges of sequences on threads."""
+
+    def once(first: int, last: int) -> int:
+        task(first, last)
+        return 0
+
+    if data.n_sequences:
+        (running or Running()).side_by_side([partial(once, a, b) for a, b in data.tasks()])

@@ -1,0 +1,147 @@
+"""The regularised negative log-likelihood of a linear-chain CRF and its gradient (Murphy 19.6.3)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.inference.core.running import Running
+from markovfield.sequence.chain.blocks_kernel import aligned
+from markovfield.sequence.chain.features import ChainFeatures, Encoded
+from markovfield.sequence.chain.model import chain_model
+from markovfield.sequence.chain.scores_kernel import add_posteriors
+from markovfield.sequence.chain.second_kernel import sum_second_chains
+from markovfield.sequence.chain.sums_kernel import sum_chains
+
+__all__ = ["ChainObjective", "Clamped"]
+
+FloatArray = npt.NDArray[np.float64]
+# Sequences are cut into shards of about this many references each, but at most so many: every shard adds up a
+# gradient of its own. Neither number depends on the threads, so neither do sums.
+SHARD_REFERENCES = 2**16
+MOST_SHARDS = 4
+_NONE, _NO_MASKS = np.zeros(0), np.zeros(0, np.uint8)
+# Masks of tokens that keep the labels that are known, and what each sequence weighs: zero where ``counts`` know it all.
+Clamped = tuple[npt.NDArray[np.uint8], FloatArray]
+
+
+class ChainObjective:
+    """``sum of log Z - counts . w + (l2 / 2) |w|^2`` over sequences, as a function of the weights.
+
+    Where labels are hidden or missing, the sum over what is possible given the known ones takes the place of the
+    counts: ``log Z - log Z(clamped)``, with expected counts of both (Murphy 19.5.2).
+
+    Parameters
+    ----------
+    counts
+        Empirical counts of the features (Murphy 19.41): they hold all that the labels of fully labelled sequences say.
+    weights
+        Of sequences; none where all weigh one.
+    clamped
+        Masks and weights of the sequences that are to be summed given their known labels.
+    """
+
+    def __init__(
+        self,
+        features: ChainFeatures,
+        data: Encoded,
+        counts: FloatArray,
+        *,
+        l2: float = 0.0,
+        weights: FloatArray | None = None,
+        clamped: Clamped | None = None,
+        running: Running | None = None,
+    ) -> None:
+        self.features, self.data, self.counts, self.l2 = features, data, counts, l2
+        weights = _NONE if weights is None else np.ascontiguousarray(weights, np.float64)
+        # Runs over the data: masks, and weights of sequences; the second takes away what the first adds.
+        self.passes = [(_NO_MASKS, weights)]
+        if clamped is not None:
+            self.passes.append((clamped[0], -np.ascontiguousarray(clamped[1], np.float64)))
+        self.running = running or Running()
+        n, tokens, width = data.n_sequences, data.tokens, features.width
+        self.log_partitions = [np.zeros(n) for _ in self.passes]
+        references = tokens.row_offsets[data.offsets] + tokens.pair_offsets[data.offsets]
+        shards = int(min(MOST_SHARDS, max(1, references[-1] // SHARD_REFERENCES))) if n else 1
+        cuts = np.searchsorted(references, np.linspace(0, references[-1], shards + 1)[1:-1])
+        self.borders = [0, *cuts.tolist(), n]
+        longest, cells = data.longest(0, n), width**2
+        message = cells if features.order == 2 else width
+        moves = cells * max(longest - 1, 0) if len(data.edges.offsets) else 0
+        self.scratch = [
+            [aligned(longest * width), *(aligned(longest * message) for _ in range(2)), aligned(moves)]
+            for _ in range(shards)
+        ]
+        last = cells * width if features.order == 2 else 0
+        sizes = (features.n_rows * width, len(features.pair_label), cells, len(features.edge_cell), last)
+        self.buffers = [[aligned(size) for size in sizes] for _ in range(shards)]
+
+    def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
+        """The objective and its gradient."""
+        f = self.features
+        model = chain_model(f, w)
+        top, potentials, transposed = model.potentials()
+        laid: Any = (model.laid.rows, model.laid.pairs)
+
+        def shard(i: int) -> int:
+            rows, pairs, transitions, edges, triples = self.buffers[i]
+            scores, forward, incoming, moves = self.scratch[i]
+            for buffer in self.buffers[i]:
+                buffer.fill(0.0)
+            for (masks, weights), sums in zip(self.passes, self.log_partitions, strict=True):
+                where = (self.data.offsets, self.borders[i], self.borders[i + 1], weights, f.n_labels, f.width)
+                arguments: list[Any]
+                if f.order == 2:
+                    arguments = [
+                        self.data.tokens, *where, *laid, *potentials, transposed, masks, rows, pairs, transitions,
+                        triples, scores, forward, incoming, sums,
+                    ]  # fmt: skip
+                    sum_second_chains(*arguments)
+                else:
+                    arguments = [
+                        self.data.tokens, self.data.edges, *where, *laid, model.laid.edges, *potentials, transposed,
+                        masks, rows, pairs, edges, transitions, scores, forward, incoming, moves, sums,
+                    ]  # fmt: skip
+                    sum_chains(*arguments)
+            return 0
+
+        self.running.side_by_side([partial(shard, i) for i in range(len(self.buffers))])
+        rows, pairs, transitions, edges, triples = self.buffers[0]
+        for other in self.buffers[1:]:
+            for mine, theirs in zip(self.buffers[0], other, strict=True):
+                mine += theirs
+        if f.order == 2:
+            triples *= np.nan_to_num(potentials[1])
+            transitions += triples.reshape(f.width, -1).sum(axis=0)
+        elif not len(self.data.edges.offsets):
+            transitions *= np.nan_to_num(potentials[0])
+        total = sum(self._total(model, top, i) for i in range(len(self.passes)))
+        gradient = f.pack(rows, pairs, transitions, edges, triples)
+        gradient -= self.counts
+        value = total - float(self.counts @ w)
+        if self.l2:
+            value += 0.5 * self.l2 * float(w @ w)
+            gradient += self.l2 * w
+        return value, gradient
+
+    def _total(self, model: Any, top: float, i: int) -> float:
+        """The weighted sum of log Z of one pass; sequences that underflowed are done again in log space."""
+        (masks, weights), sums, offsets = self.passes[i], self.log_partitions[i], self.data.offsets
+        # Each of the steps between tokens lost ``top``.
+        sums = sums + top * np.maximum(np.diff(offsets) - 1, 0) * (weights != 0 if len(weights) else 1)
+        rows, pairs, transitions, edges, triples = self.buffers[0]
+        for s in np.flatnonzero(np.isnan(sums)).tolist():
+            scale = float(weights[s]) if len(weights) else 1.0
+            answer = model.in_logs(Encoded(self.data.tokens, offsets, masks, self.data.edges), s)
+            sums[s] = answer.log_partition
+            a, b = int(offsets[s]), int(offsets[s + 1])
+            add_posteriors(self.data.tokens, a, b, model.features.width, answer.posteriors, scale, rows, pairs)
+            transitions += scale * answer.transitions
+            if len(edges):
+                edges += scale * answer.edges
+            if len(triples):
+                triples += scale * answer.triples
+        return float(sums @ weights) if len(weights) else float(sums.sum())

@@ -1,0 +1,135 @@
+"""Settings of `ChainCRF`, checked: ours, or sklearn-crfsuite's in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield._validation import generator_of
+from markovfield.exceptions import ModelError
+from markovfield.sequence.chain.online import ONLINE_SOLVERS
+from markovfield.sequence.chain.training import METRICS, SOLVERS
+from markovfield.sequence.text.sequences import SequenceData
+
+__all__ = ["check_labels", "checked_settings", "sequence_weights"]
+
+FloatArray = npt.NDArray[np.float64]
+# Names that python-crfsuite and sklearn-crfsuite give to the same solvers.
+_SOLVER_ALIASES = {
+    "l2sgd": "sgd",
+    "ap": "perceptron",
+    "averaged-perceptron": "perceptron",
+    "passive-aggressive": "pa",
+}
+_THEIRS = {
+    "solver": "algorithm",
+    "l1": "c1",
+    "min_count": "min_freq",
+    "all_states": "all_possible_states",
+    "all_transitions": "all_possible_transitions",
+}
+
+
+def checked_settings(crf: Any) -> dict[str, Any]:
+    """All settings of a `ChainCRF`; a `ModelError` for what makes no sense."""
+    found = dict(crf.get_params(deep=False))
+    for ours, theirs in _THEIRS.items():
+        if found[theirs] is not None:
+            found[ours] = found[theirs]
+    if found["c2"] is not None:
+        _check_number("c2", found["c2"])
+        found["l2"] = 2 * float(found["c2"])
+    for name in ("l1", "l2", "tolerance"):
+        _check_number(name, found[name])
+        found[name] = float(found[name])
+    _check_solver(found)
+    least = {"min_count": 0, "period": 1, "hidden_states": 1, "checkpoint_every": 1, "max_iterations": 1}
+    for name, lowest in {**least, "early_stopping": 1}.items():
+        value = found[name]
+        if value is None and name in ("max_iterations", "early_stopping"):
+            continue
+        if isinstance(value, bool) or not (isinstance(value, (int, np.integer)) and value >= lowest):
+            raise ModelError(f"ChainCRF: {name} must be a whole number from {lowest} on, got {value!r}")
+    if found["step"] is not None:
+        _check_number("step", found["step"])
+        if found["step"] == 0:
+            raise ModelError("ChainCRF: step must be above 0")
+        found["step"] = float(found["step"])
+    metric = found["early_stopping_metric"]
+    if not isinstance(metric, str) or metric not in METRICS:
+        raise ModelError(f"ChainCRF: early_stopping_metric must be one of {', '.join(METRICS)}, got {metric!r}")
+    if found["dtype"] not in ("float64", "float32"):
+        raise ModelError(f"ChainCRF: dtype must be 'float64' or 'float32', got {found['dtype']!r}")
+    if isinstance(found["order"], bool) or found["order"] not in (1, 2):
+        raise ModelError(f"ChainCRF: order must be 1 or 2, got {found['order']!r}")
+    found["online"] = found["solver"] in ONLINE_SOLVERS
+    if found["online"] and (found["order"] == 2 or found["hidden_states"] > 1):
+        what = "order=2" if found["order"] == 2 else "hidden_states"
+        raise ModelError(f"ChainCRF: {what} needs a batch solver, solver='lbfgs'; got {found['solver']!r}")
+    found["rng"] = generator_of(crf.rng, "ChainCRF: rng")
+    if found["checkpoint"] is not None and not Path(found["checkpoint"]).absolute().parent.is_dir():
+        raise ModelError(f"ChainCRF: checkpoint {str(found['checkpoint'])!r} is in a folder that does not exist")
+    return found
+
+
+def check_labels(classes: list[Any]) -> None:
+    """Refuse labels that are nan: they are no classes, and do not stand for what is missing."""
+    if any(isinstance(label, (float, np.floating)) and np.isnan(label) for label in classes):
+        raise ModelError("a label is nan: give None where a label is not known")
+
+
+def _check_solver(found: dict[str, Any]) -> None:
+    solver = found["solver"]
+    solver = _SOLVER_ALIASES.get(solver, solver) if isinstance(solver, str) else solver
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        raise ModelError(f"ChainCRF: solver must be one of {', '.join(SOLVERS)}, got {solver!r}")
+    if found["l1"] > 0 and solver == "lbfgs":
+        solver = "owlqn"
+    if found["l1"] > 0 and solver != "owlqn":
+        raise ModelError(f"ChainCRF: solver {solver!r} has no l1 penalty: use 'owlqn', or l1=0")
+    found["solver"] = solver
+
+
+def _check_number(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not (isinstance(value, (int, float, np.number)) and 0 <= value < np.inf):
+        raise ModelError(f"ChainCRF: {name} must be a number from 0 on, got {value!r}")
+
+
+def sequence_weights(
+    class_weight: Mapping[Any, float] | str | None,
+    sample_weight: npt.ArrayLike | None,
+    labels: npt.NDArray[np.int32],
+    data: SequenceData,
+    classes: list[Any],
+) -> FloatArray | None:
+    """What each sequence weighs, or None where all weigh one; labels that are not known weigh one."""
+    weights = None
+    if sample_weight is not None:
+        weights = np.asarray(sample_weight, np.float64)
+        if weights.shape != (data.n_sequences,) or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ModelError(
+                f"sample_weight needs a finite number from 0 on for each of {data.n_sequences} sequences, "
+                f"got shape {weights.shape}"
+            )
+    if class_weight is None:
+        return weights
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        seen = np.bincount(labels[labels >= 0], minlength=len(classes))
+        by_label = seen.sum() / (len(classes) * np.maximum(seen, 1))
+    elif isinstance(class_weight, Mapping):
+        unknown = [name for name in class_weight if name not in classes]
+        if unknown:
+            raise ModelError(f"class_weight names the label {unknown[0]!r}, which is not in y")
+        by_label = np.array([float(class_weight.get(name, 1.0)) for name in classes])
+        if not (np.isfinite(by_label) & (by_label >= 0)).all():
+            raise ModelError("class_weight needs finite numbers from 0 on")
+    else:
+        raise ModelError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}")
+    owner = np.repeat(np.arange(data.n_sequences), data.lengths)
+    per_token = np.append(by_label, 1.0)[labels]
+    totals = np.bincount(owner, per_token, data.n_sequences) / np.maximum(data.lengths, 1)
+    return totals if weights is None else weights * totals

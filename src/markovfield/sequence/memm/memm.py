@@ -1,0 +1,296 @@
+"""Maximum-entropy Markov models (Murphy 19.6.1) as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from markovfield.exceptions import ModelError
+from markovfield.files import PathLike, write_archive
+from markovfield.inference.core.running import Running
+from markovfield.learning.quasi_newton import minimise
+from markovfield.sequence.chain.archive import VERSION, described, restored
+from markovfield.sequence.chain.observed_features import seen_features
+from markovfield.sequence.chain.queries import Listed
+from markovfield.sequence.chain.settings import check_labels
+from markovfield.sequence.chain.training import TrainingReport
+from markovfield.sequence.memm.local_chain import LocalChain, LocalObjective
+from markovfield.sequence.memm.local_chain_kernel import BEST, GREEDY
+from markovfield.sequence.text.labels import LabelEncoder
+from markovfield.sequence.text.sequences import SequenceData
+from markovfield.sequence.text.vectoriser import AttributeVectoriser
+
+__all__ = ["MEMM"]
+
+FloatArray = npt.NDArray[np.float64]
+_DECODING = {"greedy": GREEDY, "viterbi": BEST}
+
+
+class MEMM(BaseEstimator):
+    """A maximum-entropy Markov model: each label is a logistic regression on its token and the label before.
+
+    The probability of labels y given x is the product over tokens of ``p(y_t | y_{t-1}, x_t)`` (Murphy 19.66), each
+    normalised by itself. That makes training fast and labels available at once, and is also the weakness of the model:
+    what comes later cannot change what came before (label bias), which `ChainCRF` does not suffer from. Training
+    minimises ``-log-likelihood + l1 * |w|_1 + (l2 / 2) * |w|^2``.
+
+    Parameters
+    ----------
+    l2, l1
+        Penalties on the weights' squares and absolute values.
+    transitions
+        Whether pairs of neighbouring labels have weights; without them this is logistic regression.
+    attribute_transitions
+        Also give weights to an attribute with the label before and the label.
+    decoding
+        ``"viterbi"``, the likeliest labels together, or ``"greedy"``, each the likeliest after the one chosen before.
+    max_iterations, tolerance, period
+        Stop after so many iterations, or when the objective fell by less than ``tolerance``, relative to itself, over
+        ``period`` iterations.
+    min_count
+        A pair of an attribute and a label seen in fewer tokens gets no weight.
+    all_states, all_transitions
+        Also give weights to pairs, or transitions, that were never seen in training.
+    hashing
+        None, or how many attributes there are, see `AttributeVectoriser`.
+    n_jobs
+        Threads; None is all cores. Answers do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : list
+        The labels, sorted.
+    model_ : LocalChain
+        Features and weights.
+    vectoriser_ : AttributeVectoriser
+        Numbers of attributes.
+    report_ : TrainingReport
+        How training went.
+
+    Notes
+    -----
+    An iteration takes time proportional to references to attributes times labels, without the square of the number of
+    labels that a CRF needs; Viterbi and probabilities do need it.
+
+    Examples
+    --------
+    >>> X = [[["word=He", "upper"], ["word=runs"]], [["word=She", "upper"], ["word=ran"]]]
+    >>> y = [["PRP", "VBZ"], ["PRP", "VBD"]]
+    >>> MEMM(l2=0.1).fit(X, y).predict([[["word=He", "upper"], ["word=ran"]]])
+    [['PRP', 'VBD']]
+    """
+
+    report_: TrainingReport
+
+    def __init__(
+        self,
+        l2: float = 1.0,
+        l1: float = 0.0,
+        *,
+        transitions: bool = True,
+        attribute_transitions: bool = False,
+        decoding: str = "viterbi",
+        max_iterations: int = 1000,
+        tolerance: float = 1e-5,
+        period: int = 10,
+        min_count: int = 1,
+        all_states: bool = False,
+        all_transitions: bool = False,
+        hashing: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.l2 = l2
+        self.l1 = l1
+        self.transitions = transitions
+        self.attribute_transitions = attribute_transitions
+        self.decoding = decoding
+        self.max_iterations = max_iterations
+        self.tolerance = tolerance
+        self.period = period
+        self.min_count = min_count
+        self.all_states = all_states
+        self.all_transitions = all_transitions
+        self.hashing = hashing
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Iterable[Any],
+        y: Iterable[Sequence[Any]],
+        *,
+        vectoriser: AttributeVectoriser | None = None,
+        time_limit: float | None = None,
+        callback: Any = None,
+    ) -> MEMM:
+        """Learn weights from labelled sequences.
+
+        Parameters
+        ----------
+        X
+            Sequences of tokens: dicts, lists of texts, arrays or sparse matrices (see `AttributeVectoriser`), or
+            `SequenceData`.
+        y
+            A list of labels for each sequence; every one must be known.
+        vectoriser
+            The one that made X, where it comes as `SequenceData`: it knows the names of attributes.
+        """
+        self._check()
+        started = time.perf_counter()
+        data, own = _learnt(X, vectoriser, self.hashing)
+        labels = list(y)
+        encoder = LabelEncoder().fit(labels)
+        if not encoder.classes_:
+            raise ModelError("there are no labels to learn from: X and y are empty")
+        check_labels(encoder.classes_)
+        numbers = encoder.transform(labels, lengths=data.lengths)
+        seen = seen_features(
+            data,
+            numbers,
+            len(encoder.classes_),
+            edges=data if self.attribute_transitions else None,
+            min_count=self.min_count,
+            all_states=self.all_states,
+            all_transitions=self.all_transitions,
+        )
+        if not self.transitions:
+            seen = replace(seen, transitions=(seen.transitions[0][:0], seen.transitions[1][:0]))
+        features, counts = seen.laid_out()
+        encoded = features.encode(data, data if self.attribute_transitions else None)
+        objective = LocalObjective(
+            features, encoded, numbers, counts, l2=float(self.l2), running=Running(self.n_jobs, time_limit, callback)
+        )
+        found = minimise(
+            objective,
+            np.zeros(features.n_features),
+            l1=float(self.l1),
+            max_iterations=int(self.max_iterations),
+            tolerance=float(self.tolerance),
+            period=int(self.period),
+            n_jobs=self.n_jobs,
+        )
+        self._encoder, self.classes_ = encoder, list(encoder.classes_)
+        self.vectoriser_, self.edge_vectoriser_ = own, own if self.attribute_transitions else None
+        self.model_ = LocalChain(features, found.weights)
+        self.report_ = TrainingReport(
+            solver="owlqn" if self.l1 else "lbfgs",
+            objective=found.value,
+            iterations=found.iterations,
+            converged=found.converged,
+            message=found.message,
+            seconds=time.perf_counter() - started,
+            n_sequences=data.n_sequences,
+            n_tokens=data.n_tokens,
+            n_features=features.n_features,
+            n_active=int(np.count_nonzero(found.weights)),
+            history=found.history,
+        )
+        self.n_iter_ = found.iterations
+        return self
+
+    def _check(self) -> None:
+        """Settings that make no sense are a `ModelError`."""
+        if self.decoding not in _DECODING:
+            raise ModelError(f"MEMM: decoding must be one of {', '.join(_DECODING)}, got {self.decoding!r}")
+        for name, value in (("l1", self.l1), ("l2", self.l2), ("tolerance", self.tolerance)):
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
+                raise ModelError(f"MEMM: {name} must be a number from 0 on, got {value!r}")
+        whole = {"max_iterations": (self.max_iterations, 1), "period": (self.period, 1)}
+        for name, (number, least) in {**whole, "min_count": (self.min_count, 0)}.items():
+            if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
+                raise ModelError(f"MEMM: {name} must be a whole number from {least} on, got {number!r}")
+
+    def _encoded(self, X: Iterable[Any]) -> tuple[Any, npt.NDArray[np.int64]]:
+        check_is_fitted(self, "model_")
+        data = self.vectoriser_.transform(X)
+        edges = data if self.edge_vectoriser_ is not None else None
+        return self.model_.features.encode(data, edges), data.lengths
+
+    def predict(self, X: Iterable[Any], *, decoding: str | None = None) -> list[list[Any]]:
+        """Labels of each sequence, by ``decoding`` or else by that of the model."""
+        chosen = self.decoding if decoding is None else decoding
+        if chosen not in _DECODING:
+            raise ModelError(f"MEMM: decoding must be one of {', '.join(_DECODING)}, got {chosen!r}")
+        encoded, _ = self._encoded(X)
+        paths, _ = self.model_.decode(encoded, _DECODING[chosen], Running(self.n_jobs))
+        return Listed(self._encoder.inverse_transform(paths, encoded.offsets))
+
+    def predict_proba(self, X: Iterable[Any]) -> list[FloatArray]:
+        """For each sequence ``float64[length, n_labels]``: probabilities of each token's labels.
+
+        They are exact, and those of the tokens up to here alone: later ones say nothing in a model of this kind.
+        """
+        encoded, _ = self._encoded(X)
+        tables = self.model_.posteriors(encoded, Running(self.n_jobs))
+        return np.split(tables, encoded.offsets[1:-1])[: encoded.n_sequences]
+
+    def predict_marginals(self, X: Iterable[Any]) -> list[list[dict[Any, float]]]:
+        """The same as dicts."""
+        return Listed(
+            [dict(zip(self.classes_, row, strict=True)) for row in table.tolist()] for table in self.predict_proba(X)
+        )
+
+    def predict_mpm(self, X: Iterable[Any]) -> list[list[Any]]:
+        """The likeliest label of each token on its own."""
+        return Listed([self.classes_[k] for k in table.argmax(axis=1)] for table in self.predict_proba(X))
+
+    def log_likelihood(self, X: Iterable[Any], y: Iterable[Sequence[Any]]) -> FloatArray:
+        """The log-probability of each sequence's labels, ``float64[n_sequences]``."""
+        encoded, lengths = self._encoded(X)
+        return self.model_.log_likelihoods(encoded, self._encoder.transform(y, lengths=lengths), Running(self.n_jobs))
+
+    def score(self, X: Iterable[Any], y: Iterable[Sequence[Any]]) -> float:
+        """The share of tokens whose predicted label is right."""
+        true, found = list(y), self.predict(X)
+        if list(map(len, true)) != list(map(len, found)):
+            raise ModelError("score: X and y have sequences of different lengths")
+        total = sum(map(len, true))
+        if not total:
+            raise ModelError("score: there are no tokens to score")
+        return sum(a == b for p, q in zip(true, found, strict=True) for a, b in zip(p, q, strict=True)) / total
+
+    def to_factor_graph(self, x: Any) -> Any:
+        """One sequence as a factor graph of conditional probabilities: variables are positions."""
+        encoded, _ = self._encoded([x])
+        if not encoded.n_tokens:
+            raise ModelError("an empty sequence has no factor graph")
+        return self.model_.to_factor_graph(encoded, 0, self.classes_)
+
+    def save(self, path: PathLike) -> None:
+        """Save the fitted model; `markovfield.load` reads it. An interrupted save leaves the file that was there."""
+        check_is_fitted(self, "model_")
+        about, arrays = described(self, self.model_.features, self.model_.weights, self.report_)
+        write_archive(path, VERSION, about, arrays)
+
+    @classmethod
+    def from_archive(cls, about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> MEMM:
+        """The model that an archive describes."""
+        memm = cls()
+        found = restored(about, arrays, set(memm.get_params()))
+        memm.set_params(**found.settings)
+        memm._encoder, memm.classes_ = LabelEncoder().fit([found.labels]), found.labels
+        if memm._encoder.classes_ != found.labels:
+            raise ModelError("its labels are not in order")
+        memm.vectoriser_, memm.edge_vectoriser_ = found.vectoriser, found.edge_vectoriser
+        memm.model_, memm.report_ = LocalChain(found.features, found.weights), found.report
+        memm.n_iter_ = memm.report_.iterations
+        return memm
+
+
+def _learnt(
+    X: Iterable[Any], given: AttributeVectoriser | None, hashing: int | None
+) -> tuple[SequenceData, AttributeVectoriser]:
+    """Sequences as numbers, and the vectoriser that knows them."""
+    if given is not None:
+        return given.transform(X), given
+    if isinstance(X, SequenceData):
+        plain = AttributeVectoriser().fit([np.zeros((0, X.n_attributes))])
+        return plain.transform(X), plain
+    fresh = AttributeVectoriser(hashing=hashing)
+    return fresh.fit_transform(X), fresh

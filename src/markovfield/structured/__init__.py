@@ -1,1 +1,0 @@
-"""Structured prediction: models of labels given what is seen, with the manners of scikit-learn."""
