@@ -440,3 +440,15 @@ def test_lowest_scores_by_enumeration(seed: int) -> None:
     agrees = np.all([rows[:, v] == i for v, i in evidence.items()], axis=0) if evidence else np.ones(64, bool)
     expected = float(graph.score(rows[agrees]).min())
     assert mf.aggregate(net, "min_sum", evidence) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_bounds_of_two_ways_to_the_same_number_do_not_cross(steps: int) -> None:
+    inf = math.inf
+    net = mf.MarkovNetwork({"x0": 2, "x1": 4})
+    net.add_factor(["x1", "x1"], log_table=[[-inf, 0, 0, 0], [0, -inf, 0, 0], [0, 0, 0, 0], [0, 0, 0, -inf]])
+    table = [[[0, 0], [0, 0], [-0.033, 0], [0, 0]], [[0, 0], [0, 0], [0, 1.051], [0, 0]]]
+    net.add_factor(["x0", "x1", "x0"], log_table=table)
+    net.add_truncated([["x0", "x1"], ["x1", "x0"]], 2.0, 2.0, power=1)
+    low, high = mf.log_partition(net, method=mf.ModelCounting(max_steps=steps)).log_partition_bounds
+    assert low <= high

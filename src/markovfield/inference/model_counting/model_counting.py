@@ -142,6 +142,8 @@ class ModelCounting:
             if others:
                 found = list(self._mini_buckets(graph, evidence, running))
                 low, high = max(low, found[0]), min(high, found[1])
+            # Two ways to the same number differ by rounding, and only that can make bounds cross.
+            low, high = min(low, high), max(low, high)
         return LogPartition(
             log_partition=low if low > -math.inf else high,
             guarantee="exact" if done else "lower" if low > -math.inf else "upper",
