@@ -114,6 +114,19 @@ def test_kernels_import_only_arrays_the_compiler_and_kernels(path: Path):
             assert is_kernel(module), f"{path.name}:{line} imports {module}, which holds no kernels"
 
 
+@pytest.mark.parametrize("path", KERNELS, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_kernel_files_import_above_their_first_function(path: Path):
+    """The cache looks for callees only there."""
+    tree = ast.parse(path.read_text())
+    above = {n.lineno for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))}
+    functions = [
+        min([n.lineno, *(d.lineno for d in n.decorator_list)]) for n in tree.body if hasattr(n, "decorator_list")
+    ]
+    first = min(functions, default=10**9)
+    lines = {line for line, module in imports(path) if module.startswith("markovfield")}
+    assert lines <= {line for line in above if line < first}, path.name
+
+
 def test_compiled_functions_stand_in_kernel_files():
     for path in MODULES:
         decorated = [

@@ -1,8 +1,8 @@
 """One decorator for every kernel: the compiler flags live here and nowhere else.
 
 Numba's on-disk cache does not notice when a *callee in another file* changes, so each module's cache directory is
-named by a hash of its source and of every module of ours that it imports, directly or not. Compiled kernels are found
-by that content alone: two checkouts with the same source share them, wherever they lie.
+named by a hash of its code and of every module of ours that it imports, directly or not. Compiled kernels are found
+by that content alone: checkouts with the same code share them, wherever they lie, and new comments compile nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +31,9 @@ _ROOT = Path(__file__).resolve().parents[1]
 # is how a hard constraint is written.
 FAST_MATH = {"reassoc", "contract", "arcp", "nsz"}
 
+_FUNCTIONS = re.compile(r"^(?=@|def |class )", re.MULTILINE)
+_PROSE = re.compile(r'^[ \t]*(?:#.*|[rR]?"""(?:.|\n)*?""")\n+', re.MULTILINE)
+
 
 def _file(module: str) -> Path | None:
     """The file of a module of this package; None for other names (of functions, say)."""
@@ -39,8 +43,12 @@ def _file(module: str) -> Path | None:
 
 
 def _imported(source: str, package: str) -> Iterator[str]:
-    """Dotted names that a source text imports, at any depth; of ``from a import b`` both ``a`` and ``a.b``."""
-    for node in ast.walk(ast.parse(source)):
+    """Dotted names that a kernel file imports; of ``from a import b`` both ``a`` and ``a.b``.
+
+    Only what stands above the first function is parsed, which is where kernel files have all their imports (a test sees
+    to that): parsing whole files would take longer than loading what was compiled from them.
+    """
+    for node in ast.walk(ast.parse(_FUNCTIONS.split(source, maxsplit=1)[0])):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -64,8 +72,19 @@ def _sources(module: str) -> frozenset[Path]:
             continue
         found.add(path)
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        waiting += _imported(path.read_text(), package)
+        waiting += _imports_of(path, package)
     return frozenset(found)
+
+
+@lru_cache
+def _imports_of(path: Path, package: str) -> tuple[str, ...]:
+    return tuple(_imported(path.read_text(), package))
+
+
+@lru_cache
+def _code(path: Path) -> bytes:
+    """A file without its comments and docstrings: new prose compiles nothing anew."""
+    return _PROSE.sub("", path.read_text()).encode()
 
 
 @lru_cache
@@ -73,7 +92,7 @@ def _cache_directory(module: str) -> str:
     """Where a module's compiled kernels are kept: a folder named by all the source they were compiled from."""
     digest = hashlib.sha256()
     for path in sorted({Path(__file__).resolve(), *_sources(module)}):
-        digest.update(str(path.relative_to(_ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+        digest.update(str(path.relative_to(_ROOT)).encode() + b"\0" + _code(path) + b"\0")
     if "NUMBA_CACHE_DIR" in os.environ:
         base = Path(os.environ["NUMBA_CACHE_DIR"])
     else:
@@ -92,6 +111,14 @@ if _Provided is not None:
         def get_suitable_cache_subpath(cls, py_file: str) -> str:
             """The same for every place that the source may lie at."""
             return "compiled"
+
+        def get_source_stamp(self) -> str:
+            """The content, which the directory's name tells already."""
+            return "by content"
+
+        def get_disambiguator(self) -> str:
+            """Nothing: names are unique in a file, and lines move with the prose above them."""
+            return "kernel"
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
