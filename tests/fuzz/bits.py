@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import sys
+import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ from tests.fuzz.options import questions_of
 
 # These look at the clock by themselves, or run another process against it.
 BY_THE_CLOCK = {"portfolio", "sandwich", "subgraph_search", "toulbar2", "auto"}
+# These would take minutes on the lattices.
+SLOW = {"integer_program", "linear_program", "branch_and_bound", "enumeration", "model_counting", "marginal_search"}
 NUMBERS = ("values", "log_partition", "log_partition_bounds", "states", "score", "upper_bound", "log_weights", "table")
 WORDS = ("guarantee", "optimal", "converged", "iterations", "method")
 
@@ -59,16 +62,16 @@ def of_lattices() -> Iterator[tuple[str, bytes]]:
     """Every method that takes them, on lattices of a few hundred sites."""
     rng = np.random.default_rng(1)
     models = {
-        "ising": mf.Ising((16, 20), 0.3, rng.normal(size=(16, 20)) / 4),
-        "glass": mf.Ising((15, 15), 0.0, 0.0).compile(),
-        "potts": mf.Potts((18, 14), 4, 0.8, rng.normal(size=(18, 14, 4))),
+        "ising": mf.Ising((12, 16), 0.3, rng.normal(size=(12, 16)) / 4),
+        "glass": mf.Ising((11, 11), 0.0, 0.0).compile(),
+        "potts": mf.Potts((12, 9), 4, 0.8, rng.normal(size=(12, 9, 4))),
     }
     glass = models["glass"]
     models["glass"] = glass.with_tables(glass.log_tables + 0.1 * rng.integers(-5, 5, len(glass.log_tables)))
     for name, model in models.items():
         for verb in ("marginals", "log_partition", "decode", "sample"):
             for method in methods(verb):
-                if method in BY_THE_CLOCK or method in {"integer_program", "branch_and_bound", "enumeration"}:
+                if method in BY_THE_CLOCK | SLOW:
                     continue
                 size = {"size": 20} if verb == "sample" else {}
                 try:
@@ -99,14 +102,18 @@ def main() -> None:
     """Print one line for each verb and method."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.bits", description=__doc__)
     parser.add_argument("--models", type=int, default=2000)
+    parser.add_argument("--verbose", action="store_true", help="tell on stderr what was asked, and when it was answered")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
+    began = time.perf_counter()
     digests: dict[str, Any] = defaultdict(hashlib.sha256)
     counts: dict[str, int] = defaultdict(int)
     for part in (of_cases(given.models), of_lattices(), of_sequences()):
         for key, got in part:
             digests[key].update(got)
             counts[key] += 1
+            if given.verbose:
+                sys.stderr.write(f"{time.perf_counter() - began:8.1f} s {key}\n")
     for key in sorted(digests):
         sys.stdout.write(f"{key:48s} {counts[key]:6d} {digests[key].hexdigest()[:24]}\n")
 
