@@ -21,7 +21,7 @@ __all__ = ["PARTS", "forget_plans", "model_seconds", "named_evidence", "plan_of"
 # What stays with the model between queries: its own numbers in other forms (offsets of states, cardinalities as bits,
 # scopes as Python lists), the factors of each variable, where tables have zeros, and the tables in linear space (a
 # peer's model holds linear tables, too). Nothing of a plan is among it; anything else that was cached is dropped.
-KEPT_WITH_STRUCTURE = {"no_evidence", "lowered", "reduction", "plain", "value_offsets", "bits", "all bits", "walks"}
+KEPT_WITH_STRUCTURE = {"no_evidence", "as_tables", "reduction", "plain", "value_offsets", "bits", "all bits", "walks"}
 KEPT_WITH_GRAPH = {"potentials", "zeros"}
 
 PARTS = ("reduce", "order and layout", "execution", "total", "read")
@@ -41,7 +41,7 @@ def model_seconds(graph: mf.FactorGraph) -> float:
     graph.structure.cache.clear()
     graph.cache.clear()
     start = time.perf_counter()
-    potentials(graph.lower())
+    potentials(graph.to_tables())
     engine.prepare(graph, nothing)
     first = time.perf_counter() - start
     start = time.perf_counter()

@@ -160,17 +160,17 @@ class TestCells:
 
 class TestClauses:
     @given(specs())
-    def test_lowering_is_equivalent(self, spec: Spec):
+    def test_tables_are_equivalent(self, spec: Spec):
         graph = spec.build().compile()
-        lowered = graph.lower()
+        as_tables = graph.to_tables()
         n = graph.n_variables
-        assert (lowered.structure.kind == TABLE).all()
-        assert list(lowered.variables[:n]) == list(graph.variables)
-        np.testing.assert_array_equal(lowered.structure.cardinalities[:n], graph.structure.cardinalities)
-        np.testing.assert_array_equal(lowered.log_tables[: graph.structure.n_cells], graph.log_tables)
-        if np.prod(lowered.structure.cardinalities, dtype=float) > 60_000:
+        assert (as_tables.structure.kind == TABLE).all()
+        assert list(as_tables.variables[:n]) == list(graph.variables)
+        np.testing.assert_array_equal(as_tables.structure.cardinalities[:n], graph.structure.cardinalities)
+        np.testing.assert_array_equal(as_tables.log_tables[: graph.structure.n_cells], graph.log_tables)
+        if np.prod(as_tables.structure.cardinalities, dtype=float) > 60_000:
             return
-        ours, theirs = spec.oracle(), graph_oracle(lowered)
+        ours, theirs = spec.oracle(), graph_oracle(as_tables)
         if ours.impossible:
             assert theirs.impossible
             return
@@ -182,13 +182,13 @@ class TestClauses:
 
     def test_a_graph_of_tables_lowers_to_itself(self):
         graph = mf.FactorGraph(structure(), np.zeros(12))
-        assert graph.lower() is graph
+        assert graph.to_tables() is graph
 
     def test_the_structural_half_is_kept(self):
         net = mf.MarkovNetwork({"A": 2, "B": 2})
         net.add_clause({"A": 1, "B": 1}, weight=2.0)
         graph = net.compile()
-        first, second = graph.lower(), graph.with_tables([1.0, 5.0]).lower()
+        first, second = graph.to_tables(), graph.with_tables([1.0, 5.0]).to_tables()
         assert first.structure is second.structure
         assert second.log_tables[:2].tolist() == [1.0, 5.0]
 
@@ -197,8 +197,8 @@ class TestClauses:
         net.add_clause(dict.fromkeys(range(500), 1))
         graph = net.compile()
         assert graph.structure.n_cells == 2
-        assert graph.lower().structure.n_cells < 20_000
-        assert np.diff(graph.lower().structure.scope_offsets).max() <= 3
+        assert graph.to_tables().structure.n_cells < 20_000
+        assert np.diff(graph.to_tables().structure.scope_offsets).max() <= 3
         states = np.zeros(500, int)
         assert graph.score(states) == -np.inf
         states[321] = 1
@@ -221,14 +221,14 @@ class TestClauses:
         graph = net.compile()
         expected = [[8.0, 8.0], [5.0, 8.0], [8.0, 8.0]]
         assert [[graph.score([a, b]) for b in range(2)] for a in range(3)] == expected
-        assert graph_oracle(graph.lower()).log_partition == pytest.approx(graph_oracle(graph).log_partition)
+        assert graph_oracle(graph.to_tables()).log_partition == pytest.approx(graph_oracle(graph).log_partition)
 
     def test_an_auxiliary_variable_never_takes_the_name_of_a_users(self):
         net = mf.MarkovNetwork({"auxiliary 0": 2, "B": 2})
         net.add_clause({"auxiliary 0": 1, "B": 1})
-        lowered = net.compile().lower()
-        assert len(set(lowered.variables)) == len(lowered.variables)
-        assert lowered.names.position("auxiliary 0") == 0
+        as_tables = net.compile().to_tables()
+        assert len(set(as_tables.variables)) == len(as_tables.variables)
+        assert as_tables.names.position("auxiliary 0") == 0
 
 
 class TestFreezing:

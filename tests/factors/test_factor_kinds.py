@@ -330,7 +330,7 @@ class TestStructure:
         with pytest.raises(mf.ModelError, match="factor 1, a parity of 30 variables, has 1073741824 cells"):
             graph.cells(1)
 
-    def test_lowering_costs_memory_linear_in_the_variables(self):
+    def test_tables_cost_memory_linear_in_the_variables(self):
         n = 500
         net = mf.MarkovNetwork(dict.fromkeys(range(n), 2))
         everything = dict.fromkeys(range(n), 1)
@@ -341,9 +341,9 @@ class TestStructure:
         net.add_potts([(i, i + 1) for i in range(n - 1)], 1.0)
         graph = net.compile()
         assert graph.structure.n_cells == 2 + 5 + 5 + 3 + 2
-        lowered = graph.lower().structure
+        as_tables = graph.to_tables().structure
         # One constant for each kind and literal, shared by the whole chain.
-        assert lowered.n_cells < 400 and lowered.n_factors < 6 * n + 9
+        assert as_tables.n_cells < 400 and as_tables.n_factors < 6 * n + 9
 
 
 class TestAThousandVariables:

@@ -162,19 +162,19 @@ class TestStructure:
         net, _, _ = random_network(3)
         graph = net.compile()
         assert graph.structure.has_latent
-        lowered = graph.lower()
-        s, own = lowered.structure, graph.structure
-        assert lowered is graph.lower() and (s.kind == TABLE).all()
+        as_tables = graph.to_tables()
+        s, own = as_tables.structure, graph.structure
+        assert as_tables is graph.to_tables() and (s.kind == TABLE).all()
         # Still directed: one distribution for each variable, the auxiliary ones too.
         assert sorted(s.child.tolist()) == list(range(s.n_variables))
         assert s.cardinalities[: own.n_variables].tolist() == own.cardinalities.tolist()
-        np.testing.assert_array_equal(lowered.log_tables[: own.n_cells], graph.log_tables)
+        np.testing.assert_array_equal(as_tables.log_tables[: own.n_cells], graph.log_tables)
         assert not mf.MarkovNetwork({"A": 2}).compile().structure.has_latent
 
     def test_a_factor_without_a_child_gives_no_marks(self):
         net, _, _ = random_network(3)
         plain = net.to_markov_network().compile()
-        assert (plain.structure.child == -1).all() and (plain.lower().structure.child == -1).all()
+        assert (plain.structure.child == -1).all() and (plain.to_tables().structure.child == -1).all()
 
     def test_large_tables_are_refused(self):
         net = mf.BayesianNetwork(dict.fromkeys(range(31), 2))

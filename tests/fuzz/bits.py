@@ -102,7 +102,7 @@ def main() -> None:
     """Print one line for each verb and method."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.bits", description=__doc__)
     parser.add_argument("--models", type=int, default=2000)
-    parser.add_argument("--verbose", action="store_true", help="tell on stderr what was asked, and when it was answered")
+    parser.add_argument("--verbose", action="store_true", help="tell on stderr what was asked, and when")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     began = time.perf_counter()

@@ -181,7 +181,7 @@ class Structure:
     def has_latent(self) -> bool:
         """Whether a factor sums over contributions that no variable of the model shows (a noisy-max).
 
-        Then the auxiliary variables of the lowered graph may be summed out, but not maximised.
+        Then the auxiliary variables of the graph of tables may be summed out, but not maximised.
         """
         latent: bool | None = self.cache.get("latent")
         if latent is None:
@@ -412,7 +412,7 @@ class FactorGraph:
         )
         return FactorGraph(structure, join([g.log_tables for g in parts], np.float64), marks_hold=True)
 
-    def lower(self) -> FactorGraph:
+    def to_tables(self) -> FactorGraph:
         """An equivalent graph of plain tables only; itself when it has no structured factor.
 
         Auxiliary variables come after the model's own, so the first ``n_variables`` marginals are those of this graph.
@@ -421,29 +421,29 @@ class FactorGraph:
         """
         if self.structure.is_plain:
             return self
-        found: FactorGraph | None = self.cache.get("lowered")
+        found: FactorGraph | None = self.cache.get("as_tables")
         if found is None:
-            lowered = self.structure.cache.get("lowered")
-            if lowered is None:
-                from markovfield.factors.to_tables import lower_structure
+            as_tables = self.structure.cache.get("as_tables")
+            if as_tables is None:
+                from markovfield.factors.to_tables import tables_of_structure
 
-                lowered = self.structure.cache["lowered"] = lower_structure(self.structure)
-            structure, constants, origin = lowered
+                as_tables = self.structure.cache["as_tables"] = tables_of_structure(self.structure)
+            structure, constants, origin = as_tables
             rest = (
                 np.where(origin >= 0, self.log_tables[np.maximum(origin, 0)], constants) if len(origin) else constants
             )
             pool = np.concatenate([self.log_tables, rest])
-            found = self.cache["lowered"] = FactorGraph(structure, pool, marks_hold=True)
+            found = self.cache["as_tables"] = FactorGraph(structure, pool, marks_hold=True)
         return found
 
     def _copied(self) -> npt.NDArray[np.int64]:
-        """Which of this graph's cells each cell that lowering appended is a copy of; -1 for constants."""
-        self.lower()
-        lowered = self.structure.cache.get("lowered")
-        return np.zeros(0, np.int64) if lowered is None else lowered[2]
+        """Which of this graph's cells each cell that rewriting appended is a copy of; -1 for constants."""
+        self.to_tables()
+        as_tables = self.structure.cache.get("as_tables")
+        return np.zeros(0, np.int64) if as_tables is None else as_tables[2]
 
     def own_counts(self, counts: FloatArray) -> FloatArray:
-        """Expected counts of the lowered graph's pool as those of this graph's: copies add to their originals."""
+        """Expected counts of the graph of tables's pool as those of this graph's: copies add to their originals."""
         n, origin = self.structure.n_cells, self._copied()
         copies = np.flatnonzero(origin >= 0)
         if not len(copies) or len(counts) == n:
@@ -451,8 +451,8 @@ class FactorGraph:
         return counts[:n] + np.bincount(origin[copies], counts[n + copies], n)
 
     def reads_own_cells(self) -> npt.NDArray[np.bool_]:
-        """For each factor of the lowered graph, whether it reads this graph's cells (or copies), not constants."""
-        start = self.lower().structure.table_offsets - self.structure.n_cells
+        """For each factor of the graph of tables, whether it reads this graph's cells (or copies), not constants."""
+        start = self.to_tables().structure.table_offsets - self.structure.n_cells
         origin = self._copied()
         if not len(origin):
             return np.asarray(start < 0)

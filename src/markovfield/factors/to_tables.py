@@ -1,6 +1,6 @@
 """Structured factors: kinds whose meaning is far smaller than their table, and how each lowers to small tables.
 
-Exact methods run on the lowered graph. A kind's parameters live in the common pool, and lowering leaves them where
+Exact methods run on the graph of tables. A kind's parameters live in the common pool, and rewriting leaves them where
 they are, so expected counts of the parameters come out in the original cells.
 """
 
@@ -27,12 +27,12 @@ from markovfield.factors.factor_kinds import (
 )
 from markovfield.names import Names
 
-__all__ = ["lower_structure", "merge_repeated_axes", "noisy_max_counts", "noisy_max_scores", "noisy_max_table"]
+__all__ = ["merge_repeated_axes", "noisy_max_counts", "noisy_max_scores", "noisy_max_table", "tables_of_structure"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-def lower_structure(
+def tables_of_structure(
     structure: Structure,
 ) -> tuple[Structure, np.ndarray[Any, np.dtype[np.float64]], npt.NDArray[np.int64]]:
     """Replace every structured factor by small tables; also return what to append to the pool.
@@ -49,7 +49,7 @@ def lower_structure(
     A noisy-max of k parents and K states becomes k + 1 auxiliary contributions, whose conditional tables are the
     factor's own blocks, and a chain of k constant tables "the largest so far", the last of which is the child: 2k
     auxiliary variables of K states, one constant of K^3 cells. Where the factor is marked as the distribution of its
-    child, each new table is marked too, so that the lowered graph stays directed.
+    child, each new table is marked too, so that the graph of tables stays directed.
     """
     builder = _Builder(structure)
     kinds, cap = structure.kind.tolist(), caps(structure).tolist()
@@ -177,7 +177,7 @@ class _Builder:
         while any(isinstance(v, str) and v.startswith(prefix) for v in taken):
             prefix = "_" + prefix
         names = Names([*s.names.variables, *(f"{prefix} {i}" for i in range(extra))], s.names.states)
-        lowered = Structure.from_arrays(
+        as_tables = Structure.from_arrays(
             self.cardinalities,
             self.offsets,
             self.scopes,
@@ -189,7 +189,7 @@ class _Builder:
             names=names,
         )
         origin = np.concatenate([np.zeros(0, np.int64), *self.origin])
-        return lowered, np.concatenate([np.zeros(0), *self.constants]), origin
+        return as_tables, np.concatenate([np.zeros(0), *self.constants]), origin
 
 
 def _larger(first: FloatArray, second: FloatArray) -> FloatArray:

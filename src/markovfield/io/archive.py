@@ -210,7 +210,7 @@ def _check_arrays(arrays: dict[str, npt.NDArray[Any]]) -> None:
     clause_ok = (strides < card) & (strides >= -card)
     # Where a block starts, and its rows; the exact check that follows knows how long they are.
     block_ok = (np.abs(strides.astype(np.float64)) <= n_cells) & (card <= n_cells)
-    # Caps say how many cells are read, and how large a counter lowering makes.
+    # Caps say how many cells are read, and how large a counter of plain tables is.
     literal, cap = literal_of(strides), cap_of(strides)
     count_ok = (literal < card) & (literal >= -card) & (cap >= 1) & (cap < n_cells)
     distance_ok = (strides >= 1) & (strides < n_cells)

@@ -1,7 +1,8 @@
 """The free parameters of a directed model: rows of probabilities in the pool, normalised together.
 
 Plain tables have one row for each configuration of the parents; a noisy-max has one for each state of each parent,
-and one for its leak. Both are read off the lowered graph, whose tables over the model's own cells are just those rows.
+and one for its leak. Both are read off the graph of tables, whose tables over the model's own cells are just those
+rows.
 """
 
 from __future__ import annotations
@@ -72,13 +73,13 @@ class Parameters:
 
     @classmethod
     def _find(cls, graph: FactorGraph) -> Parameters:
-        s, lowered = graph.structure, graph.lower()
-        low = lowered.structure
+        s, as_tables = graph.structure, graph.to_tables()
+        low = as_tables.structure
         row = np.full(s.n_cells, -1, np.int64)
         length: list[npt.NDArray[np.int64]] = []
         owner: list[npt.NDArray[np.int64]] = []
         tables: list[npt.NDArray[np.int64]] = []
-        # A lowered table that reads own cells belongs to the variable whose factor has those cells.
+        # A as_tables table that reads own cells belongs to the variable whose factor has those cells.
         order = np.argsort(s.table_offsets, kind="stable")
         starts, count = s.table_offsets[order], 0
         for f in range(low.n_factors):
@@ -86,7 +87,7 @@ class Parameters:
             if base >= s.n_cells:
                 continue
             axis = low.scope(f).tolist().index(int(low.child[f]))
-            cells = np.moveaxis(lowered.cells(f), axis, -1)
+            cells = np.moveaxis(as_tables.cells(f), axis, -1)
             cells = cells.reshape(-1, cells.shape[-1])
             if row[cells[0, 0]] >= 0:  # a tied block
                 continue

@@ -131,7 +131,7 @@ class TestLattices:
 
 class TestStructured:
     def test_clauses_run_as_they_are(self):
-        """Natively and lowered to chains of auxiliary variables: one fixed point, one Bethe value."""
+        """Natively and as_tables to chains of auxiliary variables: one fixed point, one Bethe value."""
         rng = np.random.default_rng(4)
         net = mf.MarkovNetwork(dict.fromkeys(range(8), 2))
         for v in range(8):
@@ -142,11 +142,11 @@ class TestStructured:
         net.add_factor([4, 7, 1], log_table=0.4 * rng.normal(size=(2, 2, 2)))
         evidence = {6: [0.7, 0.3]}
         native = mf.marginals(net, evidence, method=bp("synchronous"))
-        lowered = mf.marginals(net, evidence, method=bp("sequential"))
-        assert native.converged and lowered.converged
-        np.testing.assert_allclose(native.values, lowered.values, atol=1e-10)
-        assert native.log_partition == pytest.approx(lowered.log_partition, abs=1e-9)
-        np.testing.assert_allclose(native.expected_counts, lowered.expected_counts, atol=1e-9)
+        as_tables = mf.marginals(net, evidence, method=bp("sequential"))
+        assert native.converged and as_tables.converged
+        np.testing.assert_allclose(native.values, as_tables.values, atol=1e-10)
+        assert native.log_partition == pytest.approx(as_tables.log_partition, abs=1e-9)
+        np.testing.assert_allclose(native.expected_counts, as_tables.expected_counts, atol=1e-9)
         best = mf.decode(net, evidence, method=bp("synchronous", damping=0.2))
         assert best.score == pytest.approx(float(mf.decode(net, evidence, method="junction_tree").score))
 
@@ -231,8 +231,8 @@ class TestKinds:
         add(net, kind, [0, 2, 3], 0.9)
         add(net, kind, [1, 5, 4], 0.5)
         native = mf.marginals(net, {3: 1}, method=bp("synchronous"))
-        lowered = mf.marginals(net, {3: 1}, method=bp("sequential"))
-        assert native.converged and lowered.converged
-        np.testing.assert_allclose(native.values, lowered.values, rtol=0, atol=1e-9)
-        assert native.log_partition == pytest.approx(lowered.log_partition, abs=1e-9)
-        np.testing.assert_allclose(native.expected_counts, lowered.expected_counts, rtol=0, atol=1e-9)
+        as_tables = mf.marginals(net, {3: 1}, method=bp("sequential"))
+        assert native.converged and as_tables.converged
+        np.testing.assert_allclose(native.values, as_tables.values, rtol=0, atol=1e-9)
+        assert native.log_partition == pytest.approx(as_tables.log_partition, abs=1e-9)
+        np.testing.assert_allclose(native.expected_counts, as_tables.expected_counts, rtol=0, atol=1e-9)

@@ -383,7 +383,7 @@ class TestDecode:
 
 @pytest.mark.parametrize("schedule", ["synchronous", "sequential", "residual"])
 def test_decoding_is_scored_on_the_users_graph(schedule: str):
-    """Auxiliary variables of a lowered factor may disagree; the assignment is none the worse for it."""
+    """Auxiliary variables of a structured factor may disagree; the assignment is none the worse for it."""
     rng = np.random.default_rng(1)
     net = mf.MarkovNetwork(dict.fromkeys(range(4), 2))
     for v in range(4):

@@ -100,7 +100,7 @@ def check_arrays(reduced: Reduced, s: Structure, log_tables: np.ndarray) -> None
 
 
 def compiled(spec: Any) -> mf.FactorGraph:
-    return spec.build().compile().lower()
+    return spec.build().compile().to_tables()
 
 
 @given(specs_with_evidence("graph", virtual=False), st.booleans(), st.booleans())

@@ -160,18 +160,18 @@ def _exact_count(support: FactorGraph, evidence: Evidence, bits: int) -> int:
 def _reaches_zero(graph: FactorGraph, evidence: Evidence) -> bool:
     """Whether some assignment that agrees with the observed states reads a cell of -inf.
 
-    Other factors' zeros do not count: only what the tables of lowered clauses and counts exclude by their construction.
+    Other factors' zeros do not count: only what the tables of clauses and counts exclude by their construction.
     """
     from markovfield.inference.problem.reduction import reduce, zeros_in_factors
 
     if any((x == -np.inf).any() for _, x in evidence.likelihoods):
         return True
     hard = graph.log_tables == -np.inf
-    lowered = graph.with_tables(np.where(hard, 0.0, graph.log_tables)).lower()
-    states = np.full(lowered.n_variables, -1, np.int32)
+    as_tables = graph.with_tables(np.where(hard, 0.0, graph.log_tables)).to_tables()
+    states = np.full(as_tables.n_variables, -1, np.int32)
     states[: graph.n_variables] = evidence.states
-    reduced = reduce(lowered.structure, lowered.log_tables, states)
-    marked = graph.with_tables(np.where(hard, -np.inf, 0.0)).lower().log_tables
+    reduced = reduce(as_tables.structure, as_tables.log_tables, states)
+    marked = graph.with_tables(np.where(hard, -np.inf, 0.0)).to_tables().log_tables
     zeros = zeros_in_factors(reduced.structure, np.concatenate([marked, marked[reduced.cell_origin]]))
     return bool((zeros & graph.reads_own_cells()[reduced.factors]).any())
 

@@ -287,7 +287,7 @@ class BeliefPropagation:
             schedule = "sequential" if plain else "synchronous"
         start = start_of(init, graph)
         if not plain and schedule in ("sequential", "residual"):
-            graph = graph.lower()
+            graph = graph.to_tables()
         if start is not None and start.structure is not graph.structure:
             start = None
         # A damped message moves only by a share of what it lacks.
@@ -301,7 +301,7 @@ class BeliefPropagation:
 
 
 def loopy_marginals(method: BeliefPropagation, graph: FactorGraph, loopy: LoopyMessages, running: Running) -> Marginals:
-    """Dress settled messages as an answer about the user's graph, of which ``loopy.graph`` may be the lowered form."""
+    """Dress settled messages as an answer about the user's graph, of which ``loopy.graph`` may be the plain tables."""
     quiet = Running(running.n_jobs)
     full, terms = beliefs(loopy, quiet)
     parts, constant = bethe(loopy, terms, quiet)

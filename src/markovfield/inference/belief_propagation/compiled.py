@@ -62,7 +62,7 @@ class CompiledPropagation:
                 f"BeliefPropagation.compile takes schedules 'auto', 'synchronous' and 'sequential', "
                 f"got {method.schedule!r}"
             )
-        self._plain = graph.lower()
+        self._plain = graph.to_tables()
         self._g, self._known = loopy_graph(self._plain.structure), numbers(self._plain)
 
     def __repr__(self) -> str:

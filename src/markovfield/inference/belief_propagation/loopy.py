@@ -311,7 +311,7 @@ def start_of(init: Any, graph: FactorGraph) -> LoopyState | None:
     state: LoopyState | None = init._state
     if state is None:
         return None
-    structures = (graph.structure, graph.lower().structure)
+    structures = (graph.structure, graph.to_tables().structure)
     if not any(state.structure is s for s in structures):
         raise ModelError("init of belief_propagation is an answer about another structure")
     return state

@@ -77,7 +77,7 @@ class ClusterModel:
             raise problem.impossible()
         if (potts.coupling < 0).any():
             e = int(np.argmin(potts.coupling))
-            i, j = (problem.lowered.names.variables[int(potts.variables[x[e]])] for x in (potts.first, potts.second))
+            i, j = (problem.as_tables.names.variables[int(potts.variables[x[e]])] for x in (potts.first, potts.second))
             raise ModelError(
                 f"{method} takes Potts models whose couplings are at least zero, and that of {i!r} and {j!r} is "
                 f"{potts.coupling[e]:.4g}: use gibbs"

@@ -87,7 +87,7 @@ class DualDecomposition:
         sets of configurations; it converges to the optimum and says when it is there. ``"subgradient"``: only the best
         configuration of each subproblem is needed; cheaper iterations, far more of them.
     subproblems
-        ``"factors"``, or, for subgradients, ``"trees"``: forests that share out the factors, structured ones lowered.
+        ``"factors"``, or, for subgradients, ``"trees"``: forests that share out the factors, structured ones as tables.
     max_iterations, tolerance
         AD3 ends when copies differ from their mean, and the mean from the last one, by less (root mean square);
         subgradients when their step is that small.

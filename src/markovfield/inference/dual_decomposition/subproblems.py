@@ -94,7 +94,7 @@ class Factors:
         self._lay_out(s, rest, arity)
 
     def _read_own(self, problem: Problem) -> None:
-        """Scores of single states of the user's graph; what is ruled out, the reduction of the lowered graph found."""
+        """Scores of single states of the user's graph; what is ruled out, the reduction in plain tables found."""
         s = self.structure
         arity = np.diff(s.scope_offsets)
         self.own = problem.expand(np.zeros(int(problem.structure.value_offsets[-1])), -np.inf).copy()
@@ -166,7 +166,7 @@ class Factors:
 
 
 class Forests:
-    """Forests that share out the factors of the lowered problem, each solved exactly by max-product."""
+    """Forests that share out the factors of the problem in plain tables, each solved exactly by max-product."""
 
     def __init__(self, problem: Problem) -> None:
         s, self.log_tables = problem.structure, problem.potentials.log_tables

@@ -168,7 +168,7 @@ class GeneralizedBP:
     def _plan(self, problem: Problem) -> RegionPlan:
         """The regions of a problem laid out; kept with the structure it came from, for all evidence of one shape."""
         s = problem.structure
-        plans = problem.lowered.structure.cache.setdefault("region_plans", {})
+        plans = problem.as_tables.structure.cache.setdefault("region_plans", {})
         shape = (s.cardinalities.tobytes(), s.scope_offsets.tobytes(), s.scopes.tobytes())
         key = (self.regions, self.max_cycle, self.max_states, self.memory_limit, *shape)
         plan: RegionPlan | None = plans.pop(key, None)

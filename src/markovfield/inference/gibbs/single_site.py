@@ -220,7 +220,7 @@ def _cost(sites: Sites) -> float:
 
 def _kept(problem: Problem) -> dict[Any, Any]:
     """Where a layout may be kept: with the graph, unless evidence has made the problem another one."""
-    return problem.lowered.cache if problem.reduced is None and not len(problem.likelihood) else {}
+    return problem.as_tables.cache if problem.reduced is None and not len(problem.likelihood) else {}
 
 
 @dataclass(eq=False)

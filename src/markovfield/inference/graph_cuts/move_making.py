@@ -228,7 +228,7 @@ def _first_states(method: str, pairs: PairProblem, init: Decoding | None, order:
     inside = np.arange(pairs.own.shape[1]) < problem.structure.cardinalities[:, None]
     if np.isneginf(problem.likelihood).any():
         # Likelihoods that rule states out are no factors: the search sees them where they shrink domains.
-        small = prepare(problem.lowered, problem.evidence)
+        small = prepare(problem.as_tables, problem.evidence)
         found = Feasible.of(small).assignment(np.zeros(int(small.structure.value_offsets[-1])))
         if found is not None and small.reduced is not None:
             found = small.reduced.states[small.reduced.state_offsets[:-1] + found].astype(np.int64)

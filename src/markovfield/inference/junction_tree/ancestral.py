@@ -51,7 +51,7 @@ def by_ancestors(
 
     The choice is made by predicted work: a greedy tree of the whole against a fixed cost for every sink.
     """
-    whole = problem.lowered.structure
+    whole = problem.as_tables.structure
     if whole.n_cells < FEWEST_CELLS or not method.drop_barren:
         return None
     ends = sinks(whole)
@@ -60,7 +60,7 @@ def by_ancestors(
     log2_states = grow_tree(problem.structure, search=0.0).log2_states
     if NANOSECONDS_PER_STATE * 2.0 ** min(log2_states, 100.0) < NANOSECONDS_PER_SINK * len(ends):
         return None
-    graph: FactorGraph = problem.lowered
+    graph: FactorGraph = problem.as_tables
     values = np.zeros(int(whole.value_offsets[-1]))
     filled = np.zeros(whole.n_variables, np.bool_)
     value, width = 0.0, 0

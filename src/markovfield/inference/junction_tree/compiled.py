@@ -104,7 +104,7 @@ class CompiledJunctionTree:
         reduced = self._problem.reduced
         self._reduced_state: npt.NDArray[np.int32] | None = None
         if reduced is not None:
-            at = self._problem.lowered.structure.value_offsets
+            at = self._problem.as_tables.structure.value_offsets
             table = np.full(int(at[-1]), -1, np.int32)
             counts = self._problem.structure.cardinalities
             local = np.arange(len(reduced.states)) - np.repeat(reduced.state_offsets[:-1], counts)

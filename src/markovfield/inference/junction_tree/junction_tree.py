@@ -137,7 +137,7 @@ class JunctionTree:
     ) -> Plan:
         """The plan of a problem; kept with the structure it came from, and reused where only cells moved."""
         s = problem.structure
-        plans = problem.lowered.structure.cache.setdefault("plans", {})
+        plans = problem.as_tables.structure.cache.setdefault("plans", {})
         ceiling = search_ceiling(running)
         key = (
             self,

@@ -1,6 +1,6 @@
 """The likeliest assignment where a factor sums over contributions that nobody sees (noisy-or, noisy-max).
 
-On the lowered graph the auxiliary contributions must be summed and only the model's own variables maximised: marginal
+On the graph of tables the auxiliary contributions must be summed and only the model's own variables maximised: marginal
 MAP, which a junction tree answers by summing first. For a noisy-max of many parents that order would build its table.
 Then a bound decides. With C_i(x, k) the log-probability that parent i in state x contributes at most k, and
 D_i(x, k) = C_i(x, k) - C_i(x, k - 1), the log-table is

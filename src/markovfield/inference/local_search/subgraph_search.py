@@ -336,22 +336,22 @@ def _scratch(n: int, members: int, width: float) -> tuple[Region, Tables]:
 
 def _reduced_states(problem: Problem, states: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> IntArray:
     """States of the user's variables as those of the problem; the first where a state was ruled out."""
-    lowered = states
-    if problem.lowered is not problem.graph:
-        lowered = _with_auxiliary(problem, states, rng)
+    as_tables = states
+    if problem.as_tables is not problem.graph:
+        as_tables = _with_auxiliary(problem, states, rng)
     if problem.reduced is None:
-        return lowered.astype(np.int64)
-    r, offsets = problem.reduced, problem.lowered.structure.value_offsets
+        return as_tables.astype(np.int64)
+    r, offsets = problem.reduced, problem.as_tables.structure.value_offsets
     cards = problem.structure.cardinalities.astype(np.int64)
     index = np.zeros(int(offsets[-1]), np.int64)
     owner = np.repeat(np.arange(len(cards)), cards)
     index[offsets[owner] + r.states] = np.arange(len(owner)) - np.repeat(np.cumsum(cards) - cards, cards)
-    return index[offsets[:-1] + lowered]
+    return index[offsets[:-1] + as_tables]
 
 
 def _with_auxiliary(problem: Problem, states: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> Any:
-    """States of a lowered graph: those of the user's variables decide those of the auxiliary ones."""
-    n = problem.lowered.structure.n_variables
+    """States of a graph of tables: those of the user's variables decide those of the auxiliary ones."""
+    n = problem.as_tables.structure.n_variables
     out = np.zeros(n, np.int64)
     out[: len(states)] = states
     observed = np.asarray(states, np.int32)

@@ -135,7 +135,7 @@ class MixedBuckets:
 
     def _on_all_states(self, scope: npt.NDArray[np.int64], table: FloatArray) -> tuple[tuple[int, ...], FloatArray]:
         """A message over possible states, put among all states of its variables."""
-        reduced, cards = self.problem.reduced, self.problem.lowered.structure.cardinalities
+        reduced, cards = self.problem.reduced, self.problem.as_tables.structure.cardinalities
         table = table.copy()
         if reduced is not None and tuple(cards[scope]) != table.shape:
             out = np.full(tuple(cards[scope]), -np.inf)

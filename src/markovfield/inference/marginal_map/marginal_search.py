@@ -135,12 +135,12 @@ def quick_decoding(
     It is an assignment of all variables, whose score is no more than the sum. Raises ``stop`` where no assignment free
     of hard zeros is found.
     """
-    lowered = graph.lower()
+    as_tables = graph.to_tables()
     known = evidence.states
-    if lowered is not graph:
-        known = np.concatenate([known, np.full(lowered.n_variables - graph.n_variables, -1, np.int32)])
+    if as_tables is not graph:
+        known = np.concatenate([known, np.full(as_tables.n_variables - graph.n_variables, -1, np.int32)])
         known.flags.writeable = False
-    found = stopped_decoding(name, prepare(lowered, Evidence(known, evidence.likelihoods)), running, stop)
+    found = stopped_decoding(name, prepare(as_tables, Evidence(known, evidence.likelihoods)), running, stop)
     return decoding_of_states(
         graph,
         [(found.states[: graph.n_variables], found.score)],

@@ -246,7 +246,7 @@ def _on_all_states(
     for v, card in zip(scope, table.shape, strict=True):
         if v < n and maximised[v]:
             places.append(reduced.states[reduced.state_offsets[v] : reduced.state_offsets[v + 1]])
-            shape.append(int(problem.lowered.structure.cardinalities[v]))
+            shape.append(int(problem.as_tables.structure.cardinalities[v]))
         else:
             places.append(np.arange(card))
             shape.append(card)
@@ -259,7 +259,7 @@ def _on_all_states(
 
 def _excluded(problem: Problem, maximised: npt.NDArray[np.bool_]) -> list[Function]:
     """For each maximised variable that hard zeros took states from, a table that says so."""
-    reduced, all_cards = problem.reduced, problem.lowered.structure.cardinalities
+    reduced, all_cards = problem.reduced, problem.as_tables.structure.cardinalities
     if reduced is None:
         return []
     n = len(maximised)

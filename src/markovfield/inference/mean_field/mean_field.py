@@ -219,11 +219,11 @@ def _values_of(problem: Problem, init: Any) -> FloatArray:
         init.graph.structure.cardinalities, graph.structure.cardinalities
     ):
         raise ModelError("init of mean_field must be an earlier answer to marginals about the same variables")
-    lowered = problem.lowered.structure
-    full = np.ones(int(lowered.value_offsets[-1]))
+    as_tables = problem.as_tables.structure
+    full = np.ones(int(as_tables.value_offsets[-1]))
     full[: len(init.values)] = init.values
     if problem.reduced is not None:
-        full = full[np.repeat(lowered.value_offsets[:-1], s.cardinalities) + problem.reduced.states]
+        full = full[np.repeat(as_tables.value_offsets[:-1], s.cardinalities) + problem.reduced.states]
     # A variable whose old states are all gone starts anew.
     totals = np.add.reduceat(full, s.value_offsets[:-1]) if len(full) else full
     return _normalised(s, np.where(np.repeat(totals, s.cardinalities) > 0, full, 1.0))

@@ -60,7 +60,7 @@ class Cutset:
         prepared = engine.prepare(graph, self.evidence, drop_barren=drop_barren)
         if engine.tree(prepared).log2_largest <= self.most_bits + SLACK:
             return engine
-        if self.problem.lowered is not graph:
+        if self.problem.as_tables is not graph:
             return None
         # The order that the set was chosen for has no larger cliques; variables it does not name have one state.
         rest = np.setdiff1d(np.arange(graph.n_variables), self.fill.order)

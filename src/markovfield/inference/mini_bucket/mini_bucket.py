@@ -146,7 +146,7 @@ class MiniBucket:
 
     def _kept(self, name: str, problem: Problem, settings: tuple[Any, ...], make: Callable[[], T]) -> T:
         s = problem.structure
-        kept = problem.lowered.structure.cache.setdefault(name, {})
+        kept = problem.as_tables.structure.cache.setdefault(name, {})
         key = (
             (*settings, self.order, self.search, self.seed),
             s.cardinalities.tobytes(),

@@ -55,12 +55,12 @@ def is_hard(graph: FactorGraph) -> bool:
     """
     hard: bool | None = graph.cache.get("hard")
     if hard is None:
-        lowered = graph.lower()
-        s, hard = lowered.structure, False
+        as_tables = graph.to_tables()
+        s, hard = as_tables.structure, False
         if not graph.structure.has_latent and s.n_factors <= MOST_FACTORS:
-            zeros = lowered.cache.get("zeros")
+            zeros = as_tables.cache.get("zeros")
             if zeros is None:
-                zeros = lowered.cache["zeros"] = zeros_in_factors(s, lowered.log_tables)
+                zeros = as_tables.cache["zeros"] = zeros_in_factors(s, as_tables.log_tables)
             joins = graph.reads_own_cells() & (np.diff(s.scope_offsets) > 1)
             hard = bool(joins.any() and zeros[joins].mean() >= HARD_SHARE)
         graph.cache["hard"] = hard
@@ -69,7 +69,7 @@ def is_hard(graph: FactorGraph) -> bool:
 
 def _has_time_for_buckets(graph: FactorGraph, running: Running) -> bool:
     """Whether what a search leaves of the time limit is enough to plan mini-buckets and to pass over them."""
-    s = graph.lower().structure
+    s = graph.to_tables().structure
     if s.n_variables > MOST_BUCKETS:
         return False
     return running.time_limit is None or (1.0 - SEARCH_SHARE) * running.time_limit > BUCKET_SECONDS * s.n_factors

@@ -72,7 +72,7 @@ class MonotoneForm:
         sets = signed_sets(n, g.first, g.second, g.crossed != 0)
         torn = np.flatnonzero(sets[:n] == sets[n:])
         if len(torn):
-            name = model.problem.lowered.names.variables[int(g.columns[torn[0]])]
+            name = model.problem.as_tables.names.variables[int(g.columns[torn[0]])]
             raise ModelError(
                 f"{method} needs a monotone model, whose couplings are all at least zero once some variables are "
                 f"flipped, and a cycle that {name!r} is joined to has an odd number of negative ones: use "

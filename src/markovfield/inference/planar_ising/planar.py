@@ -160,7 +160,7 @@ def _planned(form: SpinForm) -> PlanarForm | str:
     field = _fields(form)
     ghosts = np.flatnonzero(field)
     s = form.problem.structure
-    plans = form.problem.lowered.structure.cache.setdefault("planar", {})
+    plans = form.problem.as_tables.structure.cache.setdefault("planar", {})
     base = (s.cardinalities.tobytes(), s.scope_offsets.tobytes(), s.scopes.tobytes(), ghosts.tobytes())
     for pairs in (np.arange(len(first)), np.flatnonzero(coupling)):
         key = (*base, pairs.tobytes())

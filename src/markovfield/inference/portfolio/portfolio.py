@@ -143,7 +143,7 @@ class _Race:
 
     def promising(self, bound: float) -> bool:
         """Whether the gap to a bound of local consistency is so small that a search with proofs may well end."""
-        pool = potentials(self.graph.lower())
+        pool = potentials(self.graph.to_tables())
         spread = (pool.high - pool.low)[np.isfinite(pool.high - pool.low)]
         typical = float(np.mean(spread)) * np.log(2.0) if len(spread) else 0.0
         return bool(bound - self.best.score <= PROMISING * typical)

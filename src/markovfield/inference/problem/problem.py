@@ -1,4 +1,4 @@
-"""A factor graph made ready for exact inference under some evidence: lowered, reduced, with its linear potentials."""
+"""A factor graph made ready for inference under some evidence: in plain tables, reduced, potentials linear."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Problem:
     """
 
     graph: FactorGraph
-    lowered: FactorGraph
+    as_tables: FactorGraph
     evidence: Evidence
     structure: Structure
     potentials: Potentials
@@ -87,10 +87,10 @@ class Problem:
 
     def expand(self, values: FloatArray, fill: float) -> FloatArray:
         """Values per state of the reduced variables, put where they belong among all states of the user's graph."""
-        n_values = int(self.graph.structure.cardinalities.sum()) if self.lowered is not self.graph else -1
+        n_values = int(self.graph.structure.cardinalities.sum()) if self.as_tables is not self.graph else -1
         if self.reduced is None:
             return values if n_values < 0 else values[:n_values]
-        offsets = self.lowered.structure.value_offsets
+        offsets = self.as_tables.structure.value_offsets
         out = np.full(int(offsets[-1]), fill)
         counts = self.structure.cardinalities
         out[np.repeat(offsets[:-1], counts) + self.reduced.states] = values
@@ -101,7 +101,7 @@ class Problem:
         if self.reduced is None:
             return table
         r = self.reduced
-        full = np.zeros([int(self.lowered.structure.cardinalities[v]) for v in variables])
+        full = np.zeros([int(self.as_tables.structure.cardinalities[v]) for v in variables])
         if len(variables) == 1:
             v = variables[0]
             full[r.states[r.state_offsets[v] : r.state_offsets[v + 1]]] = table
@@ -120,13 +120,13 @@ class Problem:
         """Expected counts of the reduced pool, added up in the cells of the user's graph."""
         if self.reduced is None or not len(self.reduced.cell_origin):
             return self.graph.own_counts(counts)
-        out = counts[: self.lowered.structure.n_cells].copy()
-        np.add.at(out, self.reduced.cell_origin, counts[self.lowered.structure.n_cells :])
+        out = counts[: self.as_tables.structure.n_cells].copy()
+        np.add.at(out, self.reduced.cell_origin, counts[self.as_tables.structure.n_cells :])
         return self.graph.own_counts(out)
 
 
 def _extend(evidence: Evidence, structure: Structure, reducing: bool) -> npt.NDArray[np.int32]:
-    """Observed states of a lowered graph; where domains may shrink, a variable of one state is as good as observed."""
+    """Observed states of a graph of tables; where domains may shrink, one state is as good as observed."""
     n, states = structure.n_variables, evidence.states
     if len(states) < n:
         states = np.concatenate([states, np.full(n - len(states), -1, np.int32)])
@@ -164,21 +164,21 @@ def prepare(
     keep: npt.NDArray[np.bool_] | None = None,
 ) -> Problem:
     """Lower and reduce a graph under evidence; settings as for `reduce`."""
-    lowered = graph.lower()
-    s = lowered.structure
-    pool = potentials(lowered)
+    as_tables = graph.to_tables()
+    s = as_tables.structure
+    pool = potentials(as_tables)
     likelihoods = evidence.likelihoods
     if keep is not None and len(keep) < s.n_variables:
         keep = np.concatenate([keep, np.zeros(s.n_variables - len(keep), np.bool_)])
     if likelihoods and drop_barren:
         keep = np.zeros(s.n_variables, np.bool_) if keep is None else keep.copy()
         keep[[v for v, _ in likelihoods]] = True
-    has_zeros = lowered.cache.get("zeros")
+    has_zeros = as_tables.cache.get("zeros")
     if has_zeros is None and propagate_zeros:
-        has_zeros = lowered.cache["zeros"] = zeros_in_factors(s, lowered.log_tables)
+        has_zeros = as_tables.cache["zeros"] = zeros_in_factors(s, as_tables.log_tables)
     reduced = reduce(
         s,
-        lowered.log_tables,
+        as_tables.log_tables,
         _extend(evidence, s, propagate_zeros),
         propagate_zeros=propagate_zeros,
         drop_barren=drop_barren,
@@ -207,4 +207,4 @@ def prepare(
             possible = reduced.states[reduced.state_offsets[v] : reduced.state_offsets[v + 1]]
             likelihood[offsets[v] : offsets[v + 1]] += vector[possible]
             active[v] = True
-    return Problem(graph, lowered, evidence, structure, pool, reduced if changed else None, likelihood, active)
+    return Problem(graph, as_tables, evidence, structure, pool, reduced if changed else None, likelihood, active)

@@ -78,7 +78,7 @@ def _topological(structure: Structure, name: str) -> list[int]:
 
 
 def _forward(graph: FactorGraph, name: str) -> _Forward:
-    """The cumulative tables of a lowered graph, each stored once, own axis fastest; kept with the graph."""
+    """The cumulative tables of a graph of tables, each stored once, own axis fastest; kept with the graph."""
     known: _Forward | None = graph.cache.get("forward")
     if known is not None:
         return known
@@ -142,9 +142,9 @@ def _draw(
     """Rows of the model, ``int32[size, n]``, with some variables held fast, and the logs of their weights."""
     from markovfield.inference.sampling.forward_kernel import draw_forward
 
-    lowered = graph.lower()
-    forward = _forward(lowered, name)
-    n, own = lowered.n_variables, graph.n_variables
+    as_tables = graph.to_tables()
+    forward = _forward(as_tables, name)
+    n, own = as_tables.n_variables, graph.n_variables
     fixed = np.full(n, -1, np.int32)
     if clamped is not None:
         fixed[:own] = clamped
@@ -254,8 +254,8 @@ class RejectionSampling:
         observed = np.flatnonzero(evidence.states >= 0)
         kept = [np.zeros((0, graph.n_variables), np.int32)]
         found = tries = 0
-        largest = max(SHARD_ROWS, ROUND_CELLS // max(1, graph.lower().n_variables))
-        _forward(graph.lower(), what)  # refuses what is not directed, even for no samples
+        largest = max(SHARD_ROWS, ROUND_CELLS // max(1, graph.to_tables().n_variables))
+        _forward(graph.to_tables(), what)  # refuses what is not directed, even for no samples
         while found < size:
             if tries >= self.max_tries:
                 raise ModelError(

@@ -62,10 +62,10 @@ def initial_states(problem: Problem, n: int, rng: np.random.Generator) -> States
 
 
 def reduced_rows(problem: Problem, rows: npt.NDArray[np.int32]) -> States:
-    """Rows of the lowered graph's states as those of the reduced problem; -1 for a state that was ruled out."""
+    """Rows of the graph of tables's states as those of the reduced problem; -1 for a state that was ruled out."""
     if problem.reduced is None:
         return rows
-    s, full = problem.structure, problem.lowered.structure.value_offsets
+    s, full = problem.structure, problem.as_tables.structure.value_offsets
     place = np.full(int(full[-1]), -1, np.int32)
     at = np.repeat(full[:-1], s.cardinalities) + problem.reduced.states
     place[at] = np.arange(len(at)) - np.repeat(s.value_offsets[:-1], s.cardinalities)
@@ -76,11 +76,11 @@ def _forward_starts(problem: Problem, feasible: Feasible, n: int, rng: np.random
     """Starts of a directed model, drawn parents before children; None where it is none or no row meets the evidence."""
     from markovfield.inference.sampling.forward import draw_weighted
 
-    lowered = problem.lowered
-    clamps = np.full(lowered.n_variables, -1, np.int32)
+    as_tables = problem.as_tables
+    clamps = np.full(as_tables.n_variables, -1, np.int32)
     clamps[: len(problem.evidence.states)] = problem.evidence.states
     try:
-        drawn = draw_weighted(lowered, TRIES, Evidence(clamps, ()), rng, Running())
+        drawn = draw_weighted(as_tables, TRIES, Evidence(clamps, ()), rng, Running())
     except (ModelError, ImpossibleEvidenceError):
         return None
     rows = drawn.states if drawn.log_weights is None else drawn.states[np.isfinite(drawn.log_weights)]
