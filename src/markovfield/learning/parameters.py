@@ -79,7 +79,7 @@ class Parameters:
         length: list[npt.NDArray[np.int64]] = []
         owner: list[npt.NDArray[np.int64]] = []
         tables: list[npt.NDArray[np.int64]] = []
-        # A as_tables table that reads own cells belongs to the variable whose factor has those cells.
+        # A table that reads own cells belongs to the variable whose factor has those cells.
         order = np.argsort(s.table_offsets, kind="stable")
         starts, count = s.table_offsets[order], 0
         for f in range(low.n_factors):

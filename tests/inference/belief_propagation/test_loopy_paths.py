@@ -131,7 +131,7 @@ class TestLattices:
 
 class TestStructured:
     def test_clauses_run_as_they_are(self):
-        """Natively and as_tables to chains of auxiliary variables: one fixed point, one Bethe value."""
+        """Natively and as chains of auxiliary variables: one fixed point, one Bethe value."""
         rng = np.random.default_rng(4)
         net = mf.MarkovNetwork(dict.fromkeys(range(8), 2))
         for v in range(8):

@@ -143,7 +143,7 @@ class TestBound:
 
 @STRUCTURES
 def test_structured_factors(structure: str):
-    """A noisy-or and a clause, as_tables to small tables with auxiliary variables: hard zeros all over."""
+    """A noisy-or and a clause, as small tables with auxiliary variables: hard zeros all over."""
     bayes = mf.BayesianNetwork({"A": 2, "B": 2, "C": 2})
     bayes.add_cpt("A", [], [0.3, 0.7])
     bayes.add_cpt("B", ["A"], [[0.4, 0.6], [0.8, 0.2]])

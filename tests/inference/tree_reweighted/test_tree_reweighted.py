@@ -100,7 +100,7 @@ class TestBound:
         )
 
     def test_holds_for_structured_factors(self):
-        """A noisy-or and long clauses, as_tables to small tables with auxiliary variables."""
+        """A noisy-or and long clauses, as small tables with auxiliary variables."""
         bayes = mf.BayesianNetwork({"A": 2, "B": 2, "C": 2, "D": 2})
         bayes.add_cpt("A", [], [0.3, 0.7])
         bayes.add_cpt("B", ["A"], [[0.4, 0.6], [0.8, 0.2]])

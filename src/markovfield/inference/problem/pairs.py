@@ -82,7 +82,7 @@ def check_decodable(method: str, graph: FactorGraph, variables: Any, n_best: int
 
 
 def _small_tables(graph: FactorGraph) -> FactorGraph:
-    """Structured factors of at most two variables as plain tables: as_tables, they would join three."""
+    """Structured factors of at most two variables as plain tables: otherwise they would join three."""
     s = graph.structure
     arity = np.diff(s.scope_offsets)
     small = np.flatnonzero((s.kind != TABLE) & (s.kind != DISTANCE) & (s.kind != NOISY_MAX) & (arity <= 2))
