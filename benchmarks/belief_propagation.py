@@ -88,7 +88,7 @@ def _graph(
 @contextmanager
 def general_path() -> Iterator[None]:
     """Take a lattice for any other graph."""
-    from markovfield.inference import lattice_propagation
+    from markovfield.inference.belief_propagation import lattice as lattice_propagation
 
     usual = lattice_propagation.find_lattice
     lattice_propagation.find_lattice = lambda *_: None

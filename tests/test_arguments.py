@@ -11,7 +11,8 @@ import pytest
 
 import markovfield as mf
 from markovfield._validation import check_method, generator_of, number, whole_number
-from markovfield.inference.core.registry import ENTRIES
+from markovfield.inference.core.registry import ENTRIES as INFERENCE
+from markovfield.learning.registry import ENTRIES as LEARNING
 
 NAN = float("nan")
 NET = mf.MarkovNetwork({"A": 2, "B": 3})
@@ -149,7 +150,7 @@ NEVER: dict[str, tuple[Any, ...]] = {
 def wrong_settings() -> list[tuple[type[Any], str, Any]]:
     """Every plain setting of every registered method, with values it must not take."""
     found = []
-    for method in dict.fromkeys(entry.load() for entry in ENTRIES):
+    for method in dict.fromkeys(entry.load() for entry in (*INFERENCE, *LEARNING)):
         for field in dataclasses.fields(method):
             types = {part.strip() for part in str(field.type).split("|")}
             if not types <= {*NEVER, "None"}:

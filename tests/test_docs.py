@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from markovfield._exports import EXPORTS
-from markovfield.inference.core.registry import ENTRIES
+from markovfield.inference.core.registry import ENTRIES as INFERENCE
+from markovfield.learning.registry import ENTRIES as LEARNING
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -49,7 +50,7 @@ def test_the_code_runs_and_prints_what_it_says(
             assert claim in printed, f"{name}, block {number} claims {claim!r} and printed {printed}"
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+@pytest.mark.parametrize("entry", [*INFERENCE, *LEARNING], ids=lambda e: e.name)
 def test_every_method_is_described(entry: Any):
     page = (ROOT / "docs" / "choosing.md").read_text()
     settings = [field.name for field in dataclasses.fields(entry.load())]

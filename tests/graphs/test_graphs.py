@@ -157,7 +157,7 @@ def test_errors_name_the_argument(call, message):
 
 
 def test_a_search_given_up_is_an_error(monkeypatch):
-    from markovfield.kernels import orders
+    from markovfield.graphs.elimination import orders_kernel as orders
 
     nothing = np.empty(0, np.int32)
     monkeypatch.setattr(orders, "search_order_balanced", lambda *_: (nothing, np.zeros(1, np.int64), nothing, np.inf))

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import markovfield as mf
-from markovfield.inference import highs
 from markovfield.inference.automatic import ONE_PASS, decoders
 from markovfield.inference.branch_and_bound.toulbar2 import installed
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.registry import methods
 from markovfield.inference.core.running import Running
+from markovfield.inference.linear_programming import highs
 from markovfield.inference.linear_programming.linear_program import IntegerProgram, LinearProgram
 from tests.inference.relaxations import StopAfter, glass
 
@@ -267,10 +267,10 @@ def test_ctrl_c_inside_a_kernel_is_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> No
         return plan
 
     model = mf.Ising((14, 14), coupling=-1.0, field=0.1)
-    monkeypatch.setattr("markovfield.inference.verbs.candidates", interrupted(KeyboardInterrupt()))
+    monkeypatch.setattr("markovfield.inference.discrete.candidates", interrupted(KeyboardInterrupt()))
     answer = mf.decode(model)
     assert not answer.converged and np.isfinite(answer.score)
-    monkeypatch.setattr("markovfield.inference.verbs.candidates", interrupted(ValueError()))
+    monkeypatch.setattr("markovfield.inference.discrete.candidates", interrupted(ValueError()))
     with pytest.raises(SystemError):
         mf.decode(model)
 

@@ -15,9 +15,9 @@ from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
 from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, read_evidence, read_query, save_picture, writing
-from markovfield.inference.core.registry import ENTRIES, resolve
 from markovfield.io.columns import MISSING
 from markovfield.io.networks import check_ending
+from markovfield.learning.registry import ENTRIES, resolve
 
 __all__ = ["draw", "learn", "query"]
 

@@ -1,22 +1,25 @@
-"""The verbs: compile the model, read the evidence, choose the method, hand over."""
+"""The verbs: compile the model, and hand the question to whoever answers for its form.
+
+Factor graphs are answered for by `markovfield.inference.discrete`, Gaussian fields by
+`markovfield.inference.gaussian.verbs`; a further form is one more line in `ANSWERED_BY`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield._validation import generator_of, whole_number
-from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph, Structure
-from markovfield.inference.automatic import candidates, first_that_answers, when_stopped
-from markovfield.inference.constants.decoding import centre
-from markovfield.inference.constants.sums import centre_sums
 from markovfield.inference.core.answers import LogPartition, Marginals, Samples
-from markovfield.inference.core.decodings import Decoding, Solution
+from markovfield.inference.core.counts import Counts, counts_of, resolve_counts
+from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Progress, Running
 from markovfield.names import VariableName
 
@@ -25,37 +28,46 @@ __all__ = ["decode", "expected_counts", "log_partition", "marginals", "probabili
 Callback = Callable[[Progress], bool | None]
 
 
-def graph_of(model: Any) -> FactorGraph:
-    """The factor graph behind anything that compiles to one."""
-    if isinstance(model, FactorGraph):
+# The module that answers for each form of compiled model: it has a function for each verb.
+ANSWERED_BY = {
+    "FactorGraph": "markovfield.inference.discrete",
+    "GaussianField": "markovfield.inference.gaussian.verbs",
+}
+
+
+def form_of(model: Any) -> Any:
+    """What a model compiles to; a form is its own."""
+    if type(model).__name__ in ANSWERED_BY:
         return model
     if isinstance(model, str):
-        raise ModelError(f"expected a model, got the text {model!r}; mf.read_network reads a model from a file")
+        raise ModelError(f"expected a model, got the text {model!r}; mf.io.read_network reads a model from a file")
     if not hasattr(model, "compile"):
         raise ModelError(f"expected a model with a compile() method, got {type(model).__name__}")
-    graph = model.compile()
-    if not isinstance(graph, FactorGraph):
-        raise ModelError(f"{type(model).__name__} compiles to {type(graph).__name__}, which this verb cannot take yet")
-    return graph
+    form = model.compile()
+    if type(form).__name__ not in ANSWERED_BY:
+        raise ModelError(f"{type(model).__name__} compiles to {type(form).__name__}, which no verb takes")
+    return form
 
 
-def _extra(method: Any, init: Any, rng: Any) -> dict[str, Any]:
-    """What only some methods take: an answer to start from, a generator. A start nobody would use is an error."""
-    extra: dict[str, Any] = {}
-    if init is not None:
-        if "init" not in method.abilities:
-            raise ModelError(f"method {method.name!r} does not iterate and takes no init")
-        extra["init"] = init
-    if "rng" in method.abilities:
-        extra["rng"] = generator_of(rng)
-    return extra
+def graph_of(model: Any) -> FactorGraph:
+    """The factor graph behind anything that compiles to one."""
+    form = form_of(model)
+    if not isinstance(form, FactorGraph):
+        raise ModelError(f"this takes models of discrete variables, and {type(model).__name__} has real-valued ones")
+    return form
+
+
+def _verb(name: str, form: Any) -> Callable[..., Any]:
+    """The function that answers a verb for a form."""
+    found: Callable[..., Any] = getattr(import_module(ANSWERED_BY[type(form).__name__]), name)
+    return found
 
 
 def marginals(
     model: Any,
     evidence: Mapping[Any, Any] | None = None,
     targets: Sequence[Sequence[VariableName]] | None = None,
-    method: Any = "auto",
+    method: MethodLike = "auto",
     *,
     init: Any = None,
     rng: int | np.random.Generator | None = None,
@@ -68,7 +80,8 @@ def marginals(
     Parameters
     ----------
     model
-        A `MarkovNetwork`, a `BayesianNetwork`, a `FactorGraph`, or anything whose ``compile()`` gives one.
+        A `MarkovNetwork`, a `BayesianNetwork`, a `FactorGraph`, or anything whose ``compile()`` gives one; or a
+        `GaussianField` (a `LinearGaussianNetwork`), whose answer is `GaussianMarginals`: means and variances.
     evidence
         Variable name to a state, or to a vector of likelihoods of its states (virtual evidence).
     targets
@@ -94,24 +107,14 @@ def marginals(
     ([0.286, 0.714], 'exact')
     """
     running = Running(n_jobs, time_limit, callback)
-    centred = centre_sums(graph_of(model))
-    graph, running = centred.view, centred.running(running)
-    known = Evidence.parse(graph.structure, evidence)
-    methods = candidates(method, "marginals", graph, known, time_limit=time_limit)
-    if targets is not None and not isinstance(targets, (list, tuple, set, frozenset)):
-        raise ModelError(f"targets must be a list of lists of variables, got {targets!r}")
-    sets = [graph.names.positions(t) for t in targets or ()]
-
-    def run(chosen: Any, running: Running) -> Any:
-        return chosen.marginals(graph, known, targets=sets, running=running, **_extra(chosen, init, rng))
-
-    return centred.marginals(first_that_answers(methods, run, running))
+    form = form_of(model)
+    return _verb("marginals", form)(form, evidence, targets, method, init=init, rng=rng, running=running)
 
 
 def log_partition(
     model: Any,
     evidence: Mapping[Any, Any] | Evidence | None = None,
-    method: Any = "auto",
+    method: MethodLike = "auto",
     *,
     init: Any = None,
     rng: int | np.random.Generator | None = None,
@@ -132,15 +135,8 @@ def log_partition(
     1.3863
     """
     running = Running(n_jobs, time_limit, callback)
-    centred = centre_sums(graph_of(model))
-    graph, running = centred.view, centred.running(running)
-    known = Evidence.parse(graph.structure, evidence)
-    methods = candidates(method, "log_partition", graph, known, time_limit=time_limit)
-
-    def run(chosen: Any, running: Running) -> Any:
-        return chosen.log_partition(graph, known, running=running, **_extra(chosen, init, rng))
-
-    return centred.log_partition(first_that_answers(methods, run, running))
+    form = form_of(model)
+    return _verb("log_partition", form)(form, evidence, method, init=init, rng=rng, running=running)
 
 
 def decode(
@@ -149,7 +145,7 @@ def decode(
     variables: Sequence[VariableName] | None = None,
     loss: str | Mapping[Any, npt.ArrayLike] | None = None,
     n_best: int = 1,
-    method: Any = "auto",
+    method: MethodLike = "auto",
     *,
     init: Any = None,
     rng: int | np.random.Generator | None = None,
@@ -189,112 +185,16 @@ def decode(
     [1.609, 0.693]
     """
     running = Running(n_jobs, time_limit, callback)
-    graph = graph_of(model)
-    known = Evidence.parse(graph.structure, evidence)
-    n_best = whole_number(n_best, "n_best", 1)
-    positions = None if variables is None else graph.names.positions(variables)
-    if loss is not None:
-        return _least_expected_loss(graph, known, positions, loss, n_best, method, running, rng)
-    centred = centre(graph)
-    view, inner = centred.view, centred.running(running)
-    one = n_best == 1
-    methods: list[Any] = []
-
-    def run(chosen: Any, running: Running) -> Any:
-        extra = _extra(chosen, init, rng)
-        return chosen.decode(view, known, variables=positions, n_best=n_best, running=running, **extra)
-
-    stop: BaseException
-    try:
-        methods += candidates(method, "decode", view, known, one=one, variables=positions, time_limit=time_limit)
-        return centred.answer(first_that_answers(methods, run, inner), known)
-    except (TimeoutError, StoppedError, KeyboardInterrupt) as error:
-        stop = error
-    except SystemError as error:
-        # What a compiled kernel makes of Ctrl-C.
-        if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
-            raise
-        stop = KeyboardInterrupt()
-    name = methods[0].name if methods else "icm"
-    found = when_stopped(stop, method, name, view, known, inner, one=one, variables=positions)
-    return centred.answer(found, known)
-
-
-def _least_expected_loss(
-    graph: FactorGraph,
-    evidence: Evidence,
-    positions: list[int] | None,
-    loss: Any,
-    n_best: int,
-    method: Any,
-    running: Running,
-    rng: Any,
-) -> Decoding:
-    """Each variable takes the state of least expected cost under its marginal: additive losses decompose."""
-    s = graph.structure
-    if n_best != 1:
-        raise ModelError("n_best cannot be combined with loss: expected losses rank variables, not assignments")
-    if isinstance(loss, str) and loss != "hamming":
-        raise ModelError(f"loss must be 'hamming' or a mapping from variable to cost matrix, got {loss!r}")
-    costs: dict[int, npt.NDArray[np.float64]] = {}
-    if not isinstance(loss, (str, Mapping)):
-        raise ModelError(f"loss must be 'hamming' or a mapping from variable to cost matrix, got {loss!r}")
-    if not isinstance(loss, str):
-        for name, matrix in loss.items():
-            v = s.names.position(name)
-            card = int(s.cardinalities[v])
-            try:
-                costs[v] = np.asarray(matrix, np.float64)
-            except (TypeError, ValueError):
-                raise ModelError(f"the loss of variable {name!r} must be a matrix of numbers, got {matrix!r}") from None
-            if costs[v].shape != (card, card):
-                raise ModelError(f"the loss of variable {name!r} needs shape ({card}, {card}), got {costs[v].shape}")
-
-    view = centre_sums(graph).view
-
-    def run(chosen: Any, running: Running) -> Any:
-        return chosen.marginals(view, evidence, targets=(), running=running, **_extra(chosen, None, rng))
-
-    methods = candidates(method, "marginals", view, evidence, time_limit=running.time_limit)
-    answer = first_that_answers(methods, run, running)
-    shown = list(range(graph.n_variables)) if positions is None else positions
-    states = np.full(graph.n_variables, -1, np.int32)
-    expected = 0.0
-    for v in shown:
-        p = answer[s.names.variables[v]]
-        losses = p @ costs[v] if v in costs else p.sum() - p
-        states[v] = int(np.argmin(losses) if v in costs else np.argmax(p))
-        expected += float(losses[states[v]])
-    fixed = Evidence(np.where(states >= 0, states, evidence.states).astype(np.int32), evidence.likelihoods)
-    try:
-        # All variables known: the score itself. Otherwise the log of a sum, by the same method where it can.
-        if (fixed.states >= 0).all():
-            score = float(graph.score(fixed.states)) + sum(float(x[fixed.states[v]]) for v, x in fixed.likelihoods)
-        else:
-            score = float(log_partition(graph, fixed, method))
-    except ImpossibleEvidenceError:
-        score = -np.inf
-    states.flags.writeable = False
-    return Decoding(
-        graph=graph,
-        states=states,
-        score=score,
-        n_best=(Solution(graph, states, score, shown),),
-        gap=np.inf,
-        expected_loss=expected,
-        # That of marginals, which are exact or not; a bound on log Z says nothing of them.
-        guarantee="exact" if answer.guarantee == "exact" else "approximate",
-        method=answer.method,
-        seconds=answer.seconds,
-        width=answer.width,
-    )
+    form = form_of(model)
+    ask = _verb("decode", form)
+    return ask(form, evidence, variables, loss, n_best, method, init=init, rng=rng, running=running)
 
 
 def sample(
     model: Any,
     size: int,
     evidence: Mapping[Any, Any] | None = None,
-    method: Any = "auto",
+    method: MethodLike = "auto",
     *,
     init: Samples | None = None,
     rng: int | np.random.Generator | None = None,
@@ -316,17 +216,8 @@ def sample(
     (1000, 'exact')
     """
     running = Running(n_jobs, time_limit, callback)
-    centred = centre_sums(graph_of(model))
-    graph, running = centred.view, centred.running(running)
-    known = Evidence.parse(graph.structure, evidence)
-    size = whole_number(size, "size", 0)
-    methods = candidates(method, "sample", graph, known, time_limit=time_limit)
-
-    def run(chosen: Any, running: Running) -> Any:
-        extra = _extra(chosen, init, rng) | {"rng": generator_of(rng)}
-        return chosen.sample(graph, size, known, running=running, **extra)
-
-    return centred.samples(first_that_answers(methods, run, running))
+    form = form_of(model)
+    return _verb("sample", form)(form, size, evidence, method, init=init, rng=rng, running=running)
 
 
 def probability(
@@ -380,8 +271,18 @@ def probability(
 
 
 def expected_counts(
-    structure: Structure, log_tables: npt.ArrayLike, clamps: npt.ArrayLike | None = None, method: Any = None
-) -> tuple[float, npt.NDArray[np.float64]]:
+    structure: Structure,
+    log_tables: npt.ArrayLike,
+    clamps: npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
+    method: MethodLike | None = None,
+    *,
+    n_samples: int = 2000,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+) -> Counts:
     """The seam that learning stands on: log Z and the expected count of every cell, some variables clamped.
 
     Parameters
@@ -389,12 +290,20 @@ def expected_counts(
     structure, log_tables
         A structure and the log-potentials of its cells; plans are kept with the structure.
     clamps
-        ``int[n]`` states, -1 for free variables.
+        ``int[n]`` states, -1 for free variables; or ``int[rows, n]``, which are run together.
+    weights
+        How often each row counts; once when None.
+    method
+        Any method of `marginals` whose answers have expected counts, or that samples; None is the junction tree. Counts
+        of messages (belief propagation, tree-reweighted, mean field) are the gradient of *their* log Z.
+    n_samples, rng
+        Samples of each row, and where they come from, for methods that only sample.
 
     Returns
     -------
     log_partition, counts
-        ``counts[i]`` is the derivative of ``log_partition`` by ``log_tables[i]``.
+        `Counts`, which unpacks to these: ``counts[i]`` is the derivative of ``log_partition`` by ``log_tables[i]``,
+        summed over the rows with their weights.
 
     Examples
     --------
@@ -405,12 +314,11 @@ def expected_counts(
     >>> value, counts = mf.expected_counts(graph.structure, graph.log_tables)
     >>> counts.round(6).tolist()
     [0.25, 0.75]
+    >>> both = mf.expected_counts(graph.structure, graph.log_tables, clamps=[[-1], [1]], weights=[2.0, 1.0])
+    >>> both.counts.round(6).tolist(), both.guarantee
+    ([0.5, 2.5], 'exact')
     """
-    from markovfield.inference.junction_tree.junction_tree import JunctionTree
-    from markovfield.inference.junction_tree.propagate import propagate
-
     graph = FactorGraph(structure, np.asarray(log_tables, np.float64))
-    engine = JunctionTree() if method is None else method
-    problem = engine.prepare(graph, Evidence.from_clamps(structure, clamps))
-    result = propagate(engine.plan(problem), problem, counts=True)
-    return result.value, problem.counts(result.counts)
+    chosen = resolve_counts("junction_tree" if method is None else method)
+    running = Running(n_jobs, time_limit, callback)
+    return counts_of(chosen, graph, clamps, weights, n_samples=n_samples, rng=rng, running=running)

@@ -8,11 +8,11 @@ import numpy as np
 
 from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
-from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.inference.verbs import Callback
 from markovfield.learning.data import encode
 from markovfield.learning.parameters import template
+from markovfield.learning.registry import resolve
 from markovfield.models import BayesianNetwork
 
 __all__ = ["fit"]

@@ -2,7 +2,7 @@
 
 A network of tables is an exponential family whose natural parameters are the log-probabilities and whose sufficient
 statistics are the counts of each table's cells (Caetano, lecture 6). Where values are missing, the counts are replaced
-by their expectations under the current parameters: one batched pass of the junction tree over the distinct rows.
+by their expectations under the current parameters: one batched call for the distinct rows (`core.counts`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.counts import counts_of, resolve_counts
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
-from markovfield.inference.junction_tree.compiled import CompiledJunctionTree
-from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.learning.counting import family_counts
 from markovfield.learning.data import DataTable, encode
 from markovfield.models import BayesianNetwork
@@ -75,8 +75,11 @@ class Observations:
     weight. Structured factors have contributions nobody observes, so with them every row is run.
     """
 
-    def __init__(self, graph: FactorGraph, table: DataTable, running: Running) -> None:
+    def __init__(
+        self, graph: FactorGraph, table: DataTable, running: Running, method: MethodLike = "junction_tree"
+    ) -> None:
         self.graph, self.table, self.running = graph, table, running
+        self.method = resolve_counts(method)
         s = graph.structure
         self.fixed = np.zeros(s.n_cells)
         hidden = np.zeros(table.n_rows, np.bool_)
@@ -92,12 +95,10 @@ class Observations:
                 self.fixed[graph.cells(f)] += counts
         self.rows = np.zeros((0, s.n_variables), np.int32)
         self.weights = np.zeros(0)
-        self._tree: CompiledJunctionTree | None = None
         if hidden.any():
             once = table.rows(hidden).distinct()
             self.rows = np.ascontiguousarray(once.codes.T, np.int32)
             self.weights = np.ones(once.n_rows) if once.weights is None else once.weights
-            self._tree = JunctionTree(propagate_zeros=False).compile(graph)
 
     def expect(self, log_tables: FloatArray) -> SufficientStatistics:
         """Expected counts and log-likelihood under these log-probabilities; an impossible row is an error."""
@@ -105,9 +106,11 @@ class Observations:
         used = self.fixed > 0
         if used.any():
             value = float(np.dot(self.fixed[used], log_tables[used]))
-        if self._tree is not None:
-            tree = self._tree.with_tables(log_tables)
-            found, expected = tree.expected_counts(self.rows, self.weights, running=self.running)
+        if len(self.rows):
+            graph = self.graph.with_tables(log_tables)
+            found, expected = counts_of(
+                self.method, graph, self.rows, self.weights, n_samples=2000, rng=0, running=self.running
+            )
             dead = np.flatnonzero((found == -np.inf) & (self.weights > 0))
             if len(dead):
                 row = Evidence(self.rows[dead[0]])

@@ -12,9 +12,9 @@ import numpy as np
 
 from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
-from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Progress, Running
 from markovfield.learning.data import DataTable, encode
+from markovfield.learning.registry import resolve
 from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName
 

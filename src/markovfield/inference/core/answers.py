@@ -14,14 +14,41 @@ from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.diagnostics import MonteCarlo
 from markovfield.names import VariableName
 
-__all__ = ["Components", "Guarantee", "LogPartition", "Marginals", "Samples"]
+__all__ = ["Answer", "Components", "Guarantee", "LogPartition", "Marginals", "Samples"]
 
 Guarantee = Literal["exact", "upper", "lower", "approximate"]
 FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LogPartition:
+class Answer:
+    """The header of every answer, whatever it is an answer about: by whom, how far it can be trusted, in what time.
+
+    What was asked for is the payload, which each form of model has of its own (`Marginals` and `Decoding` of factor
+    graphs, `GaussianMarginals` of Gaussian fields, ...).
+
+    Attributes
+    ----------
+    method
+        The name of the method that answered.
+    guarantee
+        ``"exact"``, ``"upper"``, ``"lower"`` or ``"approximate"``.
+    converged, iterations, residuals
+        Whether a method that iterates came to an end, after how many steps, and how far each of them still moved.
+    seconds
+        Wall-clock time.
+    """
+
+    method: str
+    guarantee: Guarantee = "exact"
+    converged: bool = True
+    iterations: int = 1
+    residuals: tuple[float, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LogPartition(Answer):
     """log Z alone, with its guarantee; ``float(answer)`` is the number.
 
     Attributes
@@ -31,12 +58,6 @@ class LogPartition:
     """
 
     log_partition: float
-    guarantee: Guarantee = "exact"
-    method: str
-    converged: bool = True
-    iterations: int = 1
-    residuals: tuple[float, ...] = ()
-    seconds: float = 0.0
     width: int = -1
     bounds: tuple[float, float] | None = None
     standard_error: float | None = None
@@ -97,7 +118,7 @@ class Components:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Marginals:
+class Marginals(Answer):
     """Probabilities of every variable's states, and log Z with its guarantee.
 
     The marginals are exact if and only if ``guarantee == "exact"``, which speaks of `log_partition`.
@@ -124,13 +145,7 @@ class Marginals:
     graph: FactorGraph
     values: FloatArray
     log_partition: float
-    guarantee: Guarantee = "exact"
     log_partition_bounds: tuple[float, float] = (-np.inf, np.inf)
-    method: str
-    converged: bool = True
-    iterations: int = 1
-    residuals: tuple[float, ...] = ()
-    seconds: float = 0.0
     width: int = -1
     components: Components | None = None
     monte_carlo: MonteCarlo | None = None
@@ -256,7 +271,7 @@ class Marginals:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Samples:
+class Samples(Answer):
     """Assignments drawn from a model.
 
     Attributes
@@ -280,13 +295,8 @@ class Samples:
 
     graph: FactorGraph
     states: npt.NDArray[np.int32]
-    guarantee: Guarantee = "exact"
-    method: str
-    seconds: float = 0.0
     log_weights: FloatArray | None = None
     n_chains: int = 0
-    iterations: int = 1
-    converged: bool = True
     log_partition: float = np.nan
     log_partition_error: float = np.nan
     _state: Any = field(default=None, repr=False)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.inference.core.answers import Guarantee
+from markovfield.inference.core.answers import Answer, Guarantee
 from markovfield.names import VariableName
 
 __all__ = ["Decoding", "Solution", "decoding_of_states", "named_states"]
@@ -43,7 +43,7 @@ class Solution:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Decoding:
+class Decoding(Answer):
     """The most likely outcome, its score, and how far from the best it can be.
 
     Attributes
@@ -78,13 +78,7 @@ class Decoding:
     gap: float = 0.0
     tolerance: float = 0.0
     n_best: tuple[Solution, ...]
-    guarantee: Guarantee = "exact"
     score_guarantee: Guarantee = "exact"
-    method: str
-    converged: bool = True
-    iterations: int = 1
-    residuals: tuple[float, ...] = ()
-    seconds: float = 0.0
     width: int = -1
     expected_loss: float | None = None
     persistent: npt.NDArray[np.bool_] | None = None

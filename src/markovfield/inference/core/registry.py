@@ -1,7 +1,8 @@
 """The one list of algorithms: which method answers which verb for which form of model.
 
-Adding an algorithm is one file, one kernel and one line in `ENTRIES`. Classes are imported when first asked for, so
-that listing methods costs nothing.
+Adding an algorithm is one folder and one line: here for inference, in `markovfield.learning.registry` for learning,
+which adds its methods by `register` when it is imported. Classes are imported when first asked for, so that listing
+methods costs nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from importlib import import_module
 from typing import Any
 
 from markovfield.exceptions import ModelError
+from markovfield.inference.core.method import Method
 
-__all__ = ["ENTRIES", "VERBS", "Entry", "methods", "resolve"]
+__all__ = ["ENTRIES", "VERBS", "Entry", "check_verb", "methods", "register", "registered", "resolve"]
 
 VERBS = ("fit", "learn_structure", "sample", "marginals", "decode", "log_partition")
 
@@ -168,42 +170,28 @@ ENTRIES = (
     Entry("rejection", "inference.sampling.forward:RejectionSampling", ("sample",)),
     Entry("likelihood_weighting", "inference.sampling.forward:LikelihoodWeighting", ("sample",), aliases=("lw",)),
     Entry(
-        "maximum_likelihood",
-        "learning.estimators:MaximumLikelihood",
-        ("fit",),
-        aliases=("ml", "mle"),
-        form="BayesianNetwork",
-    ),
-    Entry(
-        "dirichlet",
-        "learning.estimators:DirichletEstimate",
-        ("fit",),
-        aliases=("bayesian",),
-        form="BayesianNetwork",
-    ),
-    Entry(
-        "expectation_maximization",
-        "learning.expectation_maximization:ExpectationMaximization",
-        ("fit",),
-        aliases=("em",),
-        form="BayesianNetwork",
-    ),
-    Entry(
-        "hill_climbing",
-        "learning.hill_climbing:HillClimbing",
-        ("learn_structure",),
-        aliases=("hillclimb", "hill_climb", "hc", "tabu"),
-        form="DataTable",
-    ),
-    Entry("chow_liu", "learning.chow_liu:ChowLiu", ("learn_structure",), aliases=("chowliu", "tree"), form="DataTable"),
-    Entry("pc", "learning.pc:PC", ("learn_structure",), aliases=("constraints",), form="DataTable"),
-    Entry(
-        "least_squares",
-        "learning.linear_gaussian:LeastSquares",
-        ("fit",),
-        form="LinearGaussianNetwork",
+        "sparse_cholesky",
+        "inference.gaussian.cholesky:SparseCholesky",
+        ("sample", "marginals", "decode", "log_partition"),
+        aliases=("cholesky",),
+        form="GaussianField",
     ),
 )
+
+
+_REGISTERED: dict[tuple[str, str], Entry] = {(e.form, e.name): e for e in ENTRIES}
+
+
+def register(*entries: Entry) -> None:
+    """Add methods of a layer above, or of another library; the same name for the same form takes the old one's
+    place.
+    """
+    _REGISTERED.update({(e.form, e.name): e for e in entries})
+
+
+def registered() -> tuple[Entry, ...]:
+    """All methods that are registered by now."""
+    return tuple(_REGISTERED.values())
 
 
 def check_verb(verb: str) -> None:
@@ -221,21 +209,21 @@ def methods(verb: str, form: str = "FactorGraph") -> dict[str, type[Any]]:
     True
     """
     check_verb(verb)
-    return {e.name: e.load() for e in ENTRIES if verb in e.verbs and e.form == form}
+    return {e.name: e.load() for e in registered() if verb in e.verbs and e.form == form}
 
 
 def resolve(method: Any, verb: str, form: str = "FactorGraph") -> Any:
-    """The method object behind a name, an alias or itself; ``"auto"`` is left to the caller."""
+    """The method object behind a name, an alias, a class or itself; ``"auto"`` is left to the caller."""
     if isinstance(method, type) and hasattr(method, "verbs"):
         method = method()
     if not isinstance(method, str):
-        if not hasattr(method, "verbs"):
+        if not isinstance(method, Method):
             raise ModelError(f"method must be a name or a method object, got {type(method).__name__}")
         if verb not in method.verbs:
             raise ModelError(f"method {method.name!r} does not answer {verb!r}")
         return method
     check_verb(verb)
-    fitting = [e for e in ENTRIES if verb in e.verbs and e.form == form]
+    fitting = [e for e in registered() if verb in e.verbs and e.form == form]
     if not fitting:
         raise ModelError(f"no method answers {verb!r} yet")
     for entry in fitting:

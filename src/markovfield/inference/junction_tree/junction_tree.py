@@ -14,6 +14,7 @@ from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals, Samples
+from markovfield.inference.core.counts import Counts
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.decodings import decoding_of_states as _decoding
 from markovfield.inference.core.evidence import Evidence
@@ -124,6 +125,19 @@ class JunctionTree:
         memory_limit_bytes(self.memory_limit)
         if self.order is not None and not isinstance(self.order, tuple):
             object.__setattr__(self, "order", tuple(self.order))
+
+    def counts(
+        self,
+        graph: FactorGraph,
+        clamps: npt.NDArray[np.int32],
+        weights: npt.NDArray[np.float64],
+        *,
+        running: Running,
+    ) -> Counts:
+        """log Z of each row of clamps, and the weighted sum of their expected counts (see `Counts`)."""
+        from markovfield.inference.junction_tree.counts import tree_counts
+
+        return tree_counts(self, graph, clamps, weights, running)
 
     # ---- planning -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,203 @@
+"""Expected counts: the seam that all learning stands on, ``(structure, tables, clamps) -> log Z, counts``.
+
+The expected count of a cell is how often it is read in expectation, which is the derivative of log Z by that cell
+(Murphy 19.40; Andres 6.24 to 6.28); with some variables clamped it is the same for what is left (19.47, 19.48). Any
+method can offer them:
+
+* a method with a ``counts`` function of its own answers many rows of clamps in one call (`CountsMethod`; the junction
+  tree does, with rows as the fastest axis);
+* a method of `marginals` whose answers have ``expected_counts`` (belief propagation, tree-reweighted, mean field,
+  mini-buckets, generalised belief propagation, ...) is asked row by row: its counts are the gradient of *its* log Z;
+* a method that only samples is asked for ``n_samples`` of each row, and the counts have standard errors.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield._validation import generator_of
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import cell_reader
+from markovfield.inference.core.answers import Answer, Guarantee, Marginals, Samples
+from markovfield.inference.core.diagnostics import error_floor
+from markovfield.inference.core.evidence import Evidence, rows
+from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.registry import methods, resolve
+from markovfield.inference.core.running import Running
+
+__all__ = ["Counts", "CountsMethod", "counts_of", "counts_of_samples", "resolve_counts"]
+
+FloatArray = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int32]
+# Batches of consecutive draws whose averages say how far the average of all may be off.
+BATCHES = 32
+# The worst of several guarantees is that of their sum; an upper and a lower bound together bound nothing.
+_RANK: dict[Guarantee, int] = {"exact": 0, "upper": 1, "lower": 2, "approximate": 3}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Counts(Answer):
+    """log Z and expected counts; ``log_partition, counts = answer`` unpacks it.
+
+    Attributes
+    ----------
+    log_partition
+        One number, or ``float64[rows]`` where many rows of clamps were given: -inf for a row of probability zero, nan
+        from methods that do not estimate it.
+    counts
+        ``float64[cells]``: the expected count of each cell, summed over the rows with their weights.
+    standard_errors
+        ``float64[cells]`` where the counts are averages over samples, otherwise None.
+    """
+
+    log_partition: Any
+    counts: FloatArray
+    standard_errors: FloatArray | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.log_partition
+        yield self.counts
+
+
+@runtime_checkable
+class CountsMethod(Protocol):
+    """A method that answers many rows of clamps in one call."""
+
+    def counts(self, graph: FactorGraph, clamps: Rows, weights: FloatArray, *, running: Running) -> Counts:
+        """log Z of each row, and the weighted sum of their expected counts."""
+        ...
+
+
+def counts_of(
+    method: Any,
+    graph: FactorGraph,
+    clamps: npt.ArrayLike | None,
+    weights: npt.ArrayLike | None,
+    *,
+    n_samples: int,
+    rng: Any,
+    running: Running,
+) -> Counts:
+    """Expected counts by any method; see `markovfield.expected_counts`."""
+    s = graph.structure
+    one = clamps is None or np.ndim(clamps) < 2  # type: ignore[arg-type]
+    given = Evidence.from_clamps(s, clamps).states[None] if one else rows(s, clamps)  # type: ignore[arg-type]
+    weight = np.ones(len(given)) if weights is None else np.ascontiguousarray(np.atleast_1d(weights), np.float64)
+    if weight.shape != (len(given),):
+        raise ModelError(f"expected_counts needs one weight for each of {len(given)} rows, got shape {weight.shape}")
+    if not np.isfinite(weight).all():
+        raise ModelError("the weights of expected_counts must be finite")
+    started = time.perf_counter()
+    if isinstance(method, CountsMethod):
+        answer = method.counts(graph, given, weight, running=running)
+    else:
+        answer = _row_by_row(method, graph, given, weight, n_samples, generator_of(rng), running)
+    value: Any = answer.log_partition
+    if one:
+        value = float(np.asarray(value)[0])
+        if value == -np.inf:
+            raise Evidence(given[0]).impossible(s)
+    return Counts(
+        log_partition=value,
+        counts=answer.counts,
+        standard_errors=answer.standard_errors,
+        method=answer.method,
+        guarantee=answer.guarantee,
+        converged=answer.converged,
+        iterations=answer.iterations,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def resolve_counts(method: MethodLike) -> Any:
+    """The method behind a name, of those that answer `marginals`, and otherwise of those that sample."""
+    if isinstance(method, str) and method not in methods("marginals"):
+        try:
+            return resolve(method, "marginals")
+        except ModelError:
+            return resolve(method, "sample")
+    verbs = getattr(method, "verbs", ("marginals",))
+    return resolve(method, "marginals" if "marginals" in verbs else "sample")
+
+
+def _row_by_row(
+    method: Any, graph: FactorGraph, clamps: Rows, weights: FloatArray, n_samples: int, rng: Any, running: Running
+) -> Counts:
+    """One question for each row, answered by messages, by enumeration or by samples."""
+    total = np.zeros(graph.structure.n_cells)
+    variance: FloatArray | None = None
+    values = np.full(len(clamps), -np.inf)
+    guarantee: Guarantee = "exact"
+    converged, iterations = True, 0
+    # Averages over Markov chains have no counts: the same chains are asked for their samples.
+    samples = "sample" in method.verbs and ("marginals" not in method.verbs or "rng" in method.abilities)
+    extra: dict[str, Any] = {"rng": rng} if samples or "rng" in method.abilities else {}
+    for i, row in enumerate(clamps):
+        found: Marginals | Samples
+        try:
+            if samples:
+                found = drawn = method.sample(graph, n_samples, Evidence(row), running=running, **extra)
+                counts, errors = counts_of_samples(drawn)
+                variance = np.zeros(len(total)) if variance is None else variance
+                variance += np.square(weights[i] * errors)
+            else:
+                found = answer = method.marginals(graph, Evidence(row), targets=(), running=running, **extra)
+                counts = answer.expected_counts
+        except ImpossibleEvidenceError:
+            continue
+        values[i] = found.log_partition
+        total += weights[i] * counts
+        converged, iterations = converged and found.converged, max(iterations, found.iterations)
+        guarantee = _together(guarantee, found.guarantee if not samples else "approximate")
+    return Counts(
+        log_partition=values,
+        counts=total,
+        standard_errors=None if variance is None else np.sqrt(variance),
+        method=method.name,
+        guarantee=guarantee,
+        converged=converged,
+        iterations=iterations,
+    )
+
+
+def _together(one: Guarantee, other: Guarantee) -> Guarantee:
+    """What holds of a sum of two numbers."""
+    if {one, other} == {"upper", "lower"}:
+        return "approximate"
+    return max(one, other, key=_RANK.__getitem__)
+
+
+def counts_of_samples(samples: Samples) -> tuple[FloatArray, FloatArray]:
+    """Average counts of every cell over samples, and standard errors from averages of batches of consecutive rows.
+
+    A cell that never came up has the error that so many draws leave open, not zero.
+    """
+    graph = samples.graph
+    s = graph.structure
+    if s.has_latent:
+        raise ModelError("samples do not show what a noisy-max sums over; ask junction_tree for its expected counts")
+    if not len(samples):
+        raise ModelError("there are no samples to take expected counts from")
+    read = cell_reader(s)
+    weight = samples.weights
+    n_batches = min(BATCHES, len(samples))
+    edges = np.linspace(0, len(samples), n_batches + 1).astype(np.int64)
+    sums, masses = np.zeros((n_batches, s.n_cells)), np.zeros(n_batches)
+    for b in range(n_batches):
+        for row in range(edges[b], edges[b + 1]):
+            np.add.at(sums[b], read(samples.states[row].astype(np.int64)), weight[row])
+            masses[b] += weight[row]
+    mass = masses.sum()
+    counts = sums.sum(axis=0) / mass
+    apart = sums - np.outer(masses, counts)
+    errors = np.sqrt(np.square(apart).sum(axis=0) * n_batches / max(1, n_batches - 1)) / mass
+    # Factors that share a cell read it several times: the floor is for each of them.
+    reads = np.maximum(1.0, np.bincount(read(samples.states[0].astype(np.int64)), minlength=s.n_cells))
+    return counts, np.maximum(errors, error_floor(1.0 / float(np.square(weight).sum())) * np.sqrt(reads))

@@ -1,0 +1,121 @@
+"""The verbs for Gaussian fields: read the evidence, choose the method, hand over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from markovfield._validation import generator_of, whole_number
+from markovfield.exceptions import ModelError
+from markovfield.gaussian.gaussian_field import GaussianField
+from markovfield.inference.core.answers import LogPartition
+from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.registry import resolve
+from markovfield.inference.core.running import Running
+from markovfield.inference.gaussian.answers import GaussianDecoding, GaussianMarginals, GaussianSamples
+from markovfield.names import VariableName
+
+__all__ = ["decode", "log_partition", "marginals", "sample"]
+
+Known = dict[int, float]
+
+
+def _known(field: GaussianField, evidence: Any) -> Known:
+    """Observed numbers by position."""
+    if evidence is None:
+        return {}
+    if not isinstance(evidence, Mapping):
+        raise ModelError(f"evidence must be a dict from variable to a number, got {type(evidence).__name__}")
+    found: Known = {}
+    for variable, value in evidence.items():
+        at = field.names.position(variable)
+        try:
+            found[at] = float(value)
+        except (TypeError, ValueError):
+            found[at] = np.nan
+        if not np.isfinite(found[at]):
+            raise ModelError(f"the evidence of variable {variable!r} must be a finite number, got {value!r}")
+    return found
+
+
+def _method(method: MethodLike, verb: str, init: Any) -> Any:
+    if init is not None:
+        raise ModelError("Gaussian fields are answered for exactly, in one step, which takes no init")
+    return resolve("sparse_cholesky" if method == "auto" else method, verb, "GaussianField")
+
+
+def marginals(
+    field: GaussianField,
+    evidence: Mapping[Any, Any] | None,
+    targets: Sequence[Sequence[VariableName]] | None,
+    method: MethodLike,
+    *,
+    init: Any,
+    rng: Any,
+    running: Running,
+) -> GaussianMarginals:
+    """Means and variances given the evidence, and log Z; any joint distribution can be asked of the answer."""
+    for group in targets or ():
+        field.names.positions(group)
+    answer: GaussianMarginals = _method(method, "marginals", init).marginals(
+        field, _known(field, evidence), running=running
+    )
+    return answer
+
+
+def log_partition(
+    field: GaussianField,
+    evidence: Mapping[Any, Any] | None,
+    method: MethodLike,
+    *,
+    init: Any,
+    rng: Any,
+    running: Running,
+) -> LogPartition:
+    """log of the integral over what was not observed."""
+    answer: LogPartition = _method(method, "log_partition", init).log_partition(
+        field, _known(field, evidence), running=running
+    )
+    return answer
+
+
+def decode(
+    field: GaussianField,
+    evidence: Mapping[Any, Any] | None,
+    variables: Sequence[VariableName] | None,
+    loss: Any,
+    n_best: int,
+    method: MethodLike,
+    *,
+    init: Any,
+    rng: Any,
+    running: Running,
+) -> GaussianDecoding:
+    """The mode."""
+    if loss is not None or whole_number(n_best, "n_best", 1) != 1:
+        raise ModelError("a Gaussian field has one mode: decode takes neither loss nor n_best there")
+    positions = None if variables is None else field.names.positions(variables)
+    answer: GaussianDecoding = _method(method, "decode", init).decode(
+        field, _known(field, evidence), variables=positions, running=running
+    )
+    return answer
+
+
+def sample(
+    field: GaussianField,
+    size: int,
+    evidence: Mapping[Any, Any] | None,
+    method: MethodLike,
+    *,
+    init: Any,
+    rng: Any,
+    running: Running,
+) -> GaussianSamples:
+    """Independent draws given the evidence."""
+    size = whole_number(size, "size", 0)
+    answer: GaussianSamples = _method(method, "sample", init).sample(
+        field, size, _known(field, evidence), rng=generator_of(rng), running=running
+    )
+    return answer
