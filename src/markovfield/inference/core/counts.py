@@ -62,8 +62,13 @@ class Counts(Answer):
     standard_errors: FloatArray | None = None
 
     def __iter__(self) -> Iterator[Any]:
-        yield self.log_partition
-        yield self.counts
+        return iter((self.log_partition, self.counts))
+
+    def __getitem__(self, index: int) -> Any:
+        return (self.log_partition, self.counts)[index]
+
+    def __len__(self) -> int:
+        return 2
 
 
 @runtime_checkable
