@@ -173,7 +173,7 @@ class Strip:
 
     @property
     def count(self) -> int:
-        """Number of possible assignments, in whole numbers."""
+        """Number of possible assignments, in integers."""
         own, between = self._steps
         many = [int(x) for x in np.isfinite(own[0])]
         for step, score in zip(between, own[1:], strict=True):

@@ -69,11 +69,11 @@ def structured_factor_messages(
     ----------
     kind
         Any kind but a plain table. The contributions of a noisy-max are summed whatever else is maximised, and that
-        has no fast form: its maxima come out as nan.
+        has no fast algorithm: its maxima come out as nan.
     cards, strides
         ``int64[n]``, the states of each variable and the factor's "strides", as in the structure.
     pool, base
-        The log-potentials, and where the factor's own start.
+        The log-potentials, and where those of the factor start.
     incoming, outgoing
         Flat log-messages, variable by variable in the order of the scope. Those going out are shifted so that the
         largest entry of each is zero (all are -inf where nothing is possible).

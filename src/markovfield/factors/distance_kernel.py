@@ -310,7 +310,7 @@ def _log_sums(
 
 @kernel
 def _whole(incoming: Array, outgoing: Array, target: int, m: int, maximise: bool) -> float:
-    """The total of the first variable's own message and what it is sent, from ``outgoing[target]`` on."""
+    """The total of the first variable's incoming message and what it is sent, from ``outgoing[target]`` on."""
     top = -np.inf
     for x in range(m):
         top = max(top, outgoing[target + x] + incoming[x])

@@ -1,4 +1,4 @@
-"""Structured factors: kinds whose meaning is far smaller than their table, and how each lowers to small tables.
+"""Structured factors: kinds whose meaning is far smaller than their table, and each of them in plain tables.
 
 Exact methods run on the graph of tables. A kind's parameters live in the common pool, and rewriting leaves them where
 they are, so expected counts of the parameters come out in the original cells.

@@ -59,7 +59,7 @@ def draw_unit(state):
 
 @kernel
 def draw_index(state, n):
-    """A whole number in [0, n), for n below 2^32: its bias is below n / 2^53."""
+    """An integer in [0, n), for n below 2^32: its bias is below n / 2^53."""
     return min(np.int64(draw_unit(state) * n), n - 1)
 
 

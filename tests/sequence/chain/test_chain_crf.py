@@ -378,7 +378,7 @@ def test_bad_sequences_are_refused(data: tuple, message: str):
         ({"l1": float("nan")}, "l1 must be"),
         ({"solver": "newton"}, "solver must be one of lbfgs"),
         ({"solver": "sgd", "l1": 1.0}, "has no l1 penalty"),
-        ({"period": 0}, "period must be a whole number from 1 on"),
+        ({"period": 0}, "period must be an integer from 1 on"),
         ({"max_iterations": 1.5}, "max_iterations must be"),
         ({"order": 3}, "order must be 1 or 2"),
         ({"step": 0.0}, "step must be above 0"),
@@ -406,7 +406,7 @@ def test_empty_sequences_and_questions_that_make_no_sense():
         crf.score([[]], [[]])
     with pytest.raises(mf.ModelError, match="different lengths"):
         crf.score(X[:1], [[]])
-    with pytest.raises(mf.ModelError, match="n must be a whole number"):
+    with pytest.raises(mf.ModelError, match="n must be an integer"):
         crf.predict_n_best(X, 0)
     with pytest.raises(mf.ModelError, match="fitted without edges"):
         crf.predict(X, edges=EDGES)

@@ -182,7 +182,8 @@ def _unlink(tree: Any, v: int) -> None:
 def _heavy_cliques(tree: Any, order: Any, ref: float, heavy: Any, chances: Any) -> tuple[int, float]:
     """How many cliques are worth attention, and the total cost.
 
-    ``heavy`` receives the cliques, ``chances`` the running sum of their chances: the square roots of their states.
+    ``heavy`` receives the cliques, ``chances`` the running sum of what their probabilities are proportional to: the
+    square roots of their states.
     """
     heaviest = 0
     for v in order:

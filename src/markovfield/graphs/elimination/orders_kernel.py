@@ -43,7 +43,7 @@ EVERY_RULE = 15
 NANOSECONDS = 5.0
 """Time of one unit of counted work, so that effort is about nanoseconds."""
 PERIOD = 3e7
-"""Effort of one period of the local search: short enough to be interrupted, long enough to settle after a kick."""
+"""Effort of one period of the local search: short enough to be interrupted, long enough to converge after a kick."""
 KICKS = 8
 """Parts of the elimination tree that a kick may make worse."""
 

@@ -109,7 +109,7 @@ class ChainQueries:
         With hidden states they are the best sequences of states, so that labels may come twice.
         """
         if not isinstance(n, (int, np.integer)) or n < 1:
-            raise ModelError(f"n must be a whole number from 1 on, got {n!r}")
+            raise ModelError(f"n must be an integer from 1 on, got {n!r}")
         encoded = self._encoded(X, edges)
         totals = self.model_.log_partition(encoded, Running(self.n_jobs))
         names = self._names()
@@ -162,7 +162,7 @@ class ChainQueries:
     ) -> list[list[list[Any]]]:
         """For each sequence ``size`` label sequences drawn from the posterior."""
         if not isinstance(size, (int, np.integer)) or size < 0:
-            raise ModelError(f"size must be a whole number from 0 on, got {size!r}")
+            raise ModelError(f"size must be an integer from 0 on, got {size!r}")
         names = self._names()
         drawn = self.model_.sample(self._encoded(X, edges), int(size), generator_of(rng))
         return [names[paths].tolist() for paths in drawn]
