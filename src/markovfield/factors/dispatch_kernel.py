@@ -10,6 +10,9 @@
 
 n is the number of variables, each with few states; K the states of a variable. Messages are logs, in the order of the
 scope, one after the other in one flat array; ``-inf`` is a hard zero and stays one.
+
+Invariant: the arguments and the layout of messages, which every caller shares. Free to change: how a kind is computed,
+and the scratch it needs, as long as `structured_work_size` says so.
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ from running sums (maxima) from either end, at O(K) whatever the cells are. Stat
 Which it is, is read off the cells, O(cap) at each call: any other numbers in the same cells stay exact. Nothing is ever
 subtracted. Sums run in linear space; where one comes out too small to be sure of, the message is done again in log
 space.
+
+Invariant: exact for any cells, whatever shape was recognised. Free to change: `LEAST_WINDOW`, and which shapes have a
+fast path.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Iterated conditional modes on a fully connected network of spins: neuron after neuron takes its likelier state."""
+"""Iterated conditional modes on a fully connected network of spins: neuron after neuron takes its likelier state.
+
+Invariant: ``fields`` are ``weights @ states`` plus biases before and after every call; weights are symmetric with a
+zero diagonal. The order of visits is the caller's.
+"""
 
 from __future__ import annotations
 

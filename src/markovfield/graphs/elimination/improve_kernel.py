@@ -4,6 +4,10 @@ The graph left after eliminating a set does not depend on the order within the s
 elimination tree is reordered, only the cliques of S change: everything below was eliminated before, everything above
 sees the same graph. A part and the vertices it touches make a small dense graph on which a greedy run costs
 microseconds, whatever the size of the whole.
+
+Invariant: ``tree`` has the rows named below, the pool holds higher sets in elimination order, and all randomness comes
+from ``random``: the same seed gives the same order. Free to change: `TRIES`, how parts are grown and how many are
+tried.
 """
 
 from __future__ import annotations

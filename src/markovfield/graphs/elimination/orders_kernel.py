@@ -7,6 +7,10 @@ gives the same order.
 
 The functions without a leading underscore are called from Python. Each phase is a kernel of its own, because Numba
 compiles a kernel again inside each of its callers.
+
+Invariant: an order lists variables of more than one state once, stage by stage, with its higher neighbours in
+compressed rows; arrays are passed read-only, since another kind would compile everything anew. Free to change:
+thresholds, periods and kicks.
 """
 
 from __future__ import annotations

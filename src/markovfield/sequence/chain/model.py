@@ -51,7 +51,7 @@ class ChainPosteriors:
 
 @dataclass(frozen=True, eq=False)
 class Explicit:
-    """One sequence with all its log-potentials written out, as a chain of first order.
+    """One sequence with all its log-potentials written out, as a linear chain of first order.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Chain(ABC):
 
     @abstractmethod
     def explicit(self, data: Encoded, s: int) -> Explicit:
-        """One sequence as a chain of first order."""
+        """One sequence as a linear chain of first order."""
 
     @abstractmethod
     def in_logs(self, data: Encoded, s: int) -> InLogs:
@@ -276,7 +276,7 @@ class Chain(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ChainModel(Chain):
-    """A chain of first order: pairs of neighbouring labels count, perhaps with attributes of the step between them."""
+    """A linear chain of first order: pairs of neighbouring labels count, and perhaps attributes of the step between."""
 
     def potentials(self) -> tuple[float, tuple[FloatArray, ...], FloatArray]:
         finite = np.isfinite(self.unpacked.transitions)
@@ -364,7 +364,7 @@ def step_potentials(logs: FloatArray, top: float | FloatArray) -> FloatArray:
 
 
 def chain_model(features: ChainFeatures, weights: FloatArray, forbidden: npt.NDArray[np.bool_] | None = None) -> Chain:
-    """The chain of the features' order."""
+    """The linear chain of the features' order."""
     if features.order == 2:
         from markovfield.sequence.chain.second_order import SecondOrderModel
 

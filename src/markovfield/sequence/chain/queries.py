@@ -1,4 +1,4 @@
-"""What can be asked of a fitted chain: labels, probabilities, draws, weights."""
+"""What can be asked of a fitted linear chain: labels, probabilities, draws, weights."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Listed(list[Any]):
 
 
 class ChainQueries:
-    """The questions of `ChainCRF`; every one takes ``edges`` where the chain was fitted with them."""
+    """The questions of `ChainCRF`; every one takes ``edges`` where the model was fitted with them."""
 
     classes_: list[Any]
     model_: Chain
@@ -258,7 +258,7 @@ class ChainQueries:
 
     @property
     def triple_features_(self) -> dict[tuple[Any, Any, Any], float]:
-        """Weight of each triple of neighbouring labels that is not zero, in a chain of second order."""
+        """Weight of each triple of neighbouring labels that is not zero, in a linear chain of second order."""
         check_is_fitted(self, "model_")
         f, names = self.model_.features, self._state_names()
         return self._named(f.triples_of(), self.model_.weights[f.borders[3] :], (names, names, names))

@@ -1,4 +1,4 @@
-"""Chains of second order: triples of neighbouring labels count."""
+"""Linear chains of second order: triples of neighbouring labels count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Paths = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class SecondOrderModel(Chain):
-    """A chain of second order; time grows with the cube of the number of labels.
+    """A linear chain of second order; time grows with the cube of the number of labels.
 
     The rarer questions (n best, draws, sums in log space) go to the equivalent chain of first order, whose labels are
     pairs of neighbouring labels.

@@ -1,4 +1,4 @@
-"""A locally normalised chain with weights: its objective, and what can be asked of it."""
+"""A locally normalised linear chain with weights: its objective, and what can be asked of it."""
 
 from __future__ import annotations
 
