@@ -1,8 +1,7 @@
 """Gaussian fields: marginals, conditionals, samples and densities of real-valued variables.
 
 The compiled form of linear-Gaussian models: a sparse precision matrix and an information vector (Murphy 19.27), where
-a zero of the precision is a missing edge (Murphy 19.28). The verbs of `markovfield.inference` do not take it; it
-answers for itself.
+a zero of the precision is a missing edge (Murphy 19.28). It answers for itself.
 
 Files, in reading order:
 
