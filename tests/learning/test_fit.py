@@ -278,7 +278,7 @@ class TestExpectationMaximization:
         with pytest.raises(mf.StoppedError, match="callback"):
             mf.fit(bare(spec.build()), rows, method="em", rng=0, callback=lambda _: True)
 
-    def test_an_unsettled_answer_is_not_silent(self):
+    def test_an_answer_that_has_not_converged_is_not_silent(self):
         spec = random_spec(8, "bayesian")
         rows = with_holes(drawn(spec, 200, 0), 0.4, 0)
         with pytest.warns(UserWarning, match="expectation_maximization did not converge in 1 iterations"):

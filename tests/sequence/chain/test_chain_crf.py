@@ -118,8 +118,8 @@ def test_answers_agree_with_the_junction_tree(settings: dict):
         assert expected_errors[s] == pytest.approx(sum(1 - row.max() for row in tables[s]), abs=1e-12)
         top = mf.decode(graph, n_best=3, method="junction_tree")
         assert best[s] == [top.assignment[i] for i in range(len(x))]
-        for (labels, chance), theirs in zip(ranked[s], top.n_best, strict=True):
-            assert chance == pytest.approx(np.exp(theirs.score - exact.log_partition), rel=1e-9)
+        for (labels, probability), theirs in zip(ranked[s], top.n_best, strict=True):
+            assert probability == pytest.approx(np.exp(theirs.score - exact.log_partition), rel=1e-9)
             score = graph.score(np.array(["ABC".index(k) for k in labels]))
             assert score == pytest.approx(theirs.score, abs=1e-9)
         numbers = np.array(["ABC".index(k) for k in Y[s]])

@@ -161,7 +161,7 @@ class TestAgainstEnumeration:
         values = values / values.sum()
         drawn = hmm.sample_posterior([x], 4000, rng=0)[0]
         counts = np.array([drawn.count(list(path)) for path in paths])
-        # Pearson's statistic: the chance of a false alarm is about 1e-4 for a fixed seed.
+        # Pearson's statistic: the probability of a false alarm is about 1e-4 for a fixed seed.
         used = values * 4000 >= 1
         statistic = float(((counts - 4000 * values) ** 2 / (4000 * values))[used].sum())
         n = int(used.sum())
@@ -250,7 +250,7 @@ class TestCounting:
             HMM(smoothing=0.0).fit(self.X, self.Y).predict([["cat"]])
 
     @pytest.mark.parametrize("symbols", [[0, 1, 2], [-3, 7, 5], [0, 10**12, 5]])
-    def test_whole_numbers_in_arrays(self, symbols: list) -> None:
+    def test_integers_in_arrays(self, symbols: list) -> None:
         X = [np.array(symbols), np.array([symbols[2], symbols[2]])]
         y = [["a", "b", "c"], ["c", "c"]]
         hmm = HMM(symbols=symbols, unknown="missing").fit(X, y)
