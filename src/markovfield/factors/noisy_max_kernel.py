@@ -1,4 +1,4 @@
-"""Sum messages of a noisy-max, in log space: a chain over its parents that carries the largest contribution so far.
+"""Sum messages of a noisy-max, in log space: a linear chain over its parents carries the largest contribution so far.
 
 A parent comes down to the distribution of its contribution. Forwards and backwards, two running sums a parent, and no
 difference of cumulative products, which would cancel: O(states * K) for each parent.

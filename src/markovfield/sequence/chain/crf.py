@@ -71,7 +71,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
     early_stopping_metric
         The score: ``"accuracy"`` of labels, or ``"f1"`` of chunks (see `entity_report`).
     warm_start
-        Start from the weights of the last fit; attributes, labels and features seen then stay.
+        Begin with the weights of the last fit; attributes, labels and features seen then stay.
     checkpoint, checkpoint_every
         A file to save the model to, every so many iterations. To resume, load it and fit with ``warm_start=True``: it
         goes on from its weights, not with the curvature that L-BFGS had gathered.
