@@ -45,7 +45,7 @@ ax.set_ylabel("log Z")
 ax.legend(loc="right")
 
 # %%
-# Messages on cycles need not settle. The answer says whether they did; damping may help.
+# Messages on cycles need not converge. The answer says whether they did; damping may help.
 
 answers = {
     "synchronous": mf.marginals(net, method=mf.BeliefPropagation("synchronous", max_iterations=300)),

@@ -3,8 +3,8 @@ Chunking: phrases from words and tags
 =====================================
 
 The shared task of CoNLL-2000: find the noun, verb and other phrases of a sentence, given its words and their parts of
-speech. Chunks are written as labels of tokens (B first, I inside, O outside), and a chain CRF (Murphy 19.6) learns
-which attributes of a token, and which neighbouring labels, speak for which label.
+speech. Chunks are written as labels of tokens (B first, I inside, O outside), and a linear-chain CRF (Murphy 19.6)
+learns which attributes of a token, and which neighbouring labels, speak for which label.
 """
 
 import os

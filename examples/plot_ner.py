@@ -3,8 +3,8 @@ Names in Spanish news
 =====================
 
 The shared task of CoNLL-2002: find persons, places, organisations and others. `TokenFeatures` looks at words, affixes
-and shapes; a chain CRF puts labels together. Told that ``I-PER`` may only follow ``B-PER`` or ``I-PER``, it never
-answers with chunks that the scheme does not allow.
+and shapes; a linear-chain CRF puts labels together. Told that ``I-PER`` may only follow ``B-PER`` or ``I-PER``, it
+never answers with chunks that the scheme does not allow.
 """
 
 import os

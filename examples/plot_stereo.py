@@ -30,7 +30,7 @@ print(f"{scene}: {rows} x {columns} pixels, disparities 0 to {pair.max_disparity
 # %%
 # Three priors on the difference of neighbours' disparities: its square (19.69), its square up to a limit (19.70), and
 # its amount up to a limit. Messages of belief propagation start from the costs alone. After one round each pixel has
-# heard of its neighbours, after 60 hardly any pixel still changes its mind.
+# had messages of its neighbours, after 60 hardly any pixel still changes its mind.
 
 priors = {
     "Gaussian": {"smoothness": "gaussian", "weight": 0.3},

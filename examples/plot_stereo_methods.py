@@ -3,8 +3,8 @@ Stereo matching by six methods
 ==============================
 
 One pair of views, one model, six ways to decode it: how good, how fast, and what is proven. The pairs' costs are
-truncated linear, a metric, so that expansion moves are cuts (Murphy 19.6.2.7); with truncated quadratic ones only swap
-moves would be.
+truncated linear, a metric, so that expansion moves are cuts (Boykov, Veksler and Zabih 2001); with truncated quadratic
+ones only swap moves would be.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Small models on which samplers go wrong: barriers, needles, ties, hard zeros, rare states, parts, tiny potentials."""
+"""Small models on which samplers go wrong: barriers, needles, ties, hard zeros, rare states, components, and others."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def glass(rng: np.random.Generator) -> Made:
     return [2] * n, [Table((pair,), strength * rng.normal() * spin) for pair in _pairs(rng, n)], {}
 
 
-def parts(rng: np.random.Generator) -> Made:
+def components(rng: np.random.Generator) -> Made:
     """Pairs that nothing joins, and variables alone."""
     cards = rng.integers(1, 4, 5).tolist()
     tables: list[Table | Cpt] = []
@@ -136,7 +136,7 @@ def directed(rng: np.random.Generator) -> Made:
     return cards, tables, {seen: int(rng.integers(cards[seen]))} if rng.random() < 0.7 else {}
 
 
-KINDS = (two_modes, needles, weak, strong, ties, hard, rare, fields, glass, parts, directed)
+KINDS = (two_modes, needles, weak, strong, ties, hard, rare, fields, glass, components, directed)
 
 
 def hostile(seed: int) -> tuple[Spec, Evidence]:

@@ -138,7 +138,7 @@ def test_one_sentence_names_the_argument(call: Callable[[], Any], named: str, go
 
 # ---- the settings of every method --------------------------------------------------------------------------------
 
-# Values that no setting of a type can have. (Every whole number that a method takes is a count or a seed.)
+# Values that no setting of a type can have. (Every integer that a method takes is a count or a seed.)
 NEVER: dict[str, tuple[Any, ...]] = {
     "int": ("a", 2.5, NAN, [], -7),
     "float": ("a", NAN, []),
@@ -187,8 +187,8 @@ def test_checkers_let_what_is_right_pass() -> None:
 
 def test_checkers_say_what_is_wrong() -> None:
     for call, message in [
-        (lambda: whole_number(4, "x", 1, 3), "x must be a whole number from 1 to 3, got 4"),
-        (lambda: whole_number("a", "x"), "x must be a whole number, got 'a'"),
+        (lambda: whole_number(4, "x", 1, 3), "x must be an integer from 1 to 3, got 4"),
+        (lambda: whole_number("a", "x"), "x must be an integer, got 'a'"),
         (lambda: number(0, "x", above=0), "x must be a number greater than 0, got 0"),
         (lambda: number(-1, "x", least=0), "x must be a number of at least 0, got -1"),
         (lambda: number(None, "x"), "x must be a number, got None"),

@@ -141,7 +141,7 @@ def test_bad_lattices(run: Any, words: tuple[str, ...], match: str):
     assert status == 2 and not out and match in " ".join(err.split())
 
 
-def test_a_lattice_that_has_not_settled_says_so(run: Any):
+def test_a_lattice_that_has_not_converged_says_so(run: Any):
     words = ("lattice", "ising", "--size", "64", "--method", "gibbs", "--sweeps", "300", "--seed", "0")
     body = json.loads(run(*words, "--json")[1])
     assert body["lattices"] == 2 and body["converged"] is False

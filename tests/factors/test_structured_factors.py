@@ -158,7 +158,7 @@ class TestStructure:
         with pytest.raises(mf.ModelError, match=message):
             Structure.from_arrays(**(arguments | changes))
 
-    def test_lowered(self):
+    def test_in_plain_tables(self):
         net, _, _ = random_network(3)
         graph = net.compile()
         assert graph.structure.has_latent

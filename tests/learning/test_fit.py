@@ -278,7 +278,7 @@ class TestExpectationMaximization:
         with pytest.raises(mf.StoppedError, match="callback"):
             mf.fit(bare(spec.build()), rows, method="em", rng=0, callback=lambda _: True)
 
-    def test_an_unsettled_answer_is_not_silent(self):
+    def test_an_answer_that_has_not_converged_is_not_silent(self):
         spec = random_spec(8, "bayesian")
         rows = with_holes(drawn(spec, 200, 0), 0.4, 0)
         with pytest.warns(UserWarning, match="expectation_maximization did not converge in 1 iterations"):
@@ -341,7 +341,7 @@ class TestErrors:
             mf.fit(net, {"a": ["x"], "b": [0]}, method=mf.DirichletEstimate(prior={"a": [1.0, 1.0, 1.0]}))
         with pytest.raises(mf.ModelError, match="cannot be fixed"):
             mf.fit(net, {"a": ["x"], "b": [0]}, method=mf.MaximumLikelihood(fixed=("a",)))
-        with pytest.raises(mf.ModelError, match="restarts must be a whole number of at least 1"):
+        with pytest.raises(mf.ModelError, match="restarts must be an integer of at least 1"):
             mf.ExpectationMaximization(restarts=0)
         with pytest.raises(mf.ModelError, match="tolerance of ExpectationMaximization must be a number"):
             mf.ExpectationMaximization(tolerance="x")

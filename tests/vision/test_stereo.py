@@ -192,7 +192,7 @@ def test_tsukuba():
     alone = model.costs(pair.left, pair.right).argmin(axis=2)
     answer = mf.decode(graph, method=AlphaExpansion())
     found = answer.states.reshape(alone.shape)
-    # At half size an error of half a disparity is one of the whole picture's.
+    # At half size an error of half a disparity is one of the whole image's.
     errors = [disparity_error(x, pair.disparity, threshold=0.5) for x in (alone, found)]
     assert errors[1] < 0.08
     assert errors[0] > 0.3
@@ -222,8 +222,8 @@ def test_the_manners_of_scikit_learn():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"max_disparity": 0}, r"max_disparity=...\) must be a whole number of at least 1, got 0"),
-        ({"max_disparity": 2.5}, r"max_disparity=...\) must be a whole number of at least 1, got 2.5"),
+        ({"max_disparity": 0}, r"max_disparity=...\) must be an integer of at least 1, got 0"),
+        ({"max_disparity": 2.5}, r"max_disparity=...\) must be an integer of at least 1, got 2.5"),
         ({"smoothness": "huber"}, r"smoothness=...\) must be one of 'gaussian', .* got 'huber'"),
         ({"weight": -1.0}, r"weight=...\) must be a number of at least zero, got -1"),
         ({"truncation": 0}, r"truncation=...\) must be above zero"),

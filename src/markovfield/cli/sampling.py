@@ -94,7 +94,7 @@ def sample(
 
 
 def _with_chains(method: Any, settings: dict[str, int | None]) -> Any:
-    """The method with settings of its chains, where any were given."""
+    """The method with settings of its Markov chains, where any were given."""
     given = {name: value for name, value in settings.items() if value is not None}
     if not given:
         return method
@@ -108,7 +108,7 @@ def _with_chains(method: Any, settings: dict[str, int | None]) -> Any:
 
 
 def _mixing(drawn: mf.Samples) -> Text:
-    """One line on how far the chains can be trusted; yellow where they should not be."""
+    """One line on how far the Markov chains can be trusted; yellow where they should not be."""
     worst, size = drawn.r_hat, drawn.effective_sample_size
     said = f"smallest effective sample size {size:.0f}" if np.isfinite(size) else "too short to tell how they mix"
     said += f", largest R-hat {worst:.3f}" if np.isfinite(worst) else ""

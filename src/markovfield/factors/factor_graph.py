@@ -1,4 +1,4 @@
-"""The intermediate form of everything discrete and factored: a frozen structure and a pool of log-potentials.
+"""The compiled form of everything discrete and factored: a frozen structure and a pool of log-potentials.
 
 A factor reads the pool through a base offset and one stride per axis, so that many factors can share one table,
 and so that fixing a variable, or naming one twice in a scope, only changes an offset or a stride.

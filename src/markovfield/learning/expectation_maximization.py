@@ -88,7 +88,7 @@ class ExpectationMaximization:
         for setting in ("max_iterations", "restarts"):
             value = getattr(self, setting)
             if not isinstance(value, int | np.integer) or value < 1:
-                raise ModelError(f"{setting} must be a whole number of at least 1, got {value!r}")
+                raise ModelError(f"{setting} must be an integer of at least 1, got {value!r}")
         if not isinstance(self.tolerance, int | float) or not self.tolerance >= 0:
             raise ModelError(f"tolerance must be a number and not negative, got {self.tolerance!r}")
 

@@ -119,8 +119,8 @@ class Observations:
                     "start from tables without zeros there"
                 )
             counts += expected
-            heard = self.weights > 0
-            value += float(np.dot(self.weights[heard], found[heard]))
+            counted = self.weights > 0
+            value += float(np.dot(self.weights[counted], found[counted]))
         return SufficientStatistics(self.graph, counts, value, self.table.total_weight)
 
 
