@@ -57,7 +57,7 @@ def grey_field(seen, level, *, weight=0.3, cut=6, n_levels=32):
 
 net, grey = grey_field(noisy, level)
 started = time.perf_counter()
-method = mf.BeliefPropagation("synchronous", max_iterations=15, tolerance=1e-3)
+method = mf.methods.BeliefPropagation("synchronous", max_iterations=15, tolerance=1e-3)
 with warnings.catch_warnings():
     # A few sweeps are enough for an image; the answers say that they were stopped early.
     warnings.filterwarnings("ignore", message=".*did not converge.*")

@@ -65,7 +65,7 @@ found["chain of second order"] = mf.ChainCRF(**settings, order=2).fit(X_train, y
 
 print(f"{'':24s}   right letters   right words")
 for name, guess in found.items():
-    accuracy = mf.token_report(y_test, guess).accuracy
+    accuracy = mf.sequence.token_report(y_test, guess).accuracy
     whole = np.mean([a == b for a, b in zip(y_test, guess, strict=True)])
     print(f"{name:24s}   {accuracy:13.2%}   {whole:11.2%}")
 

@@ -47,7 +47,7 @@ def compare(found):
     return f"{np.mean(found == truth):.1%} right, overlap {both / either:.2f}"
 
 
-messages = mf.BeliefPropagation(max_iterations=100, tolerance=1e-4)
+messages = mf.methods.BeliefPropagation(max_iterations=100, tolerance=1e-4)
 models = {
     "colours alone": mf.ImageSegmentation(coupling=0.0),
     "Potts prior": mf.ImageSegmentation(coupling=1.5),

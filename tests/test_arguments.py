@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import markovfield as mf
+from markovfield import methods
 from markovfield._validation import check_method, generator_of, number, whole_number
 from markovfield.inference.core.registry import ENTRIES as INFERENCE
 from markovfield.learning.registry import ENTRIES as LEARNING
@@ -123,9 +124,9 @@ CASES: list[tuple[Callable[[], Any], str, str]] = [
     *((lambda b=b: MACHINE.gibbs([0, 1, 0], steps=b), "steps", repr(b)) for b in ("a", -1, 1.5)),
     *((lambda b=b: MACHINE.gibbs([0, 1, 0], rng=b), "rng", repr(b)) for b in ("a", 1.5)),
     # settings that are not of a plain type
-    *((lambda b=b: mf.ParallelTempering(temperatures=b), "temperatures", repr(b)) for b in ("x", [2.0, 1.0], 3)),
-    *((lambda b=b: mf.AnnealedImportance(schedule=b), "schedule", repr(b)) for b in ("cubic", [1, 2], 3, ["a", "b"])),
-    *((lambda b=b: mf.JunctionTree(memory_limit=b), "memory_limit", repr(b)) for b in ("lots", -1, NAN, [], True)),
+    *((lambda b=b: methods.ParallelTempering(temperatures=b), "temperatures", repr(b)) for b in ("x", [2.0, 1.0], 3)),
+    *((lambda b=b: methods.AnnealedImportance(schedule=b), "schedule", repr(b)) for b in ("cubic", [1, 2], 3, ["a"])),
+    *((lambda b=b: methods.JunctionTree(memory_limit=b), "memory_limit", repr(b)) for b in ("lots", -1, NAN, [], True)),
 ]  # fmt: skip
 
 

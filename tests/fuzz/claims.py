@@ -56,7 +56,7 @@ def ask(model: Any, case: Case, question: Question, **others: Any) -> Any:
     if question.verb == "query":
         return mf.query(model, keywords["targets"], evidence, given=keywords.get("given", ()), method=method)
     if question.verb == "aggregate":
-        return mf.aggregate(model, keywords["semiring"], evidence, method=method)
+        return mf.analysis.aggregate(model, keywords["semiring"], evidence, method=method)
     if question.stop >= 0:
         calls = iter(range(question.stop))
         keywords["callback"] = lambda progress: next(calls, None) is None

@@ -159,7 +159,7 @@ def test_no_prior_is_the_best_cost_of_each_pixel():
         ("truncated_linear", AlphaExpansion()),
         ("truncated_quadratic", AlphaBetaSwap()),
         ("potts", AlphaExpansion()),
-        ("truncated_quadratic", mf.BeliefPropagation(max_iterations=60, damping=0.3, tolerance=1e-2)),
+        ("truncated_quadratic", mf.methods.BeliefPropagation(max_iterations=60, damping=0.3, tolerance=1e-2)),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*did not converge")
@@ -178,7 +178,9 @@ def test_the_gaussian_prior_blurs_jumps():
     errors = []
     for smoothness in ("gaussian", "truncated_quadratic"):
         model = StereoMatching(10, smoothness=smoothness, weight=0.4, noise=0.05)
-        answer = model.predict_marginals(pair.left, pair.right, mf.BeliefPropagation(max_iterations=40, tolerance=1e-3))
+        answer = model.predict_marginals(
+            pair.left, pair.right, mf.methods.BeliefPropagation(max_iterations=40, tolerance=1e-3)
+        )
         errors.append(disparity_error(answer.argmax(axis=2), pair.disparity))
     assert errors[1] < 0.02
     assert errors[0] > 3 * errors[1] and errors[0] > 0.04

@@ -317,7 +317,7 @@ def _lattice_model(
     if coupling is None:
         if len(shape) != 2:
             raise CommandError("the critical coupling is known in two dimensions only: give --coupling")
-        coupling = mf.critical_coupling() if name == "ising" else mf.critical_coupling(states)
+        coupling = mf.lattice.critical_coupling() if name == "ising" else mf.lattice.critical_coupling(states)
     if name == "ising":
         return mf.Ising(shape, coupling, field, periodic=periodic)
     if field:
@@ -377,7 +377,7 @@ def _tell_lattice(out: Any, model: Any, simulation: Any, records: Sequence[Any],
     plain = isinstance(model, mf.Ising) and len(model.shape or ()) == 2 and np.ndim(model.coupling) == 0
     if plain and not free and np.ndim(model.field) == 0 and not model.field:
         with suppress(mf.ModelError):  # an antiferromagnet on an odd length
-            body["exact_energy"] = mf.torus_energy(model.shape, float(model.coupling))
+            body["exact_energy"] = mf.lattice.torus_energy(model.shape, float(model.coupling))
     if as_json:
         report.write_json(out, body)
         return

@@ -18,3 +18,7 @@ Files, in reading order:
 Counting costs rows times the sizes of the families. A step of EM costs one batched pass of the junction tree over the
 distinct incomplete rows. A move of hill climbing scores the families of at most two children anew.
 """
+
+from markovfield._exports import lazy
+
+__getattr__, __dir__ = lazy(__name__)

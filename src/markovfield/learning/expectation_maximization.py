@@ -66,7 +66,7 @@ class ExpectationMaximization:
     >>> net = mf.BayesianNetwork({"A": 2, "B": 2})
     >>> net.set_parents("B", ["A"])
     >>> data = {"A": [0, 0, 1, 1, 1, -1], "B": [0, 0, 1, 1, -1, 1]}
-    >>> fitted = mf.fit(net, data, method=mf.ExpectationMaximization(), rng=0)
+    >>> fitted = mf.fit(net, data, method=mf.methods.ExpectationMaximization(), rng=0)
     >>> fitted.cpt("A").round(2).tolist(), fitted.fit_report.converged
     ([0.33, 0.67], True)
     """

@@ -15,3 +15,7 @@ In reading order:
 
 All are linear in the number of tokens, and quadratic in labels (cubic for triples of labels).
 """
+
+from markovfield._exports import lazy
+
+__getattr__, __dir__ = lazy(__name__)

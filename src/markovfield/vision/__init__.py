@@ -14,3 +14,7 @@ Building a model is linear in pixels times labels (or disparities); pairs of nei
 more than 32 states are distance factors, whose messages are linear in the states for most kinds of smoothness. The rest
 is the cost of the method that is asked.
 """
+
+from markovfield._exports import lazy
+
+__getattr__, __dir__ = lazy(__name__)

@@ -98,7 +98,7 @@ class JunctionTree:
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
     >>> _ = net.add_factor(["A", "B"], [[3.0, 1.0], [1.0, 3.0]])
-    >>> answer = mf.marginals(net, evidence={"A": 0}, method=mf.JunctionTree(memory_limit="1GiB"))
+    >>> answer = mf.marginals(net, evidence={"A": 0}, method=mf.methods.JunctionTree(memory_limit="1GiB"))
     >>> answer["B"].round(4).tolist()
     [0.75, 0.25]
     """

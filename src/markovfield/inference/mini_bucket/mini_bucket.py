@@ -92,11 +92,11 @@ class MiniBucket:
     >>> net = mf.MarkovNetwork(dict.fromkeys("ABCD", 2))
     >>> _ = net.add_factors(combinations("ABCD", 2), [[2.0, 1.0], [1.0, 3.0]])
     >>> exact = float(mf.log_partition(net))
-    >>> answer = mf.log_partition(net, method=mf.MiniBucket(i_bound=1))
+    >>> answer = mf.log_partition(net, method=mf.methods.MiniBucket(i_bound=1))
     >>> low, high = answer.log_partition_bounds
     >>> low < exact < high, answer.guarantee
     (True, 'upper')
-    >>> bool(np.isclose(float(mf.log_partition(net, method=mf.MiniBucket(i_bound=3))), exact))
+    >>> bool(np.isclose(float(mf.log_partition(net, method=mf.methods.MiniBucket(i_bound=3))), exact))
     True
     """
 

@@ -104,7 +104,7 @@ class ModelCounting:
     ...     _ = net.add_factor([i, i + 1], [[1, 1], [1, 0]])
     >>> round(float(mf.log_partition(net, method="model_counting")), 6)
     48.278887
-    >>> mf.aggregate(net, "counting", method="model_counting")
+    >>> mf.analysis.aggregate(net, "counting", method="model_counting")
     927372692193078999176
     """
 
