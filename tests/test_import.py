@@ -64,7 +64,8 @@ def test_every_name_of_every_namespace_resolves():
     code = (
         "import markovfield as mf\nfrom markovfield._exports import EXPORTS, names_in\n"
         "spaces = [n for n, m in EXPORTS.items() if m == 'markovfield.' + n]\n"
-        "bad = [(s, n) for s in spaces for n in names_in(s) if not hasattr(getattr(mf, s), n)]\nprint(len(EXPORTS) - len(spaces), bad)"
+        "bad = [(s, n) for s in spaces for n in names_in(s) if not hasattr(getattr(mf, s), n)]\n"
+        "print(len(EXPORTS) - len(spaces), bad)"
     )
     count, _, missing = run(code).partition(" ")
     assert missing == "[]" and int(count) <= 55
