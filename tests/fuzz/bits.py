@@ -37,8 +37,10 @@ def content(answer: Any) -> bytes:
     """The numbers of an answer, and the words that say how far it can be trusted."""
     if isinstance(answer, (int, float, np.ndarray)):
         return np.asarray(answer).tobytes() if not isinstance(answer, int) else str(answer).encode()
-    if isinstance(answer, tuple):
+    if isinstance(answer, tuple) or type(answer).__name__ == "Counts":
         return b"".join(content(part) for part in answer)
+    if type(answer).__name__ == "Distribution":
+        return content(np.asarray(answer.values))
     found = [np.asarray(getattr(answer, name)).tobytes() for name in NUMBERS if getattr(answer, name, None) is not None]
     said = [str(getattr(answer, name, "")).encode() for name in WORDS]
     return b"|".join([*found, *said])
@@ -89,7 +91,7 @@ def of_sequences() -> Iterator[tuple[str, bytes]]:
     tokens = [[[f"w={rng.integers(0, 3) + 3 * t}", f"u={rng.integers(0, 9)}"] for t in row] for row in tags]
     labels = [[f"L{t}" for t in row] for row in tags]
     for solver in ("lbfgs", "sgd", "adagrad", "perceptron", "pa", "arow"):
-        chain = mf.ChainCRF(solver=solver, max_iterations=12).fit(tokens, labels)
+        chain = mf.ChainCRF(solver=solver, max_iterations=12, rng=0).fit(tokens, labels)
         yield f"ChainCRF {solver}", np.concatenate(chain.predict_proba(tokens)).tobytes()
     memm = mf.MEMM(max_iterations=12).fit(tokens, labels)
     yield "MEMM", np.concatenate(memm.predict_proba(tokens)).tobytes()
