@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "markovfield"
 
 # From the bottom up; names on one line share a layer and may import each other.
 LAYERS = [
-    {"exceptions", "_validation", "_exports", "files"},
+    {"exceptions", "_validation", "_exports", "arrays", "files"},
     {"kernels"},
     {"names", "semirings"},
     {"factors", "gaussian"},

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 
 __all__ = ["Landscape", "binary_patterns", "landscape", "photograph"]
 
-FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import generator_of
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 
 __all__ = ["StereoPair", "random_dots", "stereo_pair"]
 
-FloatArray = npt.NDArray[np.float64]
 # Grey values of the true disparities are these times the disparity.
 SCALES = {"tsukuba": 16, "venus": 8, "sawtooth": 8, "barn2": 8, "bull": 8, "poster": 8, "teddy": 4, "cones": 4}
 ENDINGS = (".png", ".ppm", ".pgm")

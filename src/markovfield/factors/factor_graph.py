@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.conditional_marks import DECLARED, sound_marks, true_marks
 from markovfield.factors.factor_kinds import (
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["CARDINALITY", "CLAUSE", "DISTANCE", "NOISY_MAX", "PARITY", "TABLE", "FactorGraph", "Structure"]
 
 IntArray = npt.NDArray[np.integer[Any]]
-FloatArray = npt.NDArray[np.float64]
 
 
 def _frozen(array: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.kinds_kernel import (
     CARDINALITY,
@@ -48,7 +49,6 @@ __all__ = [
     "table_cells",
 ]
 
-IntArray = npt.NDArray[np.int64]
 
 KIND_NAMES = ("table", "clause", "noisy-max", "cardinality potential", "parity", "distance potential")
 LARGEST_TABLE = 2**24

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import Structure
 from markovfield.factors.factor_kinds import (
@@ -28,8 +29,6 @@ from markovfield.factors.factor_kinds import (
 from markovfield.names import Names
 
 __all__ = ["merge_repeated_axes", "noisy_max_counts", "noisy_max_scores", "noisy_max_table", "tables_of_structure"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def tables_of_structure(

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from markovfield.arrays import FloatArray
 
 __all__ = ["SparseFactor"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class SparseFactor:

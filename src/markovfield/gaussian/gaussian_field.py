@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.gaussian._sparse_factor import SparseFactor
 from markovfield.names import Names, VariableName, check_name
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GaussianField"]
 
-FloatArray = npt.NDArray[np.float64]
 
 # A dense matrix of this order takes 800 MB.
 MOST_DENSE = 10_000

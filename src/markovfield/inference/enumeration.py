@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
 from markovfield.factors.factor_kinds import DISTANCE, caps, holds, literals, offset_of_count
@@ -23,8 +24,6 @@ from markovfield.inference.core.evidence import Evidence, no_evidence
 from markovfield.inference.core.running import Running
 
 __all__ = ["Enumeration", "joint_states"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def joint_states(graph: FactorGraph, evidence: Evidence) -> float:

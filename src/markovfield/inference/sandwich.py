@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError, StoppedError
@@ -21,7 +20,6 @@ from markovfield.inference.core.running import Progress, Running
 
 __all__ = ["BoundStep", "Sandwich", "SandwichLogPartition", "SandwichMarginals"]
 
-FloatArray = npt.NDArray[np.float64]
 Verb = Literal["marginals", "log_partition"]
 BOUNDING = ("junction_tree", "mean_field", "tree_reweighted", "mini_bucket")
 # Multiply-adds of a junction tree in a second, cautiously.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals
 from markovfield.inference.core.decodings import Decoding
@@ -24,8 +24,6 @@ from markovfield.inference.problem.problem import Problem
 from markovfield.names import VariableName
 
 __all__ = ["VariableElimination"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from itertools import product
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName
 
@@ -37,7 +37,6 @@ _BLOCK = re.compile(
 _ROW_STATES = re.compile(r";\s*+\(\s*+([^()]*+)\)")
 _LARGEST = 2.0  # no cell of a row that sums to about one is larger
 
-FloatArray = npt.NDArray[np.float64]
 _Place = tuple[int, int, int]
 
 

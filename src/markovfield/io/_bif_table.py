@@ -9,14 +9,12 @@ from math import prod
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.io._bif_plain import SUM_TOLERANCE
 
 __all__ = ["Body"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass

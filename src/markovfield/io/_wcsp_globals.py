@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.io._wcsp_model import Blame, CostModel
 
 __all__ = ["ARITHMETIC", "Parameters", "add_named"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # A function of many variables that is neither pairwise nor small enough for one table is refused.
 LARGEST_GLOBAL = 1 << 16

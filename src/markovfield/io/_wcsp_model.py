@@ -8,14 +8,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.models import MarkovNetwork
 
 __all__ = ["LARGEST_EXACT", "CostModel", "cost_from_score", "score_from_cost"]
 
-FloatArray = npt.NDArray[np.float64]
 Blame = Callable[[str], FormatError]
 
 # A file of a few lines may ask for tables of any size: one function, and all together, stop here.

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.models import BayesianNetwork
 from markovfield.models._conditionals import NoisyMax
 
 __all__ = ["WrittenNetwork", "as_text", "numbers_text", "written"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _MOST_EXPANDED_CELLS = 2**20
 _MOST_NUDGES = 200

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.factors.factor_graph import FactorGraph, Structure
 from markovfield.files import PathLike
@@ -21,9 +21,6 @@ _MODEST_CARDINALITY = 1 << 20
 # Structured factors and shared tables are written out in full: the graph's size does not bound the file's.
 _LARGEST_TABLE = 1 << 24
 _LOWEST, _HIGHEST = -708.39, 709.78  # where exp stays within normal doubles
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 
 class _Compilable(Protocol):

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.files import PathLike
@@ -18,7 +19,6 @@ from markovfield.models import MarkovNetwork
 
 __all__ = ["cost_from_score", "read_wcsp", "score_from_cost", "write_wcsp"]
 
-FloatArray = npt.NDArray[np.float64]
 _MOST_STATES = 1 << 20
 _MOST_DECIMALS = 9
 _LARGEST_TABLE = 1 << 24

@@ -13,7 +13,6 @@ from markovfield.inference.core.diagnostics import LEAST_STEPS, summarise
 
 __all__ = ["LatticeAverage", "lattice_average"]
 
-FloatArray = npt.NDArray[np.float64]
 # What an average needs to have converged: effective draws, and the split R-hat that so many may show by chance.
 LEAST_EFFECTIVE, R_HAT_LIMIT = 100.0, 1.05
 

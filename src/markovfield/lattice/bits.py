@@ -7,6 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.inference.gibbs.single_site_kernel import WILLING
 from markovfield.kernels.random import streams
 from markovfield.lattice.bits_kernel import (
@@ -19,7 +20,7 @@ from markovfield.lattice.bits_kernel import (
     pack_bits,
     unpack_bits,
 )
-from markovfield.lattice.engines import FloatArray, IntArray, States, advance_layers
+from markovfield.lattice.engines import States, advance_layers
 from markovfield.lattice.form import LatticeForm
 
 __all__ = ["BitEngine"]

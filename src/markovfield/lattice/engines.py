@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.kernels.random import streams
 from markovfield.lattice.clusters_kernel import (
@@ -53,8 +54,6 @@ __all__ = [
 ]
 
 States = npt.NDArray[np.uint8]
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Threads are used where a sweep has at least this many sites: below, handing out the work costs more than it saves.
 THREADED_SITES = 2**16
 MOST_LANES = 64

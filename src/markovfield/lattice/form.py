@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 
 __all__ = ["LatticeForm", "lattice_form"]
 
-FloatArray = npt.NDArray[np.float64]
 MOST_STATES = 255
 # Which of layers, rows and columns an axis is, by the number of axes.
 BOX_AXES = {1: (2,), 2: (0, 2), 3: (0, 1, 2)}

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Progress, Running
 from markovfield.lattice.averages import lattice_average
@@ -31,7 +32,6 @@ from markovfield.lattice.form import LatticeForm, lattice_form
 
 __all__ = ["LatticeRecord", "LatticeSimulation"]
 
-FloatArray = npt.NDArray[np.float64]
 METHODS = ("gibbs", "metropolis", "swendsen_wang", "wolff")
 SCANS = ("checkerboard", "typewriter")
 # Sweeps of one step, so that stopping, time limits and callbacks come soon after they are asked for.

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.learning.counting import family_counts
@@ -19,7 +19,6 @@ from markovfield.names import Names, VariableName
 
 __all__ = ["ChowLiu", "mutual_informations"]
 
-FloatArray = npt.NDArray[np.float64]
 ROUNDING = 1e-12
 """Information (nats) below this is zero with rounding."""
 

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import BoolArray, FloatArray
 from markovfield.learning.local_scores import LocalScores
 
 __all__ = ["Climber", "Step"]
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 class Step(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.core.running import Running
@@ -16,7 +17,6 @@ from markovfield.learning.data import DataTable
 
 __all__ = ["family_counts"]
 
-FloatArray = npt.NDArray[np.float64]
 
 STEP_CELLS = 2**24
 """Cells of data read in one task; at about 1 ns each this keeps the time between two looks at the clock short."""

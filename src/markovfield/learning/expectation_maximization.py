@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.inference.core.convergence import warn_not_converged
 from markovfield.inference.core.running import Running
@@ -22,8 +23,6 @@ from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName
 
 __all__ = ["ExpectationMaximization"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class _Run(NamedTuple):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import BoolArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.inference.core.running import Running
 from markovfield.learning.climber import Climber, Step
@@ -19,8 +19,6 @@ from markovfield.learning.scores import Score, resolve_score
 from markovfield.learning.structure import LearnedStructure, Move, arc_positions, graph_of
 
 __all__ = ["HillClimbing"]
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.learning.report import FitReport
@@ -17,8 +18,6 @@ from markovfield.models.gaussian_network import LinearGaussianNetwork
 from markovfield.names import VariableName
 
 __all__ = ["LeastSquares", "least_squares"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def least_squares(

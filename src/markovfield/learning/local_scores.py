@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.inference.core.running import Running
 from markovfield.learning.data import DataTable
@@ -16,7 +17,6 @@ from markovfield.learning.scores import Score, resolve_score
 
 __all__ = ["LocalScores"]
 
-FloatArray = npt.NDArray[np.float64]
 Key = tuple[int, tuple[int, ...]]
 
 THREADED = 2**22

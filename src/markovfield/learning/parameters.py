@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf
@@ -22,7 +23,6 @@ from markovfield.names import VariableName
 
 __all__ = ["Parameters", "fitted", "prior_counts", "template"]
 
-FloatArray = npt.NDArray[np.float64]
 Prior = str | float | Mapping[Any, Any] | None
 
 

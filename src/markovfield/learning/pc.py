@@ -21,7 +21,6 @@ from markovfield.names import VariableName
 
 __all__ = ["PC", "IndependenceTest", "independence_test"]
 
-FloatArray = npt.NDArray[np.float64]
 
 MOST_CELLS = 2**24
 """A test over more joint states than this is not made: no table of data has the rows to speak on it."""

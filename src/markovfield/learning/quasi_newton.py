@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
 from markovfield.inference.core.running import Running
 from markovfield.learning.history_products_kernel import add_pair, combine
 
 __all__ = ["Minimum", "minimise"]
 
-FloatArray = npt.NDArray[np.float64]
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 # Sufficient decrease and curvature: the constants of strong Wolfe conditions for quasi-Newton steps.
 DECREASE, CURVATURE = 1e-4, 0.9

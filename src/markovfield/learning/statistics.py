@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.counts import counts_of, resolve_counts
@@ -25,8 +25,6 @@ from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName
 
 __all__ = ["Observations", "SufficientStatistics", "log_likelihood", "sufficient_statistics"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.to_tables import noisy_max_table
 from markovfield.names import Names, VariableName
@@ -18,7 +19,6 @@ from markovfield.names import Names, VariableName
 __all__ = ["MOST_CELLS", "NoisyMax", "check_noisy_max", "check_noisy_or", "check_table", "numbers", "tabulate"]
 
 MOST_CELLS = 2**24
-FloatArray = npt.NDArray[np.float64]
 _TOLERANCE = 1e-2
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.models._sites import given_numbers
 
 __all__ = ["Parameter"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Parameter:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from markovfield.arrays import FloatArray
 
 __all__ = ["PseudoLikelihood", "fit_weights"]
 
-FloatArray = npt.NDArray[np.float64]
 # With fewer patterns than neurons by this factor, weights are sought in the space that the patterns span: it is worse
 # conditioned, so that it has to be much smaller to be the quicker way.
 FEWER = 8

@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.models._sites import FloatArray, IntArray, Sites
+from markovfield.models._sites import Sites
 from markovfield.names import VariableName
 
 __all__ = ["SiteModel"]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph, Structure
 from markovfield.factors.kinds_kernel import DISTANCE, TABLE
@@ -18,8 +19,6 @@ from markovfield.names import Names, VariableName, check_name
 
 __all__ = ["SameStates", "Sites", "edge_values", "given_numbers", "pair_graph", "sigmoid", "site_values", "sites_of"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 MOST_AXES = 3
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph
 from markovfield.models._assembly import assemble
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     import networkx as nx
 
 __all__ = ["BayesianNetwork"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class BayesianNetwork:

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of, whole_number
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._parameters import Parameter
-from markovfield.models._sites import IntArray, Sites, pair_graph, sigmoid
+from markovfield.models._sites import Sites, pair_graph, sigmoid
 from markovfield.names import Names
 
 __all__ = ["BoltzmannMachine", "RestrictedBoltzmannMachine", "Statistics"]
 
-FloatArray = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.int8]
 # 2^this many states of the smaller layer are summed at most, 2^CHUNK at a time.
 MOST_SUMMED, CHUNK = 24, 12

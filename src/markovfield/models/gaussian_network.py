@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.models._cycles import find_cycle
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GaussianCPD", "LinearGaussianNetwork"]
 
-FloatArray = npt.NDArray[np.float64]
 
 MOST_DENSE = 10_000
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of, number, whole_number
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._parameters import Parameter
@@ -19,7 +20,6 @@ from markovfield.names import Names
 
 __all__ = ["Completion", "Hopfield"]
 
-FloatArray = npt.NDArray[np.float64]
 Spins = npt.NDArray[np.int8]
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._site_model import SiteModel
-from markovfield.models._sites import FloatArray, SameStates, edge_values, pair_graph, sigmoid, site_values, sites_of
+from markovfield.models._sites import SameStates, edge_values, pair_graph, sigmoid, site_values, sites_of
 from markovfield.names import Names
 
 if TYPE_CHECKING:

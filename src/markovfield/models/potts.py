@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import whole_number
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._site_model import SiteModel
-from markovfield.models._sites import FloatArray, IntArray, edge_values, pair_graph, site_values, sites_of
+from markovfield.models._sites import edge_values, pair_graph, site_values, sites_of
 from markovfield.names import Names
 
 if TYPE_CHECKING:

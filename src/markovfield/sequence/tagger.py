@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.files import PathLike, read_archive, write_archive
 from markovfield.sequence.chain import archive as chain_archive
@@ -23,7 +23,6 @@ from markovfield.sequence.text.token_features import TokenFeatures, _entries
 
 __all__ = ["ChainTagger", "load_chain"]
 
-FloatArray = npt.NDArray[np.float64]
 Sentences = ColumnCorpus | Iterable[Sequence[Any]]
 Labels = Iterable[Sequence[Any]]
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
+
 __all__ = ["GaussianDensities", "HistogramDensities", "Observation"]
 
-FloatArray = npt.NDArray[np.float64]
 # Variance, relative to that of the whole image, below which no class goes: a flat region would have none.
 FLOOR = 1e-6
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.belief_propagation.belief_propagation import BeliefPropagation
@@ -20,8 +21,6 @@ from markovfield.vision._observations import GaussianDensities, HistogramDensiti
 
 __all__ = ["ImageSegmentation"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 MOST_CELLS = 2**20
 
 

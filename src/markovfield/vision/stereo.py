@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.verbs import decode, marginals
@@ -16,8 +17,6 @@ from markovfield.names import Names
 
 __all__ = ["StereoMatching", "disparity_error"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 SMOOTHNESS = ("gaussian", "truncated_quadratic", "truncated_linear", "potts")
 DATA = ("absolute", "squared", "birchfield_tomasi")
 # Up to here a pair is a plain table, on which messages may run variable by variable and converge soonest; above, it is

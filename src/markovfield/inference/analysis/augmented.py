@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph, Structure
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.verbs import decode, graph_of
 
 __all__ = ["AugmentedDecoder", "diverse_best"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class AugmentedDecoder:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.automatic import choose
@@ -18,8 +19,6 @@ from markovfield.inference.verbs import graph_of
 from markovfield.names import VariableName
 
 __all__ = ["Ranking", "mutual_information", "value_of_information"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.automatic import ENUMERATION_BITS, choose
@@ -24,7 +25,6 @@ from markovfield.names import VariableName
 
 __all__ = ["Distribution", "query"]
 
-FloatArray = npt.NDArray[np.float64]
 SHOWN_ROWS = 24
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import TABLE, FactorGraph
 from markovfield.inference.verbs import expected_counts, graph_of
@@ -16,7 +17,6 @@ from markovfield.names import VariableName
 
 __all__ = ["Sensitivity", "SensitivityCurve", "TableEntry", "sensitivity"]
 
-FloatArray = npt.NDArray[np.float64]
 ALMOST_ZERO = 1e-60
 
 

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.inference.annealed_importance.annealing_kernel import (
     AnnealedGraph,
@@ -28,7 +29,6 @@ from markovfield.kernels.random import streams
 
 __all__ = ["AnnealedChains", "Base"]
 
-FloatArray = npt.NDArray[np.float64]
 STOPPED = (TimeoutError, StoppedError, KeyboardInterrupt)
 # Chains of a task, and of a wave of tasks: a wave is finished before the next begins, so that there is something to
 # answer with when the clock stops it.

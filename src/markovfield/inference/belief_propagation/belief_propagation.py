@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.belief_propagation.beliefs import (
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEDULES", "BeliefPropagation"]
 
-FloatArray = npt.NDArray[np.float64]
 SCHEDULES = ("auto", "tree", "synchronous", "sequential", "residual")
 # Above this many factors "auto" does not look whether hard zeros and barren variables leave a forest of a cyclic graph.
 LOOK = 100_000

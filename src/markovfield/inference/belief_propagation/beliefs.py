@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.belief_propagation.beliefs_kernel import decide, factor_terms, loopy_counts, variable_terms
@@ -18,8 +19,6 @@ from markovfield.inference.core.answers import Components
 from markovfield.inference.core.running import Running
 
 __all__ = ["assignment", "beliefs", "bethe", "components", "factor_joint", "pool_counts"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def _all(tasks: list[Callable[[], Any]], running: Running) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.belief_propagation.batch_kernel import LANES, flood_lanes, lane_beliefs
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledPropagation", "PropagationBatch"]
 
-FloatArray = npt.NDArray[np.float64]
 # Messages of one tile of lanes above this many bytes leave the cache: then rows go one by one.
 TILE_BYTES = 2**27
 # Entries of messages that one kernel call may update before the clock is looked at.

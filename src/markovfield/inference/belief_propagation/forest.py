@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factors.factor_graph import Structure
 from markovfield.inference.belief_propagation.edges_kernel import (
@@ -41,7 +42,6 @@ __all__ = [
     "tree_joint",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 # Cells of work in one kernel call: about a tenth of a second, so that Ctrl-C and time limits are heard.
 GRAIN = 2.0**23
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.factor_graph import Structure
 from markovfield.factors.remembered import remembered
 from markovfield.inference.belief_propagation.lattice_kernel import lattice_chains, lattice_rows
@@ -16,8 +17,6 @@ from markovfield.inference.core.running import Running
 
 __all__ = ["Lattice", "Planes", "find_lattice", "fits"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Below this many variables the planes gain nothing.
 SMALLEST = 64
 # Ratios of a table's cells, and of a variable's own potentials, must stay far from overflow in a product of five.

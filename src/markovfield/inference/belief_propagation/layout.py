@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import BoolArray, FloatArray, IntArray
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.factors.remembered import remembered
@@ -24,9 +25,6 @@ from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
 
 __all__ = ["LoopyGraph", "Numbers", "Own", "loopy_graph", "numbers", "own_of"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 Pieces = tuple[tuple[int, int], ...]
 # Work, in about nanoseconds, of the largest task: the time limit and Ctrl-C are heard between tasks.
 GRAIN = 2.0**26

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import BoolArray, FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph, Structure
 from markovfield.inference.belief_propagation.layout import loopy_graph, numbers, own_of
@@ -24,8 +25,6 @@ from markovfield.inference.core.running import Running
 
 __all__ = ["LoopyMessages", "LoopyState", "Settings", "start_of"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 # Zeros of another run's messages may not be zeros under other evidence.
 LEAST_START = 1e-30
 

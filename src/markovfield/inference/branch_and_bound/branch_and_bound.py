@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import IntArray
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.branch_and_bound.consistency_kernel import BOUND, CUT, LIMIT, THETA
@@ -41,7 +42,6 @@ from markovfield.kernels.random import streams
 
 __all__ = ["BranchAndBound"]
 
-IntArray = npt.NDArray[np.int64]
 
 # Cells looked at in one call of a kernel: well under 0.2 s.
 WORK = 30_000_000

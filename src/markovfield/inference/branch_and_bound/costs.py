@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.branch_and_bound.consistency_kernel import FORBIDDEN, LIMIT, REGISTERS, Board, CostLayout
 from markovfield.inference.branch_and_bound.root_kernel import edge_minima
@@ -17,8 +18,6 @@ from markovfield.inference.tree_reweighted.stars_kernel import breadth_first, fi
 
 __all__ = ["CostNetwork", "CostScale", "Costs", "cost_scale"]
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 # Sums of costs stay below 2^54 units, far from what counts as forbidden.
 MOST_BITS = 54

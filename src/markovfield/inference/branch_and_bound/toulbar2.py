@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import IntArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.branch_and_bound.costs import CostScale, cost_scale
@@ -32,7 +32,6 @@ from markovfield.inference.problem.problem import Problem, prepare
 
 __all__ = ["Toulbar2"]
 
-IntArray = npt.NDArray[np.int64]
 
 # toulbar2 takes costs as doubles and multiplies some: sums stay well inside what both hold exactly.
 MOST_BITS = 50

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray, States
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.cluster_sampling.cluster_moves_kernel import ClusterGraph, swendsen_wang
@@ -23,8 +24,6 @@ from markovfield.inference.sampling.markov_chains import check_settings, run_cha
 
 __all__ = ["ClusterModel", "ClusterTransition", "SwendsenWang"]
 
-FloatArray = npt.NDArray[np.float64]
-States = npt.NDArray[np.int32]
 Stream = npt.NDArray[np.uint64]
 # Nanoseconds for each pair and each state of a variable in a sweep, roughly: they only set how often the clock is seen.
 PAIR_COST, STATE_COST = 10, 10

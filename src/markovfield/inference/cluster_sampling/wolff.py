@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, States
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.cluster_sampling.cluster_moves_kernel import swendsen_wang, wolff
 from markovfield.inference.cluster_sampling.swendsen_wang import (
@@ -25,8 +26,6 @@ from markovfield.kernels.random import streams
 
 __all__ = ["Wolff"]
 
-FloatArray = npt.NDArray[np.float64]
-States = npt.NDArray[np.int32]
 Stream = npt.NDArray[np.uint64]
 # Sweeps of all clusters that settle a start; then so many visits of every variable to see how large clusters are.
 SETTLING, PILOT_VISITS = 50, 4

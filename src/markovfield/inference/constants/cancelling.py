@@ -11,13 +11,12 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
 
 __all__ = ["collect_unary_parts"]
 
-FloatArray = npt.NDArray[np.float64]
 # It is a matter of Python loops over factors: larger models are left as they are.
 MOST_FACTORS, MOST_CELLS = 50_000, 2**21
 

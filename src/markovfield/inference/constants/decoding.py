@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import NOISY_MAX, FactorGraph
 from markovfield.factors.factor_kinds import cell_reader
@@ -36,7 +37,6 @@ from markovfield.inference.core.running import Progress, Running
 
 __all__ = ["Centred", "centre", "factor_constants", "taken_out"]
 
-FloatArray = npt.NDArray[np.float64]
 # Constants are taken out where they outweigh what is left by so much, or where one of them is so large.
 OUTWEIGH, LARGE_CONSTANT = 8.0, 2.0**16
 # Tables that differ by so much within are looked at for what cancels between them, and replaced where this share or

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.factor_graph import NOISY_MAX, FactorGraph, Structure
 from markovfield.factors.factor_kinds import TABLE, caps, table_cells
 from markovfield.factors.remembered import remembered
@@ -29,8 +30,6 @@ __all__ = [
     "step_among",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Bounds and scores are sums over all factors, of numbers that were moved between them some hundred times: relative to
 # the sum of the largest log-potential of each factor they are off by less than this.
 SUM_ROUNDING = 2.0**-44

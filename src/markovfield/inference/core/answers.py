@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.diagnostics import MonteCarlo
@@ -17,7 +18,6 @@ from markovfield.names import VariableName
 __all__ = ["Answer", "Components", "Guarantee", "LogPartition", "Marginals", "Samples"]
 
 Guarantee = Literal["exact", "upper", "lower", "approximate"]
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

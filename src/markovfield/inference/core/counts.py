@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import cell_reader
@@ -34,7 +35,6 @@ from markovfield.inference.core.running import Running
 
 __all__ = ["Counts", "CountsMethod", "counts_of", "counts_of_samples", "resolve_counts"]
 
-FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 # Batches of consecutive draws whose averages say how far the average of all may be off.
 BATCHES = 32

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 
@@ -26,7 +27,6 @@ __all__ = [
     "standard_error",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 # Below this many steps a chain has no halves with a variance.
 LEAST_STEPS = 4
 # Entries of samples that one task looks at.

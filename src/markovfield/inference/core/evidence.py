@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import Structure
 from markovfield.factors.remembered import remembered
 
 __all__ = ["Evidence", "no_evidence", "rows"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def _is_vector(value: Any) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.convergence import warn_not_converged
@@ -22,7 +22,6 @@ from markovfield.inference.problem.merged_pairs import prepare_merged
 
 __all__ = ["DualDecomposition"]
 
-FloatArray = npt.NDArray[np.float64]
 # Iterations between two bounds, candidates and changes of the penalty.
 EVERY = 10
 # Rounds of the active set of one quadratic program in one iteration.

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.factor_graph import TABLE, Structure
 from markovfield.factors.factor_kinds import caps
 from markovfield.factors.oracles_kernel import FactorLayout, oracle_work_size
@@ -26,8 +27,6 @@ from markovfield.kernels.forest import spanning_factors
 
 __all__ = ["Factors", "Forests", "Subproblems"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Cells of the factors that one call of a kernel takes on.
 CHUNK = 2**22
 # The most configurations that a factor keeps.

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.inference.core.answers import Answer
 from markovfield.names import VariableName
 
 __all__ = ["GaussianDecoding", "GaussianMarginals", "GaussianSamples", "Normal"]
 
-FloatArray = npt.NDArray[np.float64]
 SHOWN = 20
 
 

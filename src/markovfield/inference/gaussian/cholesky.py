@@ -9,10 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from markovfield.arrays import FloatArray
 from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.inference.core.answers import LogPartition
 from markovfield.inference.core.running import Running
-from markovfield.inference.gaussian.answers import FloatArray, GaussianDecoding, GaussianMarginals, GaussianSamples
+from markovfield.inference.gaussian.answers import GaussianDecoding, GaussianMarginals, GaussianSamples
 
 __all__ = ["SparseCholesky"]
 

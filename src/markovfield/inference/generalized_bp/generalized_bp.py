@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf
@@ -34,7 +35,6 @@ from markovfield.names import VariableName
 
 __all__ = ["GeneralizedBP"]
 
-FloatArray = npt.NDArray[np.float64]
 NAMED_REGIONS = ("auto", "factors")
 # Regions that form a junction tree are run until nothing moves any more: their answer is called exact.
 EXACT_TOLERANCE, ROUNDING = 1e-10, 1e-14

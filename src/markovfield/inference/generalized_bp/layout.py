@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import IntArray
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.factor_graph import Structure
 from markovfield.inference.core.limits import format_bytes
@@ -15,8 +16,6 @@ from markovfield.inference.generalized_bp.messages_kernel import RegionLayout, R
 from markovfield.inference.generalized_bp.regions import Region, RegionGraph
 
 __all__ = ["RegionPlan", "lay_out_regions"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Marginals, Samples
@@ -41,7 +41,6 @@ from markovfield.kernels.random import streams
 
 __all__ = ["Ladder", "ParallelTempering", "ladder_of"]
 
-FloatArray = npt.NDArray[np.float64]
 BASES = {"gibbs": HEAT_BATH, "metropolis": CONDITIONAL}
 TUNING_ROUNDS = 8
 # The share of swaps refused that a ladder should have at most; beyond, its hottest replica is made colder.

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, States
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.factors.factor_kinds import DISTANCE
@@ -37,8 +38,6 @@ from markovfield.inference.sampling.reachability_kernel import FROZEN, SPLIT, ha
 
 __all__ = ["ColouredSites", "SingleSite", "check_moves", "prepare_chains", "sites_of", "tables_of"]
 
-FloatArray = npt.NDArray[np.float64]
-States = npt.NDArray[np.int32]
 # Structured factors up to this many cells are written out, so that chains meet no auxiliary variables.
 MOST_CELLS = 2**16
 # Cells of one site's table of conditionals, and of all of them together.

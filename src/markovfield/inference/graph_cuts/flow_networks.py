@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.inference.core.running import Running
 from markovfield.inference.graph_cuts.grid_flow_kernel import (
     CELL,
@@ -44,8 +45,6 @@ from markovfield.inference.graph_cuts.max_flow_kernel import (
 
 __all__ = ["FlowGraph", "FlowGrid", "Network", "lattice_width"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Work of one call of a kernel, about a tenth of a second.
 BUDGET = 10_000_000
 # Into how many slabs of rows a rectangle is cut, one number after the other; whatever the number of threads, so that

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import BoolArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.constants.scale import score_scale
@@ -26,8 +27,6 @@ from markovfield.inference.problem.pairs import PairProblem, check_decodable, pa
 
 __all__ = ["GraphCut", "is_submodular"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 # Flow and cut are sums over the whole graph, rounded in different orders: how far apart, relative to the score, still
 # counts as equal.
 SAME = 1e-9

@@ -9,9 +9,9 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import IntArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.convergence import warn_not_converged
@@ -24,8 +24,6 @@ from markovfield.inference.problem.pairs import PairProblem, check_decodable, pa
 from markovfield.inference.problem.problem import prepare
 
 __all__ = ["AlphaBetaSwap", "AlphaExpansion"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import IntArray
 from markovfield.inference.core.running import Running
 from markovfield.inference.graph_cuts.flow_networks import FlowGraph, FlowGrid, lattice_width
 from markovfield.inference.graph_cuts.grid_flow_kernel import CELL, CLOSED, EXCESS, LABEL
@@ -16,7 +17,6 @@ from markovfield.inference.problem.pairs import PairProblem
 
 __all__ = ["Moves"]
 
-IntArray = npt.NDArray[np.int64]
 # A gain below this, relative to the numbers it is the difference of, is rounding.
 ROUNDING = 1e-12
 # Passes of messages forwards and backwards before the first move. Chosen on thirty random pictures: more lower the cost

@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import BoolArray, FloatArray, IntArray
 from markovfield.inference.graph_cuts.flow_networks import FlowGraph, FlowGrid, Network, lattice_width
 from markovfield.inference.graph_cuts.moves_kernel import preferences
 from markovfield.inference.problem.pairs import PairProblem
 
 __all__ = ["CutForm", "cut_form"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 # A preference for equal or different states below this, relative to the costs it is the difference of, is rounding.
 ROUNDING = 1e-13
 

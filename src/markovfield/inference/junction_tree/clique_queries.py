@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.inference.junction_tree.propagate import Propagation
 from markovfield.inference.junction_tree.queries_kernel import backtrack, draw, residual_table, second_best
 
 __all__ = ["best_assignments", "clique_holding", "draw_samples", "joint_of_clique"]
 
-FloatArray = npt.NDArray[np.float64]
 SAMPLE_BATCH = 2**22
 TABLE_LIMIT = 2**22
 

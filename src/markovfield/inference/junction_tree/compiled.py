@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Marginals
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledJunctionTree", "MarginalsBatch"]
 
-FloatArray = npt.NDArray[np.float64]
 # Above this many clique states rows are run one by one: their products no longer stay in cache.
 BATCH_STATES = 2**22
 # Counts are tallied in this many pieces of rows.

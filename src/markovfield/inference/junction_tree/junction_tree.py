@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
 __all__ = ["JunctionTree"]
 
-FloatArray = npt.NDArray[np.float64]
 _PLANS: Shelf[Plan] = Shelf(16)
 
 

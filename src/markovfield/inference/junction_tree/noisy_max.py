@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
 from markovfield.factors.remembered import remembered
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["latent_best", "latent_max_marginals"]
 
-FloatArray = npt.NDArray[np.float64]
 Found = list[tuple[npt.NDArray[np.int32], float]]
 
 # Up to this many states (log2) the auxiliary variables are summed out in one tree; a second or so of work.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.factor_graph import Structure
 from markovfield.graphs.elimination.orders_kernel import eliminate, search_order, search_order_balanced
@@ -20,7 +21,6 @@ from markovfield.inference.junction_tree.schedule_kernel import split_tree, summ
 
 __all__ = ["Plan", "Tree", "grow_tree", "lay_out_tree", "make_plan", "search_ceiling"]
 
-FloatArray = npt.NDArray[np.float64]
 
 SIMPLICIAL, ALMOST_SIMPLICIAL = 1, 2
 # Cost of one clique state in both passes, the share of the run that searching for a better order may take, from how

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.algebras_kernel import IMPOSSIBLE, LINEAR, LOG_MAX, LOG_SUM, UNDERFLOW
 from markovfield.inference.junction_tree.collect_kernel import collect, messages_needed
@@ -23,7 +24,6 @@ from markovfield.inference.problem.problem import Problem
 
 __all__ = ["Propagation", "propagate"]
 
-FloatArray = npt.NDArray[np.float64]
 LN2 = float(np.log(2.0))
 
 

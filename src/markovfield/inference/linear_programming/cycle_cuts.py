@@ -12,14 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.inference.linear_programming.local_polytope import LocalPolytope
 
 __all__ = ["CycleCuts"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # An inequality must be violated by this much to be worth adding.
 LEAST_VIOLATION = 1e-3
 # Weights this near to zero or one count as such.

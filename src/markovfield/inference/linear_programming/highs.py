@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
 from markovfield.inference.core._end_with_parent import command
 from markovfield.inference.core.running import Running
@@ -21,7 +21,6 @@ from markovfield.inference.linear_programming._highs_worker import run_highs
 
 __all__ = ["Highs", "Solved"]
 
-FloatArray = npt.NDArray[np.float64]
 # What HiGHS says of a program: solved, or no point satisfies it. Anything else is out of time.
 SOLVED, INFEASIBLE = 0, 2
 # A program of at most so many columns is first tried in this process for so long: most are done by then, before

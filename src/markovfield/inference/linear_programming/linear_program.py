@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.decodings import Decoding
@@ -23,7 +23,6 @@ from markovfield.inference.problem.merged_pairs import prepare_merged
 
 __all__ = ["IntegerProgram", "LinearProgram"]
 
-FloatArray = npt.NDArray[np.float64]
 # HiGHS answers within this of the optimum, relative to it (absolutely, below one): its own tolerances, which stay.
 SOLVER_TOLERANCE = 1e-6
 # Largest scores of this size are handed to HiGHS as they are.

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.trws.plan import own_scores, sequential_plan
 
 __all__ = ["LocalPolytope", "local_polytope"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.constants.scale import extremes, score_scale, unit_among
@@ -28,7 +29,6 @@ __all__ = [
     "unit_of",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 # Bound and score are sums over the whole graph, rounded in different orders: nearer than this they are the same.
 ROUNDING = 1e-9
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.factors.factor_kinds import caps
@@ -47,7 +48,6 @@ __all__ = [
     "started_states",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 # Changes looked at in one call of a kernel: about a tenth of a second.
 CHUNK = 2**18
 # Shakes in one call, and the most changes that one of them may make before it is given up.

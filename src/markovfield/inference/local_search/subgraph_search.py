@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import IntArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
@@ -40,8 +41,6 @@ from markovfield.kernels.random import streams
 
 __all__ = ["SubgraphMoves", "SubgraphSearch"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Log2 of the cells of a table, at most: some tens of megabytes.
 WIDEST = 20
 # Seconds of one call of the kernel, about.

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
@@ -20,7 +21,6 @@ from markovfield.inference.problem.problem import Problem, prepare
 
 __all__ = ["I_BOUNDS", "MixedBuckets"]
 
-FloatArray = npt.NDArray[np.float64]
 # Sizes of mini-buckets; taken is the largest that makes few enough cells in all.
 I_BOUNDS = (3, 4, 6, 8, 10, 12, 14)
 LEAST_STATES = 2.0**16

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import States
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
@@ -26,7 +26,6 @@ from markovfield.inference.problem.problem import prepare
 
 __all__ = ["MarginalSearch", "quick_decoding"]
 
-States = npt.NDArray[np.int32]
 # Cells of the largest table, and of all tables, that sums are turned into.
 LARGEST_TABLE, TABLE_WORK = 2.0**18, 2.0**27
 # Sizes of mini-buckets and cells of them in all: a first bound at once, a better one after it.

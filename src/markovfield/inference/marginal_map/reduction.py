@@ -9,6 +9,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.factors.factor_graph import NOISY_MAX, FactorGraph, Structure
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
@@ -17,7 +18,6 @@ from markovfield.names import Names
 
 __all__ = ["SummedOut", "assemble", "compact", "subset", "sum_out"]
 
-FloatArray = npt.NDArray[np.float64]
 Function = tuple[tuple[int, ...], FloatArray]
 # Cells between two looks at the clock.
 GRAIN = 2.0**22

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, States
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError
 from markovfield.factors.factor_graph import TABLE, FactorGraph
 from markovfield.inference.core.evidence import Evidence
@@ -18,8 +19,6 @@ from markovfield.inference.mini_bucket.mini_bucket import MiniBucket
 
 __all__ = ["MarginalScores"]
 
-FloatArray = npt.NDArray[np.float64]
-States = npt.NDArray[np.int32]
 # Cells of a table, and of all tables, up to which a part is summed in NumPy, for all states of a variable at once.
 SMALL, SMALL_WORK = 2.0**16, 2.0**20
 # Clique states that summing one part once may take: some tenths of a second. Beyond, its sum is bounded.

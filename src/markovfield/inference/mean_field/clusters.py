@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import IntArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.mean_field.clusters_kernel import grow_chains, join_clusters, root_clusters
@@ -19,7 +20,6 @@ from markovfield.names import VariableName
 __all__ = ["STRUCTURES", "cluster_layout", "clusters_of"]
 
 STRUCTURES = ("naive", "chains", "trees")
-IntArray = npt.NDArray[np.int64]
 
 
 def _starts(counts: npt.NDArray[Any]) -> IntArray:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals
@@ -32,7 +32,6 @@ from markovfield.names import VariableName
 
 __all__ = ["MeanField"]
 
-FloatArray = npt.NDArray[np.float64]
 # Cells of work between two looks at the clock.
 GRAIN = 2.0**24
 # How much likelier than the next each state is at the start.

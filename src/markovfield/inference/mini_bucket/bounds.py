@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
 from markovfield.inference.core.running import Running
 from markovfield.inference.mini_bucket.mini_bucket_kernel import (
@@ -25,7 +26,6 @@ from markovfield.inference.problem.problem import Problem
 
 __all__ = ["Buckets", "Tightened"]
 
-FloatArray = npt.NDArray[np.float64]
 # A step is taken when the bound gains this share of what its slope promises; below the least length none is left.
 ENOUGH = 1e-2
 SHORTEST, LONGEST = 2.0**-8, 16.0

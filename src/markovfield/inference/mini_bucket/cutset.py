@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
@@ -14,7 +15,6 @@ from markovfield.inference.problem.problem import Problem, prepare
 
 __all__ = ["Cutset"]
 
-FloatArray = npt.NDArray[np.float64]
 # What fixing a variable costs beyond the log of its belief, so that a sure one is not free.
 LEAST_LOSS = 0.05
 # Reductions tried to find values that hard zeros allow, and how much wider than asked a clique may turn out.

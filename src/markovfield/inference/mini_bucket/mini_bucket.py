@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf
@@ -32,7 +33,6 @@ from markovfield.names import VariableName
 
 __all__ = ["MiniBucket"]
 
-FloatArray = npt.NDArray[np.float64]
 T = TypeVar("T")
 _PLANS: Shelf[Any] = Shelf(8)
 _FILLS: Shelf[Fill] = Shelf(8)

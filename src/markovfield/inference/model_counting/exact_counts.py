@@ -8,13 +8,13 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import IntArray
 from markovfield.exceptions import MemoryLimitError
 from markovfield.inference.junction_tree.plan import Tree, grow_tree
 from markovfield.inference.problem.problem import Problem
 
 __all__ = ["chinese_remainder", "count_by_elimination", "primes_above"]
 
-IntArray = npt.NDArray[np.int64]
 # Primes below this: products of two remainders fit in 64 bits.
 CEILING = 2**31
 # Cells that are worked on at once, all primes together.

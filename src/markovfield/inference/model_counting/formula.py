@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError
 from markovfield.inference.junction_tree.plan import Tree, grow_tree
 from markovfield.inference.model_counting.state_kernel import Formula
@@ -17,7 +18,6 @@ from markovfield.inference.problem.problem import Problem
 
 __all__ = ["Encoding", "encode"]
 
-FloatArray = npt.NDArray[np.float64]
 # How much the place in a clique tree counts beside activity (Korhonen and Jaervisalo 2021): the more, the narrower.
 TREE_MERIT, MOST_MERIT = 100.0, 1e7
 

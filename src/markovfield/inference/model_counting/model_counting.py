@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import remembered
@@ -29,7 +29,6 @@ from markovfield.inference.problem.reduction import hard_zeros
 
 __all__ = ["ModelCounting", "is_hard"]
 
-FloatArray = npt.NDArray[np.float64]
 # Of a time limit: what the search may take, so that the rest suffices for bounds from mini-buckets; and what it takes
 # where the rest would not suffice, at so many seconds for each factor.
 SEARCH_SHARE, WHOLE_SHARE, BUCKET_SECONDS = 0.6, 0.95, 1e-3

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.cluster_sampling.swendsen_wang import ClusterModel
@@ -17,8 +18,6 @@ from markovfield.inference.problem.problem import Problem
 
 __all__ = ["MonotoneForm"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Potentials of a variable's states that differ by less than this, relative to the largest, count as equal.
 SAME = 1e-12
 

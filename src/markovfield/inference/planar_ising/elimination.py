@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.inference.core.running import Running
 from markovfield.inference.planar_ising.layout_kernel import PIECE
 from markovfield.inference.planar_ising.pfaffian_kernel import eliminate, invert, parity, solve
@@ -15,8 +16,6 @@ from markovfield.inference.planar_ising.plan import LEAF, PlanarPlan
 
 __all__ = ["Elimination", "eliminate_all"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 WORK = 4e8
 """Multiplications of one call of a kernel: about 0.2 s."""
 ROUNDS = 12

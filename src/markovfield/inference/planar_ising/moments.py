@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.inference.planar_ising.elimination import Elimination, eliminate_all
@@ -18,8 +18,6 @@ from markovfield.inference.planar_ising.plan import PlanarPlan
 
 __all__ = ["PlanarSolution"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 BLOCK = 64
 """Columns of the inverse computed at once."""
 ENOUGH, MOST = 1e-10, 1e-9

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.inference.planar_ising.layout_kernel import cut_faces, edge_nodes, orient, region_tree
 
 __all__ = ["PlanarPlan", "lay_out"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 LEAF = 6
 """Faces of the smallest regions."""
 

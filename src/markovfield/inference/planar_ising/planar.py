@@ -9,8 +9,8 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf
@@ -26,8 +26,6 @@ from markovfield.inference.problem.spins import SpinForm, spin_form
 
 __all__ = ["PlanarIsing", "is_planar_ising", "planar_form"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 _PLANS: Shelf[PlanarPlan | None] = Shelf(16)
 NO_FIELD = 1e-13
 """Fields below this, relative to the largest potential, are rounding errors of potentials that cancel."""

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.inference.planar_ising.elimination import eliminate_all
@@ -18,7 +18,6 @@ from markovfield.kernels.random import streams
 
 __all__ = ["solve_plan"]
 
-FloatArray = npt.NDArray[np.float64]
 ATTEMPTS = 8
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 """Of a Pfaffian, relative, times the square root of how many edges there are: errors of pivots add up at random."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.problem.domains_kernel import factors_of_variables
 from markovfield.inference.problem.feasible_kernel import FOUND, NONE, climb, grow_support, search
@@ -16,7 +17,6 @@ from markovfield.inference.problem.reduction import zeros_in_factors
 
 __all__ = ["Feasible", "best_of"]
 
-FloatArray = npt.NDArray[np.float64]
 # Choices that a search may take back before it gives up.
 BUDGET = 2000
 CLIMBING_ROUNDS = 20

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.factors.remembered import remembered
 from markovfield.inference.core.evidence import Evidence
@@ -14,8 +15,6 @@ from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.problem.reduction import Reduced, reduce
 
 __all__ = ["merge_pairs", "prepare_merged"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def prepare_merged(graph: FactorGraph, evidence: Evidence) -> Problem:

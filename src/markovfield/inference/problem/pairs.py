@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import DISTANCE, NOISY_MAX, TABLE, FactorGraph, Structure
 from markovfield.factors.remembered import remembered
@@ -15,9 +16,6 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.problem import Problem, prepare
 
 __all__ = ["PairProblem", "check_decodable", "pair_problem"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError
 from markovfield.factors.factor_graph import FactorGraph, Structure
 from markovfield.factors.remembered import Shelf, remembered
@@ -18,8 +19,6 @@ from markovfield.inference.problem.potentials_kernel import factor_ranges, linea
 from markovfield.inference.problem.reduction import Reduced, hard_zeros, reduce
 
 __all__ = ["Potentials", "Problem", "prepare"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 _NOTHING = np.zeros(0)

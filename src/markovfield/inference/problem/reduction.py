@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import BoolArray, FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.factors.remembered import remembered
@@ -23,9 +24,6 @@ from markovfield.inference.problem.reduction_kernel import build_reduced
 from markovfield.inference.problem.separation_kernel import drop_separated as _drop_separated
 
 __all__ = ["Reduced", "hard_zeros", "reduce", "zeros_in_factors"]
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 def _sealed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

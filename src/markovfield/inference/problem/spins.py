@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.inference.problem.problem import Problem
 
 __all__ = ["PottsForm", "SpinForm", "potts_form", "spin_form"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Entries of a table that differ by less than this, relative to the largest, count as equal.
 SAME = 1e-12
 

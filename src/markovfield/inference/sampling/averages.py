@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, States
 from markovfield.inference.core.answers import Marginals, Samples
 from markovfield.inference.core.diagnostics import LEAST_STEPS, MonteCarlo, error_floor, own_draws, summarise
 from markovfield.inference.core.running import Running
@@ -31,8 +32,6 @@ from markovfield.inference.sampling.trust import (
 
 __all__ = ["estimate"]
 
-FloatArray = npt.NDArray[np.float64]
-States = npt.NDArray[np.int32]
 # Batches of a chain whose averages are kept: as many as fit in this many numbers, within limits; even.
 BATCH_NUMBERS = 2**25
 MOST_BATCHES, FEWEST_BATCHES = 128, 8

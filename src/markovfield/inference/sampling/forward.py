@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factors.factor_graph import NOISY_MAX, FactorGraph, Structure
 from markovfield.factors.to_tables import noisy_max_scores
@@ -21,7 +22,6 @@ from markovfield.inference.core.running import Running
 
 __all__ = ["AncestralSampling", "LikelihoodWeighting", "RejectionSampling", "draw_weighted"]
 
-FloatArray = npt.NDArray[np.float64]
 # Rows are drawn in shards of this many, each with a seed of its own, whatever the number of threads.
 SHARD_ROWS = 4096
 MOST_TABLE_CELLS = 2**28

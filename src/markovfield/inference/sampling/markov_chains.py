@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import States
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.inference.core.answers import Samples
 from markovfield.inference.core.diagnostics import LEAST_STEPS
@@ -35,9 +36,7 @@ __all__ = [
     "run_chains",
 ]
 
-States = npt.NDArray[np.int32]
 Stream = npt.NDArray[np.uint64]
-FloatArray = npt.NDArray[np.float64]
 STOPPED = (TimeoutError, StoppedError, KeyboardInterrupt)
 LEAST_BURN_IN = 100
 # Entries of states kept aside before they are written where the user's states go.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, States
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.problem import Problem
@@ -14,8 +15,6 @@ from markovfield.inference.sampling.starts import initial_states
 
 __all__ = ["dispersed_states", "find_modes", "scores_of"]
 
-FloatArray = npt.NDArray[np.float64]
-States = npt.NDArray[np.int32]
 # Random assignments that climb; with hard zeros each needs a search, so there are fewer.
 CLIMBS, HARD_CLIMBS = 32, 8
 # Factors whose best cells are starts of climbs, cells of each, and the most cells a factor may have for it.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.inference.core.diagnostics import error_floor
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.sampling.modes import find_modes, scores_of
@@ -14,7 +15,6 @@ from markovfield.inference.sampling.reachability_kernel import hard_components
 
 __all__ = ["PARTS", "SEEN_ROWS", "covered_weight", "missed_by_weighted", "missed_weight", "weigh_seen"]
 
-FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer[Any]]
 # Rows that are looked at, and entries of all of them (axes that they read) up to which they are.
 SEEN_ROWS, MOST_READ = 4096, 2**21

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import States
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
@@ -13,7 +14,6 @@ from markovfield.inference.problem.problem import Problem
 
 __all__ = ["initial_states", "reduced_rows"]
 
-States = npt.NDArray[np.int32]
 # Rows drawn forward in the hope that some meet the evidence.
 TRIES = 1024
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, States
 from markovfield.inference.core.diagnostics import LEAST_STEPS, error_floor, summarise
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.problem.reduction import zeros_in_factors
@@ -26,8 +27,6 @@ __all__ = [
     "warn_doubts",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-States = npt.NDArray[np.int32]
 # Above this split R-hat, and below this many effective draws, an estimate has not converged (Vehtari and others 2021).
 R_HAT_LIMIT, LEAST_EFFECTIVE = 1.01, 400.0
 # Of how many correct chains one may be called wrong by the largest R-hat of a state.

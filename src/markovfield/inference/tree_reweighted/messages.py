@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.answers import Components
 from markovfield.inference.core.running import Running
@@ -30,7 +31,6 @@ from markovfield.inference.tree_reweighted.sweeps_kernel import (
 
 __all__ = ["ReweightedMessages"]
 
-FloatArray = npt.NDArray[np.float64]
 # Work between two looks at the clock, in units of about 5 ns; sweeps between two evaluations of the bound.
 GRAIN = 2.0**24
 SWEEPS_PER_BOUND = 10

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.tree_reweighted.stars import PairwiseForm
 from markovfield.inference.tree_reweighted.stars_kernel import rooted, spanning_forest
@@ -15,7 +16,6 @@ from markovfield.names import VariableName
 
 __all__ = ["SpanningTrees", "even_trees", "given_trees"]
 
-FloatArray = npt.NDArray[np.float64]
 # Trees of an even cover: enough for smooth probabilities on small graphs, few on large ones.
 MOST_TREES = 64
 NODES_IN_TREES = 2**17

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.tree_reweighted.stars_kernel import breadth_first, finite_cells
 from markovfield.inference.tree_reweighted.sweeps_kernel import FIRST_IS_CELLS, SECOND_IS_CELLS, TABLE, PairLayout
 
 __all__ = ["PairwiseForm", "pairwise_form"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.factor_graph import Structure
 from markovfield.factors.remembered import remembered
 from markovfield.inference.core.decodings import Decoding
@@ -20,8 +20,6 @@ from markovfield.inference.trws.plan import SequentialPlan, own_scores, sequenti
 
 __all__ = ["LatticeMessages", "find_diagonals"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Numbers of messages that one call of the kernel renews.
 CHUNK = 2**23
 # A table counts as falling by equal steps when no cell is farther off, relative to its largest.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.factor_graph import Structure
 from markovfield.factors.remembered import remembered
 from markovfield.inference.problem.problem import Problem
@@ -17,9 +18,6 @@ from markovfield.inference.trws.passes_kernel import COLLECT, PUSH, PairTables, 
 from markovfield.inference.trws.peeling_kernel import peel
 
 __all__ = ["SequentialPlan", "own_scores", "sequential_plan"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

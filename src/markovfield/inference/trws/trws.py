@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.convergence import warn_not_converged
@@ -25,7 +26,6 @@ from markovfield.inference.trws.plan import SequentialPlan, own_scores, sequenti
 
 __all__ = ["TRWS"]
 
-FloatArray = npt.NDArray[np.float64]
 # Cells that one call of the kernel goes over: a tenth of a second or so.
 CHUNK = 2**26
 # So many iterations in a row must gain next to nothing before the bound counts as settled.

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.kernels.simd import BLOCK
 from markovfield.sequence.chain.blocks_kernel import aligned
@@ -17,8 +18,6 @@ from markovfield.sequence.text.sequences import SequenceData
 
 __all__ = ["ChainFeatures", "ChainWeights", "Encoded", "padded"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Tokens of a task: enough to pay for a thread, few enough to stay interruptible.
 TASK_TOKENS = 2**14
 # Labels of references are kept in two bytes.

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.inference.core.running import Running
 from markovfield.kernels.random import streams
@@ -27,7 +28,6 @@ from markovfield.sequence.chain.sums_kernel import LOG_TINY, write_posteriors
 
 __all__ = ["Chain", "ChainModel", "ChainPosteriors", "Explicit", "InLogs", "chain_model"]
 
-FloatArray = npt.NDArray[np.float64]
 Paths = npt.NDArray[np.int32]
 _NONE = np.zeros(0)
 

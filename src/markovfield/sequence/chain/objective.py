@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
 from markovfield.sequence.chain.blocks_kernel import aligned
 from markovfield.sequence.chain.features import ChainFeatures, Encoded
@@ -18,7 +19,6 @@ from markovfield.sequence.chain.sums_kernel import sum_chains
 
 __all__ = ["ChainObjective", "Clamped"]
 
-FloatArray = npt.NDArray[np.float64]
 # Sequences are cut into shards of about this many references each, but at most so many: every shard adds up a
 # gradient of its own. Neither number depends on the threads, so neither do sums.
 SHARD_REFERENCES = 2**16

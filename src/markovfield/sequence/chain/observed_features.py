@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.kernels.simd import BLOCK
 from markovfield.sequence.chain.features import ChainFeatures, padded
@@ -21,8 +22,6 @@ from markovfield.sequence.text.sequences import SequenceData
 
 __all__ = ["FeatureSet", "observed_features", "seen_features"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 LabelArray = npt.NDArray[np.int32]
 Counted = tuple[IntArray, FloatArray]
 # Additions of pairs, for each block of a row, that make an attribute frequent: measured on chunking.

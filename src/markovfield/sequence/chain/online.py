@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.inference.core.running import Running
 from markovfield.sequence.chain.features import ChainFeatures, Encoded
@@ -20,7 +21,6 @@ from markovfield.sequence.chain.online_kernel import Delta, Scratch, Weights, ad
 
 __all__ = ["ONLINE_SOLVERS", "Online"]
 
-FloatArray = npt.NDArray[np.float64]
 Callback = Callable[[int, float, FloatArray], bool | None]
 # Tokens between two looks at the clock: about a tenth of a second.
 CHUNK_TOKENS = 20_000

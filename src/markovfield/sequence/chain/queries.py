@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from markovfield._validation import generator_of
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.inference.core.running import Running
 from markovfield.sequence.chain.features import Encoded
@@ -22,7 +23,6 @@ from markovfield.sequence.text.vectoriser import AttributeVectoriser
 
 __all__ = ["ChainQueries"]
 
-FloatArray = npt.NDArray[np.float64]
 Fixed = Iterable[Sequence[Any]] | None
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.sequence.chain.features import Encoded, padded
 from markovfield.sequence.chain.model import Chain, Explicit, InLogs, less_the_best, step_potentials
 from markovfield.sequence.chain.second_kernel import best_second_paths, write_second_posteriors
 
 __all__ = ["SecondOrderModel"]
 
-FloatArray = npt.NDArray[np.float64]
 Paths = npt.NDArray[np.int32]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.sequence.chain.online import ONLINE_SOLVERS
 from markovfield.sequence.chain.training import METRICS, SOLVERS
@@ -17,7 +18,6 @@ from markovfield.sequence.text.sequences import SequenceData
 
 __all__ = ["check_labels", "checked_settings", "sequence_weights"]
 
-FloatArray = npt.NDArray[np.float64]
 # Names that python-crfsuite and sklearn-crfsuite give to the same solvers.
 _SOLVER_ALIASES = {
     "l2sgd": "sgd",

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
 from markovfield.learning.quasi_newton import minimise
 from markovfield.sequence.chain.features import ChainFeatures, Encoded
@@ -23,7 +24,6 @@ from markovfield.sequence.text.labels import LabelEncoder
 
 __all__ = ["MARGIN_SOLVERS", "METRICS", "SOLVERS", "TrainingReport", "Watch", "train"]
 
-FloatArray = npt.NDArray[np.float64]
 Watched = tuple[Encoded, npt.NDArray[np.int32]]
 SOLVERS = ("lbfgs", "owlqn", *ONLINE_SOLVERS)
 # What early stopping may go by.

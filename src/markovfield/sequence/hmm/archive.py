@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.sequence.hmm.emissions import UNKNOWN, CategoricalEmissions
 from markovfield.sequence.hmm.gaussian import COVARIANCES, GaussianEmissions
@@ -18,7 +19,6 @@ __all__ = ["VERSION", "described", "restored"]
 
 VERSION = 1
 Arrays = dict[str, npt.NDArray[Any]]
-FloatArray = npt.NDArray[np.float64]
 _PLAIN = (str, int, float, bool, type(None))
 # Settings that belong to a run or a machine, not to what was learnt.
 _PASSING = ("n_jobs", "symbols", "rng")

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 
 __all__ = ["UNKNOWN", "CategoricalEmissions", "Observations", "is_missing", "sequence_offsets", "sequences_of"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # What to make of a symbol that training has not seen.
 UNKNOWN = ("smooth", "rare", "missing", "error")
 

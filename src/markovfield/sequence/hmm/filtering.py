@@ -6,15 +6,13 @@ from collections import deque
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.sequence.hmm.emissions import is_missing
 from markovfield.sequence.hmm.model import HiddenMarkov
 
 __all__ = ["HMMFilter"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def _log_sum(logs: FloatArray, axis: int) -> FloatArray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.sequence.chain.features import padded
 from markovfield.sequence.hmm.emissions import Observations, sequence_offsets, sequences_of
@@ -17,7 +18,6 @@ from markovfield.sequence.hmm.hidden_markov_kernel import gaussian_moments, gaus
 
 __all__ = ["COVARIANCES", "GaussianEmissions"]
 
-FloatArray = npt.NDArray[np.float64]
 COVARIANCES = ("full", "diag", "spherical")
 # A start looks at no more tokens than this.
 START_TOKENS = 20_000

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from markovfield._validation import generator_of
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
@@ -24,8 +25,6 @@ from markovfield.sequence.hmm.training import HMMReport, learn_hidden, learning
 from markovfield.sequence.text.labels import LabelEncoder
 
 __all__ = ["HMM"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class HMM(BaseEstimator):

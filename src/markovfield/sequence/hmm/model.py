@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError
 from markovfield.inference.core.running import Running
 from markovfield.kernels.random import streams
@@ -25,7 +26,6 @@ from markovfield.sequence.hmm.hidden_markov_kernel import hidden_paths, hidden_p
 
 __all__ = ["Emissions", "Expected", "HiddenMarkov"]
 
-FloatArray = npt.NDArray[np.float64]
 Known = npt.NDArray[np.int32]
 Emissions = CategoricalEmissions | GaussianEmissions
 NONE_KNOWN = np.zeros(0, np.int32)

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
 from markovfield.inference.core.running import Running
 from markovfield.sequence.chain.features import padded
@@ -17,7 +17,6 @@ from markovfield.sequence.hmm.model import NONE_KNOWN, Emissions, Expected, Hidd
 
 __all__ = ["HMMReport", "Learning", "count_labels", "learn_hidden"]
 
-FloatArray = npt.NDArray[np.float64]
 # Every start runs for so many iterations; the best one goes on.
 SHORT_RUN = 10
 

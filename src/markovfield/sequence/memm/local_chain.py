@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
 from markovfield.sequence.chain.features import ChainFeatures, ChainWeights, Encoded
 from markovfield.sequence.memm.local_chain_kernel import filter_local, follow_local, sum_local
 
 __all__ = ["LocalChain", "LocalObjective"]
 
-FloatArray = npt.NDArray[np.float64]
 Paths = npt.NDArray[np.int32]
 # Sequences are cut into shards of about this many references each, but at most so many: every shard adds up a gradient
 # of its own. Neither number depends on the threads, so neither do sums.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
@@ -29,7 +30,6 @@ from markovfield.sequence.text.vectoriser import AttributeVectoriser
 
 __all__ = ["MEMM"]
 
-FloatArray = npt.NDArray[np.float64]
 _DECODING = {"greedy": GREEDY, "viterbi": BEST}
 
 

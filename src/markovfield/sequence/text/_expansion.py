@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import IntArray
 from markovfield.sequence.text.sequences import ColumnCorpus, SequenceData, split_sequences
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Corpus", "TokenAttributes", "join", "to_data"]
 
-IntArray = npt.NDArray[np.int64]
 # Up to so many cells for each token, combinations are found by a table over all of them instead of by sorting.
 _CELLS_PER_TOKEN = 8
 _SEQUENCES_AT_ONCE = 512

@@ -8,14 +8,12 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from markovfield.arrays import IntArray
 from markovfield.exceptions import ModelError
 from markovfield.sequence.text.labels import LabelEncoder, chunk_borders, split_label
 
 __all__ = ["EntityReport", "Score", "TokenReport", "entity_report", "token_report"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

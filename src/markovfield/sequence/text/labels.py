@@ -23,6 +23,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from markovfield.arrays import BoolArray
 from markovfield.exceptions import ModelError
 
 __all__ = [
@@ -37,7 +38,6 @@ __all__ = [
 ]
 
 Span = tuple[str, int, int]
-BoolArray = npt.NDArray[np.bool_]
 
 _ALIASES = {"bio": "iob2", "iob": "iob2", "bioes": "iobes"}
 _LETTERS = {"iob1": "BIO", "iob2": "BIO", "iobes": "BIOES", "bilou": "BILOU"}

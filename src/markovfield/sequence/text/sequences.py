@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import IntArray
 from markovfield.exceptions import ModelError
 
 __all__ = ["ColumnCorpus", "SequenceData", "gather_ranges", "split_sequences"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 def gather_ranges(starts: npt.NDArray[np.integer[Any]], lengths: npt.NDArray[np.integer[Any]]) -> IntArray:
