@@ -13,6 +13,7 @@ from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
+from markovfield.inference.problem.pairwise import pairwise
 
 if TYPE_CHECKING:
     from markovfield.inference.junction_tree.junction_tree import JunctionTree
@@ -179,20 +180,17 @@ def work_within(time_limit: float | None) -> float:
 
 def is_forest(structure: Structure) -> bool:
     """Whether factors join variables without cycles: plain tables of one or two variables, no pair twice."""
-    arity = np.diff(structure.scope_offsets)
-    pairs = np.flatnonzero(arity == 2)
-    if not structure.is_plain or (arity > 2).any() or len(pairs) >= structure.n_variables:
+    view = pairwise(structure)
+    if not structure.is_plain or len(view.large) or len(view.pairs) >= structure.n_variables:
         return False
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
     n = structure.n_variables
-    first, second = (
-        structure.scopes[structure.scope_offsets[pairs]],
-        structure.scopes[structure.scope_offsets[pairs] + 1],
+    parts, _ = connected_components(
+        coo_matrix((np.ones(len(view.pairs)), (view.low, view.high)), shape=(n, n)), directed=False
     )
-    parts, _ = connected_components(coo_matrix((np.ones(len(pairs)), (first, second)), shape=(n, n)), directed=False)
-    return int(parts) == n - len(pairs)
+    return int(parts) == n - len(view.pairs)
 
 
 def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> Any:

@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import maximum_flow
 
 from markovfield.exceptions import StoppedError
 from markovfield.inference.core.running import Running
-from markovfield.inference.graph_cuts.flow_networks import FlowGraph, FlowGrid, Network, lattice_width
+from markovfield.inference.graph_cuts.flow_networks import FlowGraph, FlowGrid, Network
+from markovfield.inference.problem.pairwise import lattice_width
 
 EXAMPLES = settings(max_examples=60, deadline=None)
 

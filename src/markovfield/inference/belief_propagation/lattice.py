@@ -14,6 +14,7 @@ from markovfield.factors.remembered import remembered
 from markovfield.inference.belief_propagation.lattice_kernel import lattice_chains, lattice_rows
 from markovfield.inference.belief_propagation.layout import LoopyGraph, Numbers, Own, loopy_graph
 from markovfield.inference.core.running import Running
+from markovfield.inference.problem.pairwise import pairwise
 
 __all__ = ["Lattice", "Planes", "find_lattice", "fits"]
 
@@ -55,13 +56,11 @@ def find_lattice(s: Structure) -> Lattice | None:
         return None
     if (s.cardinalities != 2).any() or (np.diff(g.layout.factor_offsets) != 2).any():
         return None
-    ends = g.layout.edge_variable.reshape(m, 2).astype(np.int64)
-    low, apart = ends.min(axis=1), np.abs(ends[:, 0] - ends[:, 1])
-    width = int(apart.max())
-    down = apart == width
-    if width < 2 or n % width or ((apart != 1) & ~down).any() or (low[~down] % width == width - 1).any():
+    view = pairwise(s)
+    low, width, flipped = view.low, view.width, view.turned
+    if not width:
         return None
-    flipped = ends[:, 0] > ends[:, 1]
+    down = view.high - low == width
     pair = np.full((2, n), -1, np.int64)
     pair[0, low[~down]] = np.flatnonzero(~down)
     pair[1, low[down]] = np.flatnonzero(down)

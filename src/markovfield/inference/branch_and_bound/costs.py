@@ -13,6 +13,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.branch_and_bound.consistency_kernel import FORBIDDEN, LIMIT, REGISTERS, Board, CostLayout
 from markovfield.inference.branch_and_bound.root_kernel import edge_minima
+from markovfield.inference.problem.pairwise import pairwise
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.tree_reweighted.stars_kernel import breadth_first, finite_cells
 
@@ -167,15 +168,15 @@ class Costs:
         """
         s = problem.structure
         log_tables = problem.potentials.log_tables
-        arity = np.diff(s.scope_offsets)
+        view = pairwise(s)
         scale = cost_scale(np.concatenate([log_tables, problem.likelihood]), s.n_factors + int(problem.active.sum()))
         pool = scale.costs(log_tables)
         unary = _unary(problem, scale, pool)
-        pairs, large = np.flatnonzero(arity == 2), np.flatnonzero(arity > 2)
-        nodes, base, strides, pool = _pairs(problem, pairs, pool)
+        pairs, large = view.pairs, view.large
+        nodes, base, strides, pool = _pairs(problem, pool)
         cells, axis_at, cell_log, cell_states = _cells(problem, large, max_factor_cells)
         # Each factor is rounded down by less than a unit, and so is each vector of likelihoods.
-        rounded = 0 if scale.exact else int((arity > 0).sum() + problem.active.sum())
+        rounded = 0 if scale.exact else int((view.arity > 0).sum() + problem.active.sum())
         return cls(
             problem,
             scale,
@@ -379,28 +380,20 @@ def _unary(problem: Problem, scale: CostScale, pool: IntArray) -> IntArray:
     out = np.zeros(int(s.value_offsets[-1]), np.int64)
     if len(problem.likelihood):
         out += scale.costs(problem.likelihood)
-    unary = np.flatnonzero(np.diff(s.scope_offsets) == 1)
-    axis = s.scope_offsets[unary]
-    cards = s.cardinalities[s.scopes[axis]].astype(np.int64)
-    starts = _starts(cards)
-    owner = np.repeat(np.arange(len(unary)), cards)
-    state = np.arange(starts[-1]) - starts[owner]
-    where = s.value_offsets[s.scopes[axis]][owner] + state
-    cost = pool[s.table_offsets[unary][owner] + s.table_strides[axis][owner] * state]
+    where, cell = pairwise(s).unary_cells
+    cost = pool[cell]
     np.add.at(out, where, np.where(cost >= LIMIT, 0, cost))
     out[where[cost >= LIMIT]] = FORBIDDEN
     return np.where(out >= LIMIT, FORBIDDEN, out)
 
 
-def _pairs(problem: Problem, pairs: IntArray, pool: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+def _pairs(problem: Problem, pool: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Nodes, base and strides of the pairs; several factors on the same two variables are added up in a new table."""
     s = problem.structure
-    axis = s.scope_offsets[pairs]
-    nodes = np.stack([s.scopes[axis], s.scopes[axis + 1]], axis=1).astype(np.int64)
-    strides = np.stack([s.table_strides[axis], s.table_strides[axis + 1]], axis=1)
-    swap = nodes[:, 0] > nodes[:, 1]
-    nodes[swap], strides[swap] = nodes[swap][:, ::-1], strides[swap][:, ::-1]
-    base = s.table_offsets[pairs].copy()
+    view = pairwise(s)
+    nodes = np.stack([view.low, view.high], axis=1)
+    strides = np.stack([view.low_stride, view.high_stride], axis=1)
+    base = s.table_offsets[view.pairs].copy()
     key = nodes[:, 0] * s.n_variables + nodes[:, 1]
     _, representative, edge, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
     shared = np.flatnonzero(counts > 1)

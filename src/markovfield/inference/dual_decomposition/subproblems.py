@@ -20,9 +20,10 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.dual_decomposition.dual_decomposition_kernel import best_copies, quadratic_copies
 from markovfield.inference.local_search.incumbent import Incumbent
 from markovfield.inference.problem.merged_pairs import merge_pairs
+from markovfield.inference.problem.pairwise import unary_scores
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.trws.passes_kernel import round_states, run_pass
-from markovfield.inference.trws.plan import own_scores, sequential_plan
+from markovfield.inference.trws.plan import sequential_plan
 from markovfield.kernels.forest import spanning_factors
 
 __all__ = ["Factors", "Forests", "Subproblems"]
@@ -84,7 +85,7 @@ class Factors:
         self.as_given = problem.structure.n_variables > graph.n_variables
         if not self.as_given:
             self.structure, self.log_tables = problem.structure, problem.potentials.log_tables
-            self.own, self.constant = own_scores(problem)
+            self.own, self.constant = unary_scores(problem)
         else:
             self.structure, self.log_tables = merge_pairs(graph.structure, graph.log_tables)
             self._read_own(problem)
@@ -171,7 +172,7 @@ class Forests:
     def __init__(self, problem: Problem) -> None:
         s, self.log_tables = problem.structure, problem.potentials.log_tables
         self.structure = s
-        self.own, self.constant = own_scores(problem)
+        self.own, self.constant = unary_scores(problem)
         # Kept with the structure, and their plans with them.
         self.structures = _forests(s)
         self.slices: list[slice] = []

@@ -43,7 +43,7 @@ from markovfield.inference.graph_cuts.max_flow_kernel import (
     plant_graph,
 )
 
-__all__ = ["FlowGraph", "FlowGrid", "Network", "lattice_width"]
+__all__ = ["FlowGraph", "FlowGrid", "Network"]
 
 # Work of one call of a kernel, about a tenth of a second.
 BUDGET = 10_000_000
@@ -370,21 +370,3 @@ def _cells(n: int, kind: type) -> npt.NDArray[Any]:
     cell: npt.NDArray[Any] = room[start : start + size].view(kind)
     cell[PARENT::CELL] = NO_PARENT
     return cell
-
-
-def lattice_width(n: int, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> int:
-    """The width of a rectangle of ``n`` nodes, row by row, in which all pairs ``low < high`` are neighbours; 0 if none.
-
-    Examples
-    --------
-    >>> lattice_width(6, np.array([0, 1, 0, 2]), np.array([1, 2, 3, 5]))
-    3
-    """
-    if not len(low):
-        return 0
-    apart = high - low
-    width = int(apart.max())
-    beside = apart == 1
-    if width < 2 or n % width or not (beside | (apart == width)).all() or (low[beside] % width == width - 1).any():
-        return 0
-    return width

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import BoolArray, FloatArray, IntArray
-from markovfield.inference.graph_cuts.flow_networks import FlowGraph, FlowGrid, Network, lattice_width
+from markovfield.inference.graph_cuts.flow_networks import FlowGraph, FlowGrid, Network
 from markovfield.inference.graph_cuts.moves_kernel import preferences
 from markovfield.inference.problem.pairs import PairProblem
+from markovfield.inference.problem.pairwise import lattice_width
 
 __all__ = ["CutForm", "cut_form"]
 

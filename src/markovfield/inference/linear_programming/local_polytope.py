@@ -14,8 +14,9 @@ import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
+from markovfield.inference.problem.pairwise import unary_scores
 from markovfield.inference.problem.problem import Problem
-from markovfield.inference.trws.plan import own_scores, sequential_plan
+from markovfield.inference.trws.plan import sequential_plan
 
 __all__ = ["LocalPolytope", "local_polytope"]
 
@@ -110,7 +111,7 @@ def local_polytope(name: str, problem: Problem, max_columns: int) -> LocalPolyto
     cards = s.cardinalities.astype(np.int64)
     scopes = [at.scopes[a:b] for a, b in zip(at.scope_offsets[:-1], at.scope_offsets[1:], strict=True)]
     _check_size(name, problem, scopes, max_columns)
-    own, constant = own_scores(problem)
+    own, constant = unary_scores(problem)
     scores, states, sizes = [own], [], []
     with plan.tables(pool) as pairs:
         for f, scope in enumerate(scopes):

@@ -11,6 +11,7 @@ from markovfield.arrays import FloatArray
 from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.factors.remembered import remembered
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.problem.pairwise import pairwise
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.problem.reduction import Reduced, reduce
 
@@ -87,7 +88,8 @@ def merge_pairs(structure: Structure, log_tables: FloatArray) -> tuple[Structure
 
 @remembered
 def _merged(s: Structure) -> tuple[Structure, list[list[npt.NDArray[np.int64]]]]:
-    pairs = np.flatnonzero((np.diff(s.scope_offsets) == 2) & (s.kind == TABLE))
+    view = pairwise(s)
+    pairs = view.pairs[s.kind[view.pairs] == TABLE]
     axis = s.scope_offsets[pairs]
     low, high = np.minimum(s.scopes[axis], s.scopes[axis + 1]), np.maximum(s.scopes[axis], s.scopes[axis + 1])
     order = np.lexsort((pairs, high, low))

@@ -13,6 +13,7 @@ from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import DISTANCE, NOISY_MAX, TABLE, FactorGraph, Structure
 from markovfield.factors.remembered import remembered
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.problem.pairwise import pairwise
 from markovfield.inference.problem.problem import Problem, prepare
 
 __all__ = ["PairProblem", "check_decodable", "pair_problem"]
@@ -136,29 +137,21 @@ def pair_problem(method: str, graph: FactorGraph, evidence: Evidence, *, shrink:
     problem = replace(problem, graph=graph)
     _check_arity(method, problem)
     s, pool = problem.structure, problem.potentials.log_tables
-    arity = np.diff(s.scope_offsets)
-    pairs = np.flatnonzero(arity == 2)
-    axis = s.scope_offsets[pairs]
-    i, j = s.scopes[axis].astype(np.int64), s.scopes[axis + 1].astype(np.int64)
-    one, two = s.table_strides[axis], s.table_strides[axis + 1]
-    turned = i > j
-    if turned.any():
-        i, j = np.where(turned, j, i), np.where(turned, i, j)
-        one, two = np.where(turned, two, one), np.where(turned, one, two)
-    own = _own_scores(problem, arity)
-    constant = float(pool[s.table_offsets[arity == 0]].sum())
+    view = pairwise(s)
+    own = _own_scores(problem, view.unary)
+    constant = float(pool[s.table_offsets[view.constants]].sum())
     if constant == -np.inf or np.isneginf(own.max(axis=1, initial=-np.inf)).any():
         raise problem.impossible()
-    return PairProblem(problem, own, i, j, s.table_offsets[pairs], one, two, constant)
+    base = s.table_offsets[view.pairs]
+    return PairProblem(problem, own, view.low, view.high, base, view.low_stride, view.high_stride, constant)
 
 
-def _own_scores(problem: Problem, arity: npt.NDArray[Any]) -> FloatArray:
+def _own_scores(problem: Problem, unary: IntArray) -> FloatArray:
     s, pool = problem.structure, problem.potentials.log_tables
     n, most = s.n_variables, int(s.cardinalities.max(initial=1))
     own = np.zeros((n, most))
     beyond = np.arange(most) >= s.cardinalities[:, None]
     own[beyond] = -np.inf
-    unary = np.flatnonzero(arity == 1)
     axis = s.scope_offsets[unary]
     v = s.scopes[axis]
     cells = s.table_offsets[unary][:, None] + s.table_strides[axis][:, None] * np.arange(most)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
+from markovfield.inference.problem.pairwise import pairwise
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.tree_reweighted.stars_kernel import breadth_first, finite_cells
 from markovfield.inference.tree_reweighted.sweeps_kernel import FIRST_IS_CELLS, SECOND_IS_CELLS, TABLE, PairLayout
@@ -93,8 +94,8 @@ def pairwise_form(problem: Problem, *, max_factor_cells: int = 2**16) -> Pairwis
     (4, 3, 11)
     """
     s = problem.structure
-    arity = np.diff(s.scope_offsets)
-    pairs, large = np.flatnonzero(arity == 2), np.flatnonzero(arity > 2)
+    view = pairwise(s)
+    arity, pairs, large = view.arity, view.pairs, view.large
     cells, axis_at, cell_log, cell_states = _cells(problem, large, max_factor_cells)
     n = s.n_variables
     u, v = s.scopes[s.scope_offsets[pairs]].astype(np.int64), s.scopes[s.scope_offsets[pairs] + 1].astype(np.int64)

@@ -13,10 +13,11 @@ from markovfield.factors.remembered import remembered
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.running import Running
 from markovfield.inference.local_search.incumbent import Incumbent
+from markovfield.inference.problem.pairwise import lattice_width, unary_scores
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.trws.lattice_kernel import SAME, STEPS, TABLE, lattice_pass, lattice_round
 from markovfield.inference.trws.passes_kernel import PairTables
-from markovfield.inference.trws.plan import SequentialPlan, own_scores, sequential_plan
+from markovfield.inference.trws.plan import SequentialPlan, sequential_plan
 
 __all__ = ["LatticeMessages", "find_diagonals"]
 
@@ -57,14 +58,12 @@ def find_diagonals(s: Structure) -> Diagonals | None:
     if n < 4 or m < n or (at.pair_table < 0).any() or (s.cardinalities != s.cardinalities[0]).any():
         return None
     low, high = at.scopes[0::2], at.scopes[1::2]
-    width = int((high - low).max())
-    if width < 2 or n % width:
+    width = lattice_width(n, low, high)
+    if not width or m != (n // width) * (width - 1) + (n // width - 1) * width:
         return None
     height = n // width
     below = high - low == width
-    across = (high - low == 1) & (low % width < width - 1) & ~below
-    if not (below | across).all() or m != height * (width - 1) + (height - 1) * width:
-        return None
+    across = ~below
     row, column = np.arange(n) // width, np.arange(n) % width
     diagonal = row + column
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(diagonal))])
@@ -78,7 +77,7 @@ class LatticeMessages:
 
     def __init__(self, problem: Problem, at: Diagonals, edges: list[Any], init: Any) -> None:
         self.problem, self.at = problem, at
-        own, self.constant = own_scores(problem)
+        own, self.constant = unary_scores(problem)
         k, n = at.n_states, len(at.place)
         lengths = np.diff(at.starts)
         diagonal = np.repeat(np.arange(len(lengths)), lengths)

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.factor_graph import Structure
 from markovfield.factors.remembered import remembered
-from markovfield.inference.problem.problem import Problem
+from markovfield.inference.problem.pairwise import Pairwise, pairwise
 from markovfield.inference.trws.passes_kernel import COLLECT, PUSH, PairTables, SequentialLayout, fill_pair_tables
 from markovfield.inference.trws.peeling_kernel import peel
 
-__all__ = ["SequentialPlan", "own_scores", "sequential_plan"]
+__all__ = ["SequentialPlan", "sequential_plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +89,9 @@ def sequential_plan(s: Structure) -> SequentialPlan:
     """The plan of a structure of plain tables; made once and kept with it. Linear in the axes and distinct tables."""
     n = s.n_variables
     cards = s.cardinalities.astype(np.int64)
-    arity = np.diff(s.scope_offsets)
-    large = np.flatnonzero(arity > 2)
-    low, high, pair_table, pairs = _pairs(s, np.flatnonzero(arity == 2))
+    view = pairwise(s)
+    arity, large = view.arity, view.large
+    low, high, pair_table, pairs = _pairs(s, view)
     counts = np.concatenate([np.full(len(low), 2, np.int64), arity[large]])
     offsets = _starts(counts)
     scopes, strides = np.empty(int(offsets[-1]), np.int64), np.zeros(int(offsets[-1]), np.int64)
@@ -137,14 +137,10 @@ def sequential_plan(s: Structure) -> SequentialPlan:
     )
 
 
-def _pairs(s: Structure, pairs: IntArray) -> tuple[IntArray, IntArray, IntArray, PairTables]:
+def _pairs(s: Structure, view: Pairwise) -> tuple[IntArray, IntArray, IntArray, PairTables]:
     """Lower and higher variable of each factor of two, its table, and the distinct tables."""
-    axis = s.scope_offsets[pairs]
-    low, high = s.scopes[axis].astype(np.int64), s.scopes[axis + 1].astype(np.int64)
-    one, two, base = s.table_strides[axis], s.table_strides[axis + 1], s.table_offsets[pairs]
-    turned = low > high
-    low, high = np.where(turned, high, low), np.where(turned, low, high)
-    one, two = np.where(turned, two, one), np.where(turned, one, two)
+    pairs, low, high, one, two = view.pairs, view.low, view.high, view.low_stride, view.high_stride
+    base = s.table_offsets[pairs]
     rows, columns = s.cardinalities[low].astype(np.int64), s.cardinalities[high].astype(np.int64)
     key = np.stack([rows, columns, one, two, base])
     ordered = np.lexsort(key)
@@ -190,22 +186,3 @@ def _roles(
     hanging = np.where(taken[scopes], role, hanging).astype(np.int8)
     collects, pushes = np.bincount(scopes[inward], minlength=n), np.bincount(scopes[outward], minlength=n)
     return later | hanging, later, 1.0 / np.maximum(1, np.maximum(collects, pushes))
-
-
-def own_scores(problem: Problem) -> tuple[FloatArray, float]:
-    """The log-potentials of every variable's states by itself, likelihoods included, and the constant factors' sum."""
-    s, pool = problem.structure, problem.potentials.log_tables
-    own = problem.likelihood.copy() if len(problem.likelihood) else np.zeros(int(s.value_offsets[-1]))
-    arity = np.diff(s.scope_offsets)
-    unary = np.flatnonzero(arity == 1)
-    axis = s.scope_offsets[unary]
-    variable = s.scopes[axis]
-    counts = s.cardinalities[variable].astype(np.int64)
-    owner = np.repeat(np.arange(len(unary)), counts)
-    state = np.arange(len(owner)) - _starts(counts)[owner]
-    np.add.at(
-        own,
-        s.value_offsets[variable][owner] + state,
-        pool[s.table_offsets[unary][owner] + s.table_strides[axis][owner] * state],
-    )
-    return own, float(pool[s.table_offsets[arity == 0]].sum())

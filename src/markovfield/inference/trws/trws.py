@@ -19,10 +19,11 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.local_search.incumbent import Incumbent, check_decodes_all, relaxed_decoding
 from markovfield.inference.problem.merged_pairs import prepare_merged
+from markovfield.inference.problem.pairwise import unary_scores
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.trws.lattice import LatticeMessages
 from markovfield.inference.trws.passes_kernel import PairTables, round_states, run_pass
-from markovfield.inference.trws.plan import SequentialPlan, own_scores, sequential_plan
+from markovfield.inference.trws.plan import SequentialPlan, sequential_plan
 
 __all__ = ["TRWS"]
 
@@ -39,7 +40,7 @@ class SequentialMessages:
 
     def __init__(self, problem: Problem, plan: SequentialPlan, tables: PairTables, init: Any = None) -> None:
         self.problem, self.plan, self.tables = problem, plan, tables
-        self.own, self.constant = own_scores(problem)
+        self.own, self.constant = unary_scores(problem)
         n = problem.structure.n_variables
         self.messages = np.zeros(plan.n_messages)
         state = init._state if isinstance(init, Decoding) else None
