@@ -173,7 +173,7 @@ def prepare(
     Remembered for the last few evidence objects and settings, so that methods that ask each other prepare once.
     """
     # Where no factor is a conditional distribution, none can be dropped as barren.
-    drop_barren = drop_barren and graph.structure.is_marked
+    drop_barren = drop_barren and (graph.structure.is_marked or drop_separated or keep is not None)
     key = (propagate_zeros, drop_barren, drop_separated, None if keep is None else keep.tobytes())
     make = partial(_prepare, graph, evidence, propagate_zeros, drop_barren, drop_separated, keep)
     # The problem holds the evidence, so that no other can have its id.
