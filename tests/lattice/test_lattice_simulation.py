@@ -407,7 +407,7 @@ def test_errors_at_the_critical_coupling_cover_the_exact_energy(method, size):
     coupling = critical_coupling()
     model = Ising((size, size), coupling, periodic=True)
     exact = torus_energy((size, size), coupling)
-    scores, settled = [], 0
+    scores, converged = [], 0
     for seed in range(40):
         runs = []
         for start in ("random", "cold"):
@@ -416,9 +416,9 @@ def test_errors_at_the_critical_coupling_cover_the_exact_energy(method, size):
             runs.append(simulation.run(800).energy)
         found = lattice_average(runs)
         scores.append((found.mean - exact) / found.standard_error)
-        settled += found.converged
+        converged += found.converged
     assert (np.abs(scores) <= 3).sum() >= 38, scores
-    assert settled >= 38 if method == "swendsen_wang" else settled <= 20
+    assert converged >= 38 if method == "swendsen_wang" else converged <= 20
     # Nor are errors so large that they say nothing.
     assert np.mean(np.square(scores)) > 0.1
 

@@ -98,7 +98,7 @@ def test_the_potts_form_finds_the_parameters_again(k: int):
     assert form is not None
     order = np.lexsort((model.edges[:, 1], model.edges[:, 0]))
     np.testing.assert_allclose(form.coupling, model.edge_couplings[order], atol=1e-12)
-    np.testing.assert_allclose(form.own, model.field.reshape(-1, k), atol=1e-12)
+    np.testing.assert_allclose(form.unary, model.field.reshape(-1, k), atol=1e-12)
 
 
 def test_graphs_and_fields_by_site():

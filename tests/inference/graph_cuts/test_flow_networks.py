@@ -36,7 +36,7 @@ def filled_grid(
     h: int, w: int, tails: np.ndarray, heads: np.ndarray, there: np.ndarray, back: np.ndarray, excess, slabs=None
 ) -> FlowGrid:
     grid = FlowGrid(h, w, slabs)
-    grid.own[:] = excess.reshape(h, w)
+    grid.excess_plane[:] = excess.reshape(h, w)
     for a, b, f, r in zip(tails, heads, there, back, strict=True):
         d = 0 if b - a == 1 and w > 1 else 2
         grid.planes[a // w, a % w, d] += f
@@ -108,8 +108,8 @@ def test_both_forms_agree_where_flow_travels_far():
     # Real numbers: the flow and the cut it proves agree to rounding.
     grid, _ = strong_grid(60, seed=6)
     grid.planes[:] *= np.pi
-    grid.own[:] *= np.e
-    planes, own = grid.planes.copy(), grid.own.copy()
+    grid.excess_plane[:] *= np.e
+    planes, own = grid.planes.copy(), grid.excess_plane.copy()
     flow = grid.run()
     side = grid.source_side().reshape(60, 60)
     paid = np.where(side, np.maximum(-own, 0), np.maximum(own, 0)).sum()

@@ -179,7 +179,9 @@ def test_models_that_are_not_monotone_are_refused():
     with pytest.raises(ModelError, match=r"takes Ising models .* neither: use gibbs"):
         mf.sample(linear.build(), 5, method=method, rng=0)
     pulled = pairs_spec(2, 4, [(0, 1), (1, 2), (2, 3)], states=3, field=0.0).build()
-    with pytest.raises(ModelError, match="where all fields and evidence within a connected part favour the same state"):
+    with pytest.raises(
+        ModelError, match="where all fields and evidence within a connected component favour the same state"
+    ):
         mf.sample(pulled, 5, {"x0": 1, "x3": 2}, method=method, rng=0)
     with pytest.raises(ModelError, match=r"moves spins of two-state variables only: use moves='bonds'"):
         mf.sample(pulled, 5, method=CouplingFromThePast(moves="spins"), rng=0)

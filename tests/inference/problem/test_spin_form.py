@@ -67,7 +67,7 @@ def test_potts_scores_as_the_model_does(seed: int, n: int, card: int):
         states = rng.integers(card, size=n)
         y = states[form.variables]
         score = form.constant + (form.coupling * (y[form.first] == y[form.second])).sum()
-        score += form.own[np.arange(n), y].sum()
+        score += form.unary[np.arange(n), y].sum()
         assert score == pytest.approx(graph.score(states), abs=1e-9)
 
 

@@ -28,7 +28,7 @@ class AnnealedGraph(NamedTuple):
     levels
         ``float64[factors]``: what a cell of -inf counts for but for the penalty: for tempered factors their best cell,
         for others that less the head start.
-    own
+    unary
         ``float64[states]``: factors of single variables, likelihoods, all that is not tempered.
     tempered
         ``bool[factors]``; those of less than two variables are neither.
@@ -47,7 +47,7 @@ class AnnealedGraph(NamedTuple):
     log_tables: Any
     owner: Any
     levels: Any
-    own: Any
+    unary: Any
     tempered: Any
     slot_offsets: Any
     slots: Any
@@ -100,7 +100,7 @@ def _conditional(graph, v, beta, penalty, states, logs, rest, bad):
     card = graph.cardinalities[v]
     at = graph.value_offsets[v]
     for k in range(card):
-        logs[k] = graph.own[at + k]
+        logs[k] = graph.unary[at + k]
         rest[k] = 0.0
         bad[k] = 0
     for s in range(graph.slot_offsets[v], graph.slot_offsets[v + 1]):

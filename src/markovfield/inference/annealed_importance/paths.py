@@ -80,7 +80,7 @@ class Base:
         other[pair] = s.scopes[2 * s.scope_offsets[factor[pair]] + 1 - slots[pair]]
         slot_offsets = np.zeros(s.n_variables + 1, np.int64)
         np.cumsum(np.bincount(s.scopes[slots], minlength=s.n_variables), out=slot_offsets[1:])
-        own = _own(problem)
+        unary = _unary(problem)
         tempered = (arity > 1) & ~inside
         levels = best_cells(
             s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, pool.log_tables
@@ -89,11 +89,11 @@ class Base:
         levels[~tempered] -= HEAD_START if tempered.any() else np.inf
         graph = AnnealedGraph(
             *(s.cardinalities, s.value_offsets, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides),
-            *(pool.log_tables, owner, levels, own, tempered),
+            *(pool.log_tables, owner, levels, unary, tempered),
             *(slot_offsets, slots, factor, other),
         )
         uppers, roots = forest_order(s.scope_offsets, s.scopes, slot_offsets, slots, factor, inside)
-        beliefs = own.copy()
+        beliefs = unary.copy()
         log_partition = float(forest_beliefs(*graph[:9], uppers, roots, beliefs))
         log_partition += float(pool.log_tables[s.table_offsets[arity == 0]].sum())
         if np.isneginf(log_partition):
@@ -111,20 +111,20 @@ class Base:
         """Nanoseconds of a Gibbs sweep of one chain, roughly."""
         g = self.graph
         reads = np.diff(g.scope_offsets)[g.slot_factor] + g.cardinalities[g.scopes[g.slots]]
-        return CELL_COST * float(reads.sum() + 4 * len(g.own))
+        return CELL_COST * float(reads.sum() + 4 * len(g.unary))
 
 
-def _own(problem: Problem) -> FloatArray:
+def _unary(problem: Problem) -> FloatArray:
     """Potentials of single variables, with the likelihoods, over all states."""
     s = problem.structure
-    own = problem.likelihood.copy() if len(problem.likelihood) else np.zeros(int(s.value_offsets[-1]))
-    unary = np.flatnonzero(np.diff(s.scope_offsets) == 1)
-    axis = s.scope_offsets[unary]
+    unary = problem.likelihood.copy() if len(problem.likelihood) else np.zeros(int(s.value_offsets[-1]))
+    single = np.flatnonzero(np.diff(s.scope_offsets) == 1)
+    axis = s.scope_offsets[single]
     counts = s.cardinalities[s.scopes[axis]].astype(np.int64)
     state = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    cells = np.repeat(s.table_offsets[unary], counts) + np.repeat(s.table_strides[axis], counts) * state
-    np.add.at(own, np.repeat(s.value_offsets[s.scopes[axis]], counts) + state, problem.potentials.log_tables[cells])
-    return own
+    cells = np.repeat(s.table_offsets[single], counts) + np.repeat(s.table_strides[axis], counts) * state
+    np.add.at(unary, np.repeat(s.value_offsets[s.scopes[axis]], counts) + state, problem.potentials.log_tables[cells])
+    return unary
 
 
 @dataclass(eq=False)
@@ -289,7 +289,7 @@ class AnnealedChains:
         Stopped early, or started after a stop, the chains that are left take one sweep each.
         """
         weights, graph = self.weights, self.base.graph
-        n_values = len(graph.own)
+        n_values = len(graph.unary)
         # Sums over chains of w p, w^2 p and (w p)^2.
         sums = np.zeros((3, n_values))
         at_once = max(1, int(STEP / (self.base.sweep_cost + 1)))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from markovfield.factors.factor_graph import Structure
 from markovfield.inference.belief_propagation.lattice_kernel import lattice_chains, lattice_rows
-from markovfield.inference.belief_propagation.layout import LoopyGraph, Numbers, Own
+from markovfield.inference.belief_propagation.layout import LoopyGraph, Numbers, Unary
 from markovfield.inference.core.running import Running
 
 __all__ = ["Lattice", "Planes", "find_lattice", "fits"]
@@ -19,8 +19,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 # Below this many variables the planes gain nothing.
 SMALLEST = 64
-# Ratios of a table's cells, and of a variable's own potentials, must stay far from overflow in a product of five.
-TABLE_SPREAD, OWN_SPREAD = 50.0, 300.0
+# Ratios of a table's cells, and of a variable's unary potentials, must stay far from overflow in a product of five.
+TABLE_SPREAD, UNARY_SPREAD = 50.0, 300.0
 # Work of a task, in variables.
 ROWS_WORK = 2**14
 
@@ -32,7 +32,8 @@ class Lattice:
     Attributes
     ----------
     edge
-        ``int64[4, n]``: the edge on which each variable hears from the left, the right, above, below; -1 where none.
+        ``int64[4, n]``: the edge on which each variable has messages from the left, the right, above, below; -1 where
+        none.
     flipped
         ``bool[m]``: factors whose first axis is the right or lower variable.
     pair
@@ -84,11 +85,11 @@ def _find(s: Structure, g: LoopyGraph) -> Lattice | None:
 class Planes:
     """The messages of a lattice as ratios, two buffers of four planes."""
 
-    def __init__(self, lattice: Lattice, g: LoopyGraph, known: Numbers, own: Own) -> None:
+    def __init__(self, lattice: Lattice, g: LoopyGraph, known: Numbers, unary: Unary) -> None:
         shape = (lattice.height, lattice.width)
         self.lattice = lattice
-        logs = np.clip(_difference(own.log.reshape(-1, 2)), -OWN_SPREAD, OWN_SPREAD)
-        self.own = np.exp(logs).reshape(shape)
+        logs = np.clip(_difference(unary.log.reshape(-1, 2)), -UNARY_SPREAD, UNARY_SPREAD)
+        self.unary = np.exp(logs).reshape(shape)
         first, second = g.layout.table_strides[0::2], g.layout.table_strides[1::2]
         step = np.where(lattice.flipped, second, first)
         stride = np.where(lattice.flipped, first, second)
@@ -138,7 +139,7 @@ class Planes:
 
         def rows(i: int) -> int:
             moved[i] = lattice_rows(
-                *self.tasks[i], self.own, self.across, self.down, self.now, self.next, damping, maximise
+                *self.tasks[i], self.unary, self.across, self.down, self.now, self.next, damping, maximise
             )
             return 0
 
@@ -151,7 +152,7 @@ class Planes:
         moved = 0.0
         for a, b in reversed(self.tasks) if upwards else self.tasks:
             running.check()
-            tables = (self.own, self.across, self.down)
+            tables = (self.unary, self.across, self.down)
             moved = max(moved, lattice_chains(a, b, np.bool_(upwards), *tables, self.now, damping, maximise))
         return moved
 
@@ -162,9 +163,9 @@ def _difference(pairs: FloatArray) -> FloatArray:
         return pairs[:, 1] - pairs[:, 0]
 
 
-def fits(known: Numbers, own: Own) -> bool:
+def fits(known: Numbers, unary: Unary) -> bool:
     """Whether ratios of these numbers are far enough from overflow; zeros in tables are none."""
     if known.floor > 0.0 or known.widest > TABLE_SPREAD:
         return False
-    apart = np.abs(_difference(own.log.reshape(-1, 2)))
-    return bool(((apart <= OWN_SPREAD) | np.isinf(apart)).all())
+    apart = np.abs(_difference(unary.log.reshape(-1, 2)))
+    return bool(((apart <= UNARY_SPREAD) | np.isinf(apart)).all())

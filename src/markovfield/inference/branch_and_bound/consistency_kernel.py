@@ -201,7 +201,7 @@ def project(net, b, v):  # type: ignore[no-untyped-def]
 
 @kernel
 def least_along(net, b, h, full, out):  # type: ignore[no-untyped-def]
-    """out[a] = the least cost along h's edge of each state a left at h's end; ``full`` adds the other end's own.
+    """out[a] = the least cost along h's edge of each state a left at h's end; ``full`` adds the other end's unary cost.
 
     Costs up to the threshold are called zero: they are not worth looking further.
     """

@@ -57,7 +57,7 @@ def _live_cells(net, b, f):  # type: ignore[no-untyped-def]
 def support_function(net, b, f, full):  # type: ignore[no-untyped-def]
     """Supports of a function of many variables: its cells' least costs go to each variable in turn, earliest first.
 
-    With ``full`` the later variables first hand in their own, and get back what the earlier ones could not use.
+    With ``full`` the later variables first hand in their unary costs, and get back what the earlier ones could not use.
     """
     state, registers = b.state, b.registers
     registers[CAUSE] = len(net.edge_base) + f

@@ -60,9 +60,9 @@ class ClusterModel:
         problem = prepare(graph, evidence)
         spins = spin_form(problem)
         if spins is not None:
-            own = np.stack([-spins.field, spins.field], axis=1)
+            unary = np.stack([-spins.field, spins.field], axis=1)
             strength = 2 * np.abs(spins.coupling)
-            return cls(problem, _arrays(spins, 2, np.signbit(spins.coupling), strength, own), strength)
+            return cls(problem, _arrays(spins, 2, np.signbit(spins.coupling), strength, unary), strength)
         potts = potts_form(problem)
         if potts is None:
             # With the states that are ruled out left in their domains, all variables may still have equally many.
@@ -73,7 +73,7 @@ class ClusterModel:
                 f"{method} takes Ising models (two states, finite potentials of pairs) and Potts models (pairs that "
                 "only ask whether two states are the same), and this model is neither: use gibbs"
             )
-        if np.isneginf(potts.constant) or np.isneginf(potts.own).all(axis=1).any():
+        if np.isneginf(potts.constant) or np.isneginf(potts.unary).all(axis=1).any():
             raise problem.impossible()
         if (potts.coupling < 0).any():
             e = int(np.argmin(potts.coupling))
@@ -83,12 +83,12 @@ class ClusterModel:
                 f"{potts.coupling[e]:.4g}: use gibbs"
             )
         crossed = np.zeros(len(potts.first), np.bool_)
-        return cls(problem, _arrays(potts, potts.n_states, crossed, potts.coupling, potts.own), potts.coupling)
+        return cls(problem, _arrays(potts, potts.n_states, crossed, potts.coupling, potts.unary), potts.coupling)
 
     @property
     def has_fields(self) -> bool:
         """Whether a variable prefers some of its states by itself."""
-        return len(self.graph.own) > 0
+        return len(self.graph.unary) > 0
 
     def starts(self, n: int, rng: np.random.Generator) -> States:
         """``int32[n, variables]``: every state that is not ruled out is as likely as any other."""
@@ -97,7 +97,7 @@ class ClusterModel:
         for row in states:
             liking = rng.random((len(g.columns), g.q))
             if self.has_fields:
-                liking[np.isneginf(g.own)] = -1.0
+                liking[np.isneginf(g.unary)] = -1.0
             row[g.columns] = np.argmax(liking, axis=1)
         return states
 
@@ -107,7 +107,7 @@ class ClusterModel:
         return max(1, int(STEP / max(100, cost * (1 + 2 * local))))
 
 
-def _arrays(form: Any, q: int, crossed: Any, strength: FloatArray, own: FloatArray) -> ClusterGraph:
+def _arrays(form: Any, q: int, crossed: Any, strength: FloatArray, unary: FloatArray) -> ClusterGraph:
     """The form's pairs, and each of them from both ends."""
     first, second, n = form.first.astype(np.int32), form.second.astype(np.int32), len(form.variables)
     crossed = crossed.astype(np.int8)
@@ -119,7 +119,7 @@ def _arrays(form: Any, q: int, crossed: Any, strength: FloatArray, own: FloatArr
     np.cumsum(np.bincount(ends, minlength=n), out=offsets[1:])
     pair = order % max(1, len(first))
     # States that all add the same are no field, even if that is not zero.
-    fields = (own != own[:, :1]).any()
+    fields = (unary != unary[:, :1]).any()
     return ClusterGraph(
         q=q,
         first=first,
@@ -131,7 +131,7 @@ def _arrays(form: Any, q: int, crossed: Any, strength: FloatArray, own: FloatArr
         half_crossed=crossed[pair],
         half_strength=np.ascontiguousarray(strength[pair]),
         half_thresholds=thresholds[pair],
-        own=np.ascontiguousarray(own) if fields else np.zeros((0, q)),
+        unary=np.ascontiguousarray(unary) if fields else np.zeros((0, q)),
         columns=np.ascontiguousarray(form.variables, np.int64),
         places=np.ascontiguousarray(form.problem.structure.value_offsets[form.variables], np.int64),
     )
@@ -187,7 +187,7 @@ class SwendsenWang:
     """Markov chains of Swendsen and Wang (1987) for Ising and Potts models on any graph.
 
     A sweep bonds each satisfied pair with probability 1 - exp(-strength), and moves every cluster of bonded variables
-    at once, to a state drawn by what its members' own potentials add up to: exact for any fields, -inf included. It
+    at once, to a state drawn by what its members' unary potentials add up to: exact for any fields, -inf included. It
     takes every model of two-state variables with finite potentials of pairs (which may want to differ), and Potts
     models whose pairs want to agree. Near the critical coupling its chains forget within a few sweeps what moves of
     single variables remember for thousands. On frustrated models, and under strong fields of both signs, clusters grow

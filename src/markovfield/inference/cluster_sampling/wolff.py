@@ -28,7 +28,7 @@ __all__ = ["Wolff"]
 FloatArray = npt.NDArray[np.float64]
 States = npt.NDArray[np.int32]
 Stream = npt.NDArray[np.uint64]
-# Sweeps of all clusters that settle a start; then so many visits of every variable to see how large clusters are.
+# Sweeps of all clusters that equilibrate a start; then so many visits of every variable to see how large clusters are.
 SETTLING, PILOT_VISITS = 50, 4
 _NO_ROWS, _NO_SUMS = np.zeros((0, 0), np.int32), np.zeros(0)
 
@@ -38,9 +38,9 @@ class Wolff:
     """Markov chains of Wolff (1989) for Ising and Potts models on any graph.
 
     A cluster grows from a variable drawn at random, by the bonds of `SwendsenWang`, and is moved as one. Fields do not
-    enter the bonds: the moved cluster is accepted by how its members' own potentials change (Metropolis; with more than
-    two states, Liu's Metropolised heat bath over all of them). The usual alternative, a ghost variable that the fields
-    bond to, stops every cluster that touches it, though fields of both signs inside a cluster may cancel.
+    enter the bonds: the moved cluster is accepted by how its members' unary potentials change (Metropolis; with more
+    than two states, Liu's Metropolised heat bath over all of them). The usual alternative, a ghost variable that the
+    fields bond to, stops every cluster that touches it, though fields of both signs inside a cluster may cancel.
     It takes the models that `SwendsenWang` takes. Variables are drawn evenly, so large clusters are moved more often:
     at the critical coupling of a square lattice a sweep forgets about four times as much as one of `SwendsenWang`,
     and takes about four times as long.
@@ -138,7 +138,7 @@ class Wolff:
 
 
 def _settle(model: ClusterModel, local: int, states: States, stream: Stream) -> None:
-    """Let a start settle, in place: the clusters of a random state are so small that `Wolff` would take long to."""
+    """Equilibrate a start, in place: the clusters of a random state are so small that `Wolff` would take long to."""
     swendsen_wang(model.graph, local, SETTLING, states, stream, _NO_ROWS, _NO_SUMS)
 
 

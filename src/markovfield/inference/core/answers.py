@@ -90,21 +90,21 @@ def _partition_line(answer: LogPartition | Marginals) -> str:
     around = "" if error is None else f" +- {error:.2g}"
     low, high = answer.log_partition_bounds
     both = f", within [{low:.6g}, {high:.6g}]" if -np.inf < low < high < np.inf else ""
-    settled = "" if answer.converged else ", not converged"
-    promise = f"{answer.guarantee}{both}{settled}"
+    ended = "" if answer.converged else ", not converged"
+    promise = f"{answer.guarantee}{both}{ended}"
     return f"log Z = {answer.log_partition:.6g}{around} ({promise}), {by}"
 
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """The connected parts of a graph, as an iterating method saw them.
+    """The connected components of a graph, as an iterating method saw them.
 
     Attributes
     ----------
     component
-        ``int32[n]``: the part of each variable.
+        ``int32[n]``: the component of each variable.
     log_partition, converged, iterations
-        ``float64``, ``bool`` and ``int64``, one entry for each part; log Z of the whole is their sum, plus that of
+        ``float64``, ``bool`` and ``int64``, one entry for each component; log Z of the whole is their sum, plus that of
         factors no variable is left in.
     """
 
@@ -137,7 +137,8 @@ class Marginals(Answer):
     width
         Size of the largest clique less one, or -1 where it has no meaning.
     components
-        For methods that iterate: the connected parts of the graph, each with its own log Z and convergence; else None.
+        For methods that iterate: the connected components of the graph, each with its own log Z and convergence; else
+        None.
     monte_carlo
         For estimates from samples: their standard errors, effective sample sizes and R-hat; else None.
     """

@@ -109,7 +109,7 @@ def quadratic_copies(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Solve the quadratic programs of factors ``begin`` to ``end``, in at most so many rounds of their active sets.
 
-    ``scores`` are the copies' (multipliers and shares of the variables' own potentials), ``aims`` the consensus that
+    ``scores`` are the copies' (multipliers and shares of the variables' unary potentials), ``aims`` the consensus that
     each copy is drawn to. Factor f keeps ``counts[f]`` configurations from ``kept[set_offsets[f]]`` on, with weights
     from ``weights[weight_offsets[f]]`` on.
     """

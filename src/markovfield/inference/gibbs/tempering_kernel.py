@@ -51,7 +51,7 @@ def temper(  # type: ignore[no-untyped-def]
             continue
         for r in range(replicas):
             scores[r] = total_score(
-                scope_offsets, scopes, table_offsets, table_strides, sites.log_tables, sites.own, value_offsets,
+                scope_offsets, scopes, table_offsets, table_strides, sites.log_tables, sites.unary, value_offsets,
                 states[r * n : (r + 1) * n],
             )  # fmt: skip
         for r in range(states[clock] // every % 2, replicas - 1, 2):

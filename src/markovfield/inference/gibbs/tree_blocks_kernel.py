@@ -28,7 +28,7 @@ class BlockModel(NamedTuple):
     variable_offsets: Any
     variable_factors: Any
     value_offsets: Any
-    own: Any
+    unary: Any
     free: Any
     limits: Any
 
@@ -157,7 +157,7 @@ def _root_block(model, work, number, count, states):  # type: ignore[no-untyped-
     scope_offsets, scopes, table_offsets = model.scope_offsets, model.scopes, model.table_offsets
     table_strides, log_tables, cardinalities = model.table_strides, model.log_tables, model.cardinalities
     variable_offsets, variable_factors = model.variable_offsets, model.variable_factors
-    value_offsets, own = model.value_offsets, model.own
+    value_offsets, unary = model.value_offsets, model.unary
     members, block, above, queue, below, logs = (
         work.members, work.block, work.above, work.queue, work.below, work.logs,
     )  # fmt: skip
@@ -176,7 +176,7 @@ def _root_block(model, work, number, count, states):  # type: ignore[no-untyped-
             head += 1
             at, card = value_offsets[v], cardinalities[v]
             for k in range(card):
-                logs[at + k] = own[at + k] if len(own) else 0.0
+                logs[at + k] = unary[at + k] if len(unary) else 0.0
             for j in range(variable_offsets[v], variable_offsets[v + 1]):
                 f = np.int64(variable_factors[j])
                 if f == above[v]:

@@ -198,7 +198,7 @@ class FlowGrid(Network):
     ----------
     planes
         ``float64[height, width, 4]``, a view of ``capacity``: to the right, to the left, down, up.
-    own
+    excess_plane
         ``float64[height, width]``, a view of ``excess``.
 
     Examples
@@ -216,7 +216,7 @@ class FlowGrid(Network):
         n = (height + 2) * (width + 2)
         self.capacity, self.excess = np.zeros(4 * n), np.zeros(n)
         self.planes = self.capacity.reshape(height + 2, width + 2, 4)[1:-1, 1:-1]
-        self.own = self.excess.reshape(height + 2, width + 2)[1:-1, 1:-1]
+        self.excess_plane = self.excess.reshape(height + 2, width + 2)[1:-1, 1:-1]
         self.cell: npt.NDArray[Any] = _cells(n, np.int32)
         self.lists, self.bucket = np.empty(LIST_ROWS * n, np.int32), np.full(n, -1, np.int32)
         self.nodes = np.arange(n, dtype=np.int32).reshape(height + 2, width + 2)[1:-1, 1:-1].ravel()

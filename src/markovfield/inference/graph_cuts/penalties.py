@@ -56,12 +56,12 @@ class CutForm:
     def penalty(self, states: npt.NDArray[np.int64]) -> float:
         """What an assignment pays."""
         on = states > 0
-        own = np.where(on, np.maximum(-self.excess, 0.0), np.maximum(self.excess, 0.0))
+        unary = np.where(on, np.maximum(-self.excess, 0.0), np.maximum(self.excess, 0.0))
         a, b = on[self.low], on[self.high]
         pair = np.where(
             a, np.where(b, self.both, self.first_only), np.where(b, self.second_only, self.neither)
         )  # fmt: skip
-        return float(own.sum() + pair.sum())
+        return float(unary.sum() + pair.sum())
 
     def flipped(self, flip: BoolArray) -> CutForm:
         """The same model with the two states of some variables exchanged."""
@@ -83,7 +83,7 @@ class CutForm:
         width = lattice_width(self.n_variables, self.low, self.high)
         if width and np.isfinite(self.excess).all():
             grid = FlowGrid(self.n_variables // width, width)
-            grid.own[:] = self.excess.reshape(grid.shape)
+            grid.excess_plane[:] = self.excess.reshape(grid.shape)
             beside = self.high - self.low == 1
             for axis, where in ((0, beside), (2, ~beside)):
                 rows, columns = np.divmod(self.low[where], width)
@@ -171,16 +171,16 @@ def cut_form(pairs: PairProblem) -> CutForm:
     >>> form.first_only.tolist(), form.second_only.tolist(), form.both.tolist()
     ([2.0], [2.0], [0.0])
     """
-    own = np.zeros((pairs.n_variables, 2))
+    unary = np.zeros((pairs.n_variables, 2))
     free = pairs.problem.structure.cardinalities > 1
-    if pairs.own.shape[1] == 2:
-        own[free] = -pairs.own[free]
+    if pairs.unary.shape[1] == 2:
+        unary[free] = -pairs.unary[free]
     if _twice(pairs):
-        return _hard_form(pairs, own)
-    excess, apart = own[:, 0] - own[:, 1], np.empty(len(pairs.low))
+        return _hard_form(pairs, unary)
+    excess, apart = unary[:, 0] - unary[:, 1], np.empty(len(pairs.low))
     where = (pairs.low, pairs.high, pairs.base, pairs.low_stride, pairs.high_stride)
     if not preferences(pairs.pool, *where, ROUNDING, apart, excess):
-        return _hard_form(pairs, own)
+        return _hard_form(pairs, unary)
     low, high = pairs.low, pairs.high
     keep = apart != 0
     if not keep.all():
@@ -190,11 +190,11 @@ def cut_form(pairs: PairProblem) -> CutForm:
     return CutForm(low, high, excess, equal, equal, different, different)
 
 
-def _hard_form(pairs: PairProblem, own: FloatArray) -> CutForm:
-    """The form of pairs with hard zeros, or with several factors; ``own`` has the costs of single states."""
+def _hard_form(pairs: PairProblem, unary: FloatArray) -> CutForm:
+    """The form of pairs with hard zeros, or with several factors; ``unary`` has the costs of single states."""
     low, high, costs = _merged(pairs)
     if not np.isfinite(costs).all():
-        low, high, costs, own = _forced(pairs, low, high, costs, own)
+        low, high, costs, unary = _forced(pairs, low, high, costs, unary)
     finite = np.isfinite(costs)
     plain = finite.all(axis=0)
     a, b, c, d = costs
@@ -208,14 +208,14 @@ def _hard_form(pairs: PairProblem, own: FloatArray) -> CutForm:
     for cells, penalty in zip(finite, (neither, second_only, first_only, both), strict=True):
         penalty[~cells] = np.inf
     for e in np.flatnonzero(~plain).tolist():
-        of_low[e], of_high[e] = _own_parts(*costs[:, e].tolist())
+        of_low[e], of_high[e] = _unary_parts(*costs[:, e].tolist())
     n = pairs.n_variables
-    excess = own[:, 0] - own[:, 1] - np.bincount(low, of_low, n) - np.bincount(high, of_high, n)
+    excess = unary[:, 0] - unary[:, 1] - np.bincount(low, of_low, n) - np.bincount(high, of_high, n)
     keep = (first_only > 0) | (second_only > 0) | (both > 0) | (neither > 0)
     return CutForm(low[keep], high[keep], excess, first_only[keep], second_only[keep], both[keep], neither[keep])
 
 
-def _own_parts(a: float, b: float, c: float, d: float) -> tuple[float, float]:
+def _unary_parts(a: float, b: float, c: float, d: float) -> tuple[float, float]:
     """What each variable of a pair with hard zeros pays in state 1 by itself; every state has a possible partner."""
     if np.isinf(b) and np.isinf(c):
         return d - a, 0.0
@@ -231,12 +231,12 @@ def _own_parts(a: float, b: float, c: float, d: float) -> tuple[float, float]:
 
 
 def _forced(
-    pairs: PairProblem, low: IntArray, high: IntArray, costs: FloatArray, own: FloatArray
+    pairs: PairProblem, low: IntArray, high: IntArray, costs: FloatArray, unary: FloatArray
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Pairs that, taken together, rule a state out become costs of single variables."""
     a, b, c, d = np.isinf(costs)
     forced = (a & b) | (c & d) | (a & c) | (b & d)
-    own = own.copy()
+    unary = unary.copy()
     for e in np.flatnonzero(forced).tolist():
         table = costs[:, e].reshape(2, 2)
         i, j = int(low[e]), int(high[e])
@@ -246,10 +246,10 @@ def _forced(
             if ruled.all():
                 raise pairs.problem.impossible()
             if ruled.any():
-                own[v, int(np.argmax(ruled))] = np.inf
-                own[other] += rows[int(np.argmin(ruled))]
+                unary[v, int(np.argmax(ruled))] = np.inf
+                unary[other] += rows[int(np.argmin(ruled))]
                 break
-    if np.isinf(own.min(axis=1)).any():
+    if np.isinf(unary.min(axis=1)).any():
         raise pairs.problem.impossible()
     keep = ~forced
-    return low[keep], high[keep], costs[:, keep], own
+    return low[keep], high[keep], costs[:, keep], unary

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.inference.problem.problem import Problem
-from markovfield.inference.trws.plan import own_scores, sequential_plan
+from markovfield.inference.trws.plan import sequential_plan, unary_scores
 
 __all__ = ["LocalPolytope", "local_polytope"]
 
@@ -113,8 +113,8 @@ def local_polytope(name: str, problem: Problem, max_columns: int) -> LocalPolyto
     cards = s.cardinalities.astype(np.int64)
     scopes = [at.scopes[a:b] for a, b in zip(at.scope_offsets[:-1], at.scope_offsets[1:], strict=True)]
     _check_size(name, problem, scopes, max_columns)
-    own, constant = own_scores(problem)
-    scores, states, sizes = [own], [], []
+    unary, constant = unary_scores(problem)
+    scores, states, sizes = [unary], [], []
     with plan.tables(pool) as pairs:
         for f, scope in enumerate(scopes):
             t = int(at.pair_table[f])

@@ -1,4 +1,4 @@
-"""Random parts of a graph that can be eliminated within a width: a region is grown, and what makes it wide is held.
+"""Random regions of a graph that can be eliminated within a width: a region is grown, and what makes it wide is held.
 
 A region is a list of variables, ``members``; the place of each in it is ``place``. Its graph is a bit matrix ``rows``
 over places. After `cut`, row i holds the separator of member i: what is joined to it when its turn in ``order`` comes.

@@ -267,7 +267,7 @@ class _Run:
         return self.bound(values, parts) > -np.inf
 
     def ascend(self, values: FloatArray, running: Running) -> None:
-        """Update cluster after cluster until probabilities settle; keep the result if it is the best so far."""
+        """Update cluster after cluster until probabilities converge; keep the result if it is the best so far."""
         parts = np.empty(len(self.parts))
         fill_parts(self.layout, values, parts)
         self.unfinished = values, parts

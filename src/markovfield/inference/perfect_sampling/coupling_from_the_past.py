@@ -46,7 +46,7 @@ class CouplingFromThePast:
     couplings are all at least zero once some variables are flipped: ferromagnets, and antiferromagnets without
     frustrated cycles, such as on a grid. Or they are of the *bonds* of the random-cluster model, from which states
     follow: for the same models and for Potts models of any number of states, where all fields within a
-    connected part favour the same state (of flipped variables, the flipped one), or there are none.
+    connected component favour the same state (of flipped variables, the flipped one), or there are none.
 
     A sweep of spins takes some nanoseconds for each pair. On a grid a few dozen are enough well below the critical
     coupling, but above it exponentially many unless a field decides. A sweep of bonds searches for
@@ -115,8 +115,8 @@ class CouplingFromThePast:
             raise ModelError(f"{self.name} moves spins of two-state variables only: use moves='bonds'")
         if self.moves == "bonds" and not form.has_bonds:
             raise ModelError(
-                f"{self.name} moves bonds where there are pairs and the fields within each connected part favour the "
-                "same state: use moves='spins'"
+                f"{self.name} moves bonds where there are pairs and the fields within each connected component favour "
+                "the same state: use moves='spins'"
             )
         both = self.moves == "auto" and form.has_bonds and form.has_spins
         only = self.moves == "bonds" or not form.has_spins

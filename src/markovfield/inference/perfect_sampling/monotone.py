@@ -38,8 +38,8 @@ class MonotoneForm:
     bonds, favoured
         Chains of bonds, and the state that the fields around each variable favour; no bonds where fields disagree.
     loose
-        ``float64[n, q]``: own potentials of variables without pairs, whose states are drawn by them; no rows where the
-        chains take care of them.
+        ``float64[n, q]``: unary potentials of variables without pairs, whose states are drawn by them; no rows where
+        the chains take care of them.
     """
 
     problem: Problem
@@ -68,7 +68,7 @@ class MonotoneForm:
         model = ClusterModel.of(graph, evidence, method)
         g = model.graph
         n, q = len(g.columns), g.q
-        own = g.own if model.has_fields else np.zeros((n, q))
+        unary = g.unary if model.has_fields else np.zeros((n, q))
         sets = signed_sets(n, g.first, g.second, g.crossed != 0)
         torn = np.flatnonzero(sets[:n] == sets[n:])
         if len(torn):
@@ -79,22 +79,23 @@ class MonotoneForm:
                 "junction_tree for exact samples, or gibbs"
             )
         flips = (sets[:n] > sets[n:]).astype(np.int32)
-        part = np.minimum(sets[:n], sets[n:])
+        component = np.minimum(sets[:n], sets[n:])
         loose = np.zeros((0, q))
         if q > 2:
             alone = np.diff(g.offsets) == 0
-            loose = np.where(alone[:, None], own, -np.inf)
-            own = np.where(alone[:, None], 0.0, own)
-        favoured, fields = _favoured(own, flips, part)
+            loose = np.where(alone[:, None], unary, -np.inf)
+            unary = np.where(alone[:, None], 0.0, unary)
+        favoured, fields = _favoured(unary, flips, component)
         if fields is None and q > 2:
             raise ModelError(
                 f"{method} takes Potts models of more than two states where all fields and evidence within a connected "
-                "part favour the same state, and these do not: use junction_tree for exact samples, or swendsen_wang"
+                "component favour the same state, and these do not: use junction_tree for exact samples, or "
+                "swendsen_wang"
             )
         bonds = _bonds(model, np.zeros(n) if fields is None else fields)
         if fields is None:
             bonds = bonds._replace(first=bonds.first[:0])
-        spins = _spins(model, own, flips) if q == 2 else SpinGraph(np.zeros(0), g.offsets, g.half_other, np.zeros(0))
+        spins = _spins(model, unary, flips) if q == 2 else SpinGraph(np.zeros(0), g.offsets, g.half_other, np.zeros(0))
         return cls(model.problem, g.columns, q, spins, flips, bonds, favoured, loose)
 
     @property
@@ -138,14 +139,14 @@ class MonotoneForm:
 
 
 def _favoured(
-    own: FloatArray, flips: npt.NDArray[np.int32], part: npt.NDArray[np.int32]
+    unary: FloatArray, flips: npt.NDArray[np.int32], component: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int32], FloatArray | None]:
-    """The state that fields favour in each variable's connected part, and by how much each does itself.
+    """The state that fields favour in each variable's connected component, and by how much each does itself.
 
-    In the second place None where some part has no such state. States of flipped variables count the other way.
+    In the second place None where some component has no such state. States of flipped variables count the other way.
     """
-    n, q = own.shape
-    turned = own if q > 2 else np.where(flips[:, None] == 1, own[:, ::-1], own)
+    n, q = unary.shape
+    turned = unary if q > 2 else np.where(flips[:, None] == 1, unary[:, ::-1], unary)
     best = turned.argmax(axis=1)
     rows = np.arange(n)
     rest = np.where(np.arange(q) == best[:, None], -np.inf, turned).max(axis=1, initial=-np.inf)
@@ -158,17 +159,17 @@ def _favoured(
     fields[fields <= room] = 0.0
     one = np.zeros(n, np.int64)
     has = fields > 0
-    one[part[has]] = best[has]
-    common = one[part]
+    one[component[has]] = best[has]
+    common = one[component]
     agreed = bool((~has | (best == common)).all() and even.all())
     favoured = ((common + flips) % q if q == 2 else common).astype(np.int32)
     return favoured, fields if agreed else None
 
 
-def _spins(model: ClusterModel, own: FloatArray, flips: npt.NDArray[np.int32]) -> SpinGraph:
+def _spins(model: ClusterModel, unary: FloatArray, flips: npt.NDArray[np.int32]) -> SpinGraph:
     """Two-state variables with those flipped that should be, as spins."""
     g = model.graph
-    field = own[:, 1] - own[:, 0]
+    field = unary[:, 1] - unary[:, 0]
     # A satisfied pair adds ``strength``, and equal spins satisfy every pair now. With spins 0 and 1, the log-odds are
     # the field less the strengths around, plus twice the strength of each neighbour at 1.
     ends = np.repeat(np.arange(len(flips)), np.diff(g.offsets))

@@ -1,4 +1,4 @@
-"""What a query depends on, once evidence has cut the graph: the parts connected with its targets."""
+"""What a query depends on, once evidence has cut the graph: the components that its targets are in."""
 
 from __future__ import annotations
 

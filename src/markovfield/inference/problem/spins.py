@@ -60,7 +60,7 @@ class PottsForm:
         As for `SpinForm`.
     n_states
         States of every free variable.
-    own
+    unary
         ``float64[n, n_states]``; -inf where a state is ruled out.
     """
 
@@ -70,7 +70,7 @@ class PottsForm:
     first: IntArray
     second: IntArray
     coupling: FloatArray
-    own: FloatArray
+    unary: FloatArray
     constant: float
 
 
@@ -92,18 +92,18 @@ def _unary(problem: Problem, variables: IntArray, card: int) -> tuple[FloatArray
     pool = problem.potentials.log_tables
     arity, first, _ = _axes(problem)
     constant = float(pool[s.table_offsets[arity == 0]].sum())
-    own = np.zeros((s.n_variables, card))
-    unary = np.flatnonzero(arity == 1)
-    axis = first[unary]
+    unary = np.zeros((s.n_variables, card))
+    single = np.flatnonzero(arity == 1)
+    axis = first[single]
     states = np.arange(card)
-    cells = s.table_offsets[unary][:, None] + s.table_strides[axis][:, None] * states
-    np.add.at(own, s.scopes[axis], pool[cells])
+    cells = s.table_offsets[single][:, None] + s.table_strides[axis][:, None] * states
+    np.add.at(unary, s.scopes[axis], pool[cells])
     if len(problem.likelihood):
         many = s.cardinalities > 1
         starts = s.value_offsets[:-1]
-        own[many] += problem.likelihood[starts[many][:, None] + states]
+        unary[many] += problem.likelihood[starts[many][:, None] + states]
         constant += float(problem.likelihood[starts[~many]].sum())
-    return own[variables], constant
+    return unary[variables], constant
 
 
 def _pairs(problem: Problem, variables: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
@@ -157,17 +157,17 @@ def spin_form(problem: Problem) -> SpinForm | None:
         return None
     variables = free[0]
     n = len(variables)
-    own, constant = _unary(problem, variables, 2)
+    unary, constant = _unary(problem, variables, 2)
     i, j, base, one, two = _pairs(problem, variables)
     pool = problem.potentials.log_tables
     a, b, c, d = pool[base], pool[base + two], pool[base + one], pool[base + one + two]
-    if not np.isfinite(own).all() or not all(np.isfinite(x).all() for x in (a, b, c, d)):
+    if not np.isfinite(unary).all() or not all(np.isfinite(x).all() for x in (a, b, c, d)):
         return None
-    # A table as constant + (its own part of either spin) + coupling s t.
-    field = (own[:, 1] - own[:, 0]) / 2
+    # A table as constant + (a unary part for either spin) + coupling s t.
+    field = (unary[:, 1] - unary[:, 0]) / 2
     field += np.bincount(i, (c + d - a - b) / 4, n) + np.bincount(j, (b + d - a - c) / 4, n)
     first, second, coupling = _merged(i, j, n, (a + d - b - c) / 4)
-    constant += float(own.sum() / 2 + (a + b + c + d).sum() / 4)
+    constant += float(unary.sum() / 2 + (a + b + c + d).sum() / 4)
     return SpinForm(problem, variables, first, second, coupling, field, constant)
 
 
@@ -181,7 +181,7 @@ def potts_form(problem: Problem) -> PottsForm | None:
     if free is None:
         return None
     variables, card = free
-    own, constant = _unary(problem, variables, card)
+    unary, constant = _unary(problem, variables, card)
     i, j, base, one, two = _pairs(problem, variables)
     # Ties: each distinct table is looked at once.
     keys, inverse = np.unique(np.stack([base, one, two], axis=1), axis=0, return_inverse=True)
@@ -199,4 +199,4 @@ def potts_form(problem: Problem) -> PottsForm | None:
         same[k], other[k] = table[0, 0], table[0, 1]
     first, second, coupling = _merged(i, j, len(variables), (same - other)[inverse])
     constant += float(other[inverse].sum())
-    return PottsForm(problem, variables, card, first, second, coupling, own, constant)
+    return PottsForm(problem, variables, card, first, second, coupling, unary, constant)

@@ -63,8 +63,8 @@ class ReweightedMessages:
         self.node_log = form.node_log.copy()
         self.messages = np.zeros(int(form.layout.message_offsets[-1]))
         self.held = np.empty(len(self.node_log))
-        self.part_values = np.full(form.n_components, np.inf)
-        self.settled = np.zeros(form.n_components, np.bool_)
+        self.component_values = np.full(form.n_components, np.inf)
+        self.component_converged = np.zeros(form.n_components, np.bool_)
         self.sweeps = np.zeros(form.n_components, np.int64)
         sizes = np.diff(form.layout.message_offsets)
         cost = 10.0 * len(sizes) + 2.0 * float((sizes[0::2] * sizes[1::2]).sum())
@@ -73,7 +73,7 @@ class ReweightedMessages:
     @property
     def value(self) -> float:
         """The best bound so far."""
-        return float(self.part_values.sum()) + self.form.constant
+        return float(self.component_values.sum()) + self.form.constant
 
     @property
     def last_residual(self) -> float:
@@ -112,15 +112,15 @@ class ReweightedMessages:
             self.messages, self.held, np.bool_(self.maximise), collected, values,
         )  # fmt: skip
 
-    def settle(self, running: Running, limit: int | None = None) -> FloatArray:
-        """Sweep until messages settle, at most ``limit`` times; the best bound of each component with these trees."""
+    def converge(self, running: Running, limit: int | None = None) -> FloatArray:
+        """Sweep until messages converge, at most ``limit`` times; the best bound of each component with these trees."""
         limit = limit or self.max_iterations
         form = self.form
-        self.settled[:] = False
+        self.component_converged[:] = False
         self.converged = False
         damping = self.damping
         best = self.evaluate()
-        self.part_values = np.minimum(self.part_values, best)
+        self.component_values = np.minimum(self.component_values, best)
         changes = np.zeros(form.n_components)
         kept, lowest = self.messages.copy(), float(best.sum())
         begun, last = len(self.residuals), np.inf
@@ -132,8 +132,8 @@ class ReweightedMessages:
                 # The bound holds at any messages, also at those that a time limit left.
                 values = self.evaluate()
                 best = np.minimum(best, values)
-                self.part_values = np.minimum(self.part_values, best)
-            self.converged = bool(self.settled.all())
+                self.component_values = np.minimum(self.component_values, best)
+            self.converged = bool(self.component_converged.all())
             if values.sum() < lowest:
                 kept[:], lowest = self.messages, float(values.sum())
             wild = residual > GETS_OUT_OF_HAND * smallest
@@ -146,12 +146,12 @@ class ReweightedMessages:
         return best
 
     def _sweeps(self, count: int, damping: float, changes: FloatArray, running: Running) -> tuple[float, float]:
-        """Some sweeps, fewer where all messages settle or get out of hand; the last residual and the least."""
+        """Some sweeps, fewer where all messages converge or get out of hand; the last residual and the least."""
         residual, smallest = 0.0, np.inf
         for i in range(count):
             if i % self.sweeps_at_once == 0:
                 running.check(self.value)
-            active = ~self.settled
+            active = ~self.component_converged
             sweep(
                 self.form.layout, self.rho, self.linear_at, self.linear, 1.0 - damping, np.bool_(self.maximise), active,
                 self.messages, self.node_log, self.held, changes,
@@ -161,22 +161,22 @@ class ReweightedMessages:
             self.sweeps += active
             residual = float(changes[active].max(initial=0.0))
             self.residuals.append(residual)
-            self.settled |= changes <= self.tolerance * (1.0 - damping)
+            self.component_converged |= changes <= self.tolerance * (1.0 - damping)
             smallest = min(smallest, residual)
-            if self.settled.all() or residual > GETS_OUT_OF_HAND * smallest:
+            if self.component_converged.all() or residual > GETS_OUT_OF_HAND * smallest:
                 break
         return residual, smallest
 
     def optimise(self, running: Running, iterations: int) -> None:
         """Frank-Wolfe on the edge probabilities: each step mixes in the tree of greatest mutual information.
 
-        That is the derivative of the bound by the probabilities, where messages have settled. A step that does not
+        That is the derivative of the bound by the probabilities, where messages have converged. A step that does not
         lower the bound is halved; few sweeps are enough to tell, since the bound holds at any messages.
         """
         form = self.form
         gain = np.empty(form.n_edges)
         step = 0.5
-        value = float(self.part_values.sum())
+        value = float(self.component_values.sum())
         moved = False
         for _ in range(iterations):
             mutual_information(form.layout, self.rho, self.messages, self.held, form.largest, gain)
@@ -189,7 +189,7 @@ class ReweightedMessages:
             accepted = False
             while step >= SMALLEST_STEP and not accepted:
                 self._mix(trees.mixed_with(form, tree, step))
-                tried = float(self.settle(running, SWEEPS_PER_STEP).sum())
+                tried = float(self.converge(running, SWEEPS_PER_STEP).sum())
                 accepted = tried < value
                 if not accepted:
                     self._mix(trees)
@@ -200,7 +200,7 @@ class ReweightedMessages:
             value, moved = tried, True
             step = min(0.5, 1.5 * step)
         if moved:
-            self.settle(running)
+            self.converge(running)
 
     def _mix(self, trees: SpanningTrees) -> None:
         """Take other trees: their edge probabilities, and tables in linear space for them."""
@@ -225,10 +225,15 @@ class ReweightedMessages:
         return values[shift + np.arange(len(shift))]
 
     def components(self) -> Components:
-        """The connected parts; the answer's log Z is the sum of theirs and of constant factors."""
+        """The connected components; the answer's log Z is the sum of theirs and of constant factors."""
         n = self.form.problem.graph.n_variables
-        part = np.searchsorted(self.form.layout.component_offsets, self.form.variable_node[:n], side="right") - 1
-        return Components(part.astype(np.int32), self.part_values, self.settled | self.converged, self.sweeps.copy())
+        component = np.searchsorted(self.form.layout.component_offsets, self.form.variable_node[:n], side="right") - 1
+        return Components(
+            component.astype(np.int32),
+            self.component_values,
+            self.component_converged | self.converged,
+            self.sweeps.copy(),
+        )
 
     def counts(self, beliefs: FloatArray) -> FloatArray:
         """Pseudo-marginal probabilities in the cells of the reduced pool."""

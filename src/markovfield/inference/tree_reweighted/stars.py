@@ -62,7 +62,7 @@ class PairwiseForm:
 
     @property
     def n_components(self) -> int:
-        """Connected parts."""
+        """Connected components."""
         return len(self.layout.component_offsets) - 1
 
     @property

@@ -50,7 +50,7 @@ class TreeReweighted:
         The most trees that ``"optimised"`` tries.
     max_iterations, tolerance, damping
         Sweeps for one choice of probabilities; the largest change of a log message at which they end; the share of the
-        old message that is kept. Where messages do not settle, more damping is taken by itself.
+        old message that is kept. Where messages do not converge, more damping is taken by itself.
     max_factor_cells
         The most cells of a factor of three or more variables.
 
@@ -128,7 +128,7 @@ class TreeReweighted:
         running: Running,
         init: Marginals | None = None,
     ) -> Marginals:
-        """Pseudo-marginals, on which all trees agree once messages have settled, and the bound."""
+        """Pseudo-marginals, on which all trees agree once messages have converged, and the bound."""
         problem = prepare(graph, evidence)
         run = self._run(problem, running, init)
         if not run.converged:
@@ -221,7 +221,7 @@ class TreeReweighted:
         if init is not None:
             run.start_from(init, with_trees=self.trees == "optimised")
         try:
-            run.settle(running)
+            run.converge(running)
             if self.trees == "optimised" and not maximise:
                 run.optimise(running, self.frank_wolfe_iterations)
         except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:

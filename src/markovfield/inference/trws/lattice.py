@@ -15,7 +15,7 @@ from markovfield.inference.local_search.incumbent import Incumbent
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.trws.lattice_kernel import SAME, STEPS, TABLE, lattice_pass, lattice_round
 from markovfield.inference.trws.passes_kernel import PairTables
-from markovfield.inference.trws.plan import SequentialPlan, own_scores
+from markovfield.inference.trws.plan import SequentialPlan, unary_scores
 
 __all__ = ["LatticeMessages", "find_diagonals"]
 
@@ -84,7 +84,7 @@ class LatticeMessages:
 
     def __init__(self, problem: Problem, at: Diagonals, edges: list[Any], init: Any) -> None:
         self.problem, self.at = problem, at
-        own, self.constant = own_scores(problem)
+        unary, self.constant = unary_scores(problem)
         k, n = at.n_states, len(at.place)
         lengths = np.diff(at.starts)
         diagonal = np.repeat(np.arange(len(lengths)), lengths)
@@ -92,8 +92,8 @@ class LatticeMessages:
         # Where state 0 of each place is; its other states are the diagonal's length apart.
         first = k * at.starts[diagonal] + lane
         self.cells = (first[:, None] + lengths[diagonal][:, None] * np.arange(k))[at.place]
-        self.own = np.empty(n * k)
-        self.own[self.cells.ravel()] = own
+        self.unary = np.empty(n * k)
+        self.unary[self.cells.ravel()] = unary
         self.forms = np.array([form for form, *_ in edges])
         self.steps, self.drops = np.zeros((2, n)), np.zeros((2, n))
         self.tables, self.floors = np.zeros((2, k, k)), np.zeros(2)
@@ -131,7 +131,7 @@ class LatticeMessages:
             if begin:
                 running.check(best.score, self.bound)
             lattice_pass(
-                at.height, at.width, at.starts, self.own, self.messages, self.forms, self.steps, self.drops,
+                at.height, at.width, at.starts, self.unary, self.messages, self.forms, self.steps, self.drops,
                 self.tables, self.floors, np.bool_(self.backwards), begin, min(begin + reach, len(self.sums)),
                 self.sums,
             )  # fmt: skip
@@ -144,14 +144,14 @@ class LatticeMessages:
         at = self.at
         chosen = np.zeros(len(at.place), np.int64)
         lattice_round(
-            at.height, at.width, at.starts, self.own, self.messages[0], self.messages[1], self.forms, self.steps,
+            at.height, at.width, at.starts, self.unary, self.messages[0], self.messages[1], self.forms, self.steps,
             self.drops, self.tables, np.bool_(not self.backwards), chosen,
         )  # fmt: skip
         return chosen
 
-    def heard(self) -> FloatArray:
+    def incoming(self) -> FloatArray:
         """Scores of all states by themselves."""
-        return self.own[self.cells.ravel()]
+        return self.unary[self.cells.ravel()]
 
 
 def _edges(which: IntArray, tables: PairTables, k: int) -> tuple[int, Any, Any, FloatArray] | None:

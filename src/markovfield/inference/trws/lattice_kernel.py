@@ -116,7 +116,7 @@ def _add(held, k, low, high, messages, start):  # type: ignore[no-untyped-def]
 
 @kernel
 def lattice_pass(  # type: ignore[no-untyped-def]
-    height, width, starts, own, messages, forms, steps, drops, tables, floors, backwards, begin, end, sums
+    height, width, starts, unary, messages, forms, steps, drops, tables, floors, backwards, begin, end, sums
 ):  # fmt: skip
     """Visit the diagonals from ``begin`` to ``end``, counted from the last one where it goes backwards.
 
@@ -144,7 +144,7 @@ def lattice_pass(  # type: ignore[no-untyped-def]
             has_left, has_up = min(m, d - row), max(0, 1 - row)
             has_right, has_below = max(0, d - width + 2 - row), min(m, height - 1 - row)
             for k in range(states):
-                line, source = held[k, :m], own[here + k * n : here + k * n + m]
+                line, source = held[k, :m], unary[here + k * n : here + k * n + m]
                 for j in range(m):
                     line[j] = source[j]
                 _add(held, k, has_right, m, across, here + k * n)
@@ -197,7 +197,7 @@ def _obey(held, form, step, drop, table, turned, state):  # type: ignore[no-unty
 
 @kernel
 def lattice_round(  # type: ignore[no-untyped-def]
-    height, width, starts, own, across, down, forms, steps, drops, tables, forwards, chosen
+    height, width, starts, unary, across, down, forms, steps, drops, tables, forwards, chosen
 ):  # fmt: skip
     """Choose states in the order of a pass, given those chosen before; of the others, what they last said."""
     states = tables.shape[1]
@@ -216,7 +216,7 @@ def lattice_round(  # type: ignore[no-untyped-def]
             i, here = r * width + c, starts[d] + lane
             first = states * starts[d] + lane
             for k in range(states):
-                held[k] = own[first + k * n]
+                held[k] = unary[first + k * n]
             left, start = 0, 0
             if d > 0:
                 left = starts[d - 1] + r - max(0, d - width)

@@ -1,7 +1,7 @@
 """Sequential tree-reweighted max-product: passes over the variables in order, the bound, and rounding.
 
 Every axis p of a factor of two or more variables carries a message on its variable's states, and any messages at all
-leave the score as it is: a factor is its table less the messages of its axes, a variable its own log-potentials plus
+leave the score as it is: a factor is its table less the messages of its axes, a variable its unary log-potentials plus
 the messages of its axes. So the sum of all their maxima bounds every score from above. Two moves never raise it:
 
 * *collect*: the message of an axis becomes the factor's maxima over the other axes, less the other messages;
@@ -242,12 +242,12 @@ def _shifted(out, size, target):  # type: ignore[no-untyped-def]
 
 @kernel
 def run_pass(  # type: ignore[no-untyped-def]
-    at, pairs, log_tables, order, start, stop, backwards, own, messages, shift, kept, free, states, work
+    at, pairs, log_tables, order, start, stop, backwards, unary, messages, shift, kept, free, states, work
 ):  # fmt: skip
     """Visit the variables ``order[start:stop]``, or the same from the last to the first.
 
-    ``own`` are the variables' log-potentials; ``messages``, ``shift`` (a number for each factor) and ``kept`` (one for
-    each variable) are renewed; ``free`` is all false, ``states`` and ``work`` are scratch.
+    ``unary`` are the variables' log-potentials; ``messages``, ``shift`` (a number for each factor) and ``kept`` (one
+    for each variable) are renewed; ``free`` is all false, ``states`` and ``work`` are scratch.
     """
     # Arrays by name: a call that takes all of them costs more than a message.
     value_offsets, message_offsets, scope_offsets = at.value_offsets, at.message_offsets, at.scope_offsets
@@ -262,7 +262,7 @@ def run_pass(  # type: ignore[no-untyped-def]
         i = order[stop - 1 - k] if backwards else order[start + k]
         base = value_offsets[i]
         card = value_offsets[i + 1] - base
-        mine = own[base : base + card]
+        mine = unary[base : base + card]
         for j in range(card):
             held[j] = mine[j]
         pushes = 0
@@ -309,7 +309,7 @@ def run_pass(  # type: ignore[no-untyped-def]
 
 @kernel
 def round_states(  # type: ignore[no-untyped-def]
-    at, pairs, log_tables, sequence, own, messages, fixed, states, scratch, work
+    at, pairs, log_tables, sequence, unary, messages, fixed, states, scratch, work
 ):  # fmt: skip
     """Choose a state for each variable in turn, given those already chosen; of the others, what they last said.
 
@@ -322,7 +322,7 @@ def round_states(  # type: ignore[no-untyped-def]
         base = at.value_offsets[i]
         card = at.value_offsets[i + 1] - base
         for j in range(card):
-            held[j] = own[base + j]
+            held[j] = unary[base + j]
         for a in range(at.variable_offsets[i], at.variable_offsets[i + 1]):
             p = at.variable_axes[a]
             f = at.axis_factor[p]

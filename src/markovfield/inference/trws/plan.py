@@ -15,7 +15,7 @@ from markovfield.inference.problem.problem import Problem
 from markovfield.inference.trws.passes_kernel import COLLECT, PUSH, PairTables, SequentialLayout, fill_pair_tables
 from markovfield.inference.trws.peeling_kernel import peel
 
-__all__ = ["SequentialPlan", "own_scores", "sequential_plan"]
+__all__ = ["SequentialPlan", "sequential_plan", "unary_scores"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -199,20 +199,20 @@ def _roles(
     return later | hanging, later, 1.0 / np.maximum(1, np.maximum(collects, pushes))
 
 
-def own_scores(problem: Problem) -> tuple[FloatArray, float]:
+def unary_scores(problem: Problem) -> tuple[FloatArray, float]:
     """The log-potentials of every variable's states by itself, likelihoods included, and the constant factors' sum."""
     s, pool = problem.structure, problem.potentials.log_tables
-    own = problem.likelihood.copy() if len(problem.likelihood) else np.zeros(int(s.value_offsets[-1]))
+    unary = problem.likelihood.copy() if len(problem.likelihood) else np.zeros(int(s.value_offsets[-1]))
     arity = np.diff(s.scope_offsets)
-    unary = np.flatnonzero(arity == 1)
-    axis = s.scope_offsets[unary]
+    single = np.flatnonzero(arity == 1)
+    axis = s.scope_offsets[single]
     variable = s.scopes[axis]
     counts = s.cardinalities[variable].astype(np.int64)
-    owner = np.repeat(np.arange(len(unary)), counts)
+    owner = np.repeat(np.arange(len(single)), counts)
     state = np.arange(len(owner)) - _starts(counts)[owner]
     np.add.at(
-        own,
+        unary,
         s.value_offsets[variable][owner] + state,
-        pool[s.table_offsets[unary][owner] + s.table_strides[axis][owner] * state],
+        pool[s.table_offsets[single][owner] + s.table_strides[axis][owner] * state],
     )
-    return own, float(pool[s.table_offsets[arity == 0]].sum())
+    return unary, float(pool[s.table_offsets[arity == 0]].sum())
