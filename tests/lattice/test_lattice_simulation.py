@@ -20,7 +20,7 @@ from markovfield.inference.core.diagnostics import autocorrelation_time
 from markovfield.lattice.averages import lattice_average
 from markovfield.lattice.bits import BitEngine
 from markovfield.lattice.engines import PottsEngine, SpinEngine, TypewriterEngine
-from markovfield.lattice.form import lattice_form
+from markovfield.lattice.lattice_model import lattice_model
 from markovfield.lattice.onsager import critical_coupling, ising_magnetisation, torus_energy
 from markovfield.lattice.simulation import LatticeSimulation
 from markovfield.models.ising import Ising
@@ -50,8 +50,8 @@ def exact(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def run_states(simulation: LatticeSimulation, samples: int, apart: int) -> np.ndarray:
     """Numbers of configurations some sweeps apart, through the engine: `run` would take longer."""
-    engine, k = simulation._engine, simulation._form.n_states
-    place = k ** np.arange(simulation._form.n_sites)
+    engine, k = simulation._engine, simulation._lattice.n_states
+    place = k ** np.arange(simulation._lattice.n_sites)
     engine.advance(50, 1, 0, 1)
     found = np.empty(samples, np.int64)
     for t in range(samples):
@@ -106,8 +106,8 @@ def test_ising_distribution(name, method):
 @pytest.mark.parametrize("engine", [SpinEngine, PottsEngine, TypewriterEngine])
 def test_every_engine_has_the_same_distribution(engine, name, metropolis):
     simulation = LatticeSimulation(ISING[name], rng=0)
-    form, rng = lattice_form(ISING[name]), np.random.default_rng(4)
-    simulation._engine = engine(form, simulation._engine.states(), rng, metropolis=metropolis)
+    lattice, rng = lattice_model(ISING[name]), np.random.default_rng(4)
+    simulation._engine = engine(lattice, simulation._engine.states(), rng, metropolis=metropolis)
     check_distribution(ISING[name], simulation, apart=24 if metropolis else 8)
 
 
@@ -317,7 +317,7 @@ def test_engines_are_chosen_by_what_fits():
     assert engine(Ising((6, 6, 6), 0.3)) == "SpinEngine"
     assert engine(Potts((6, 8), 3, 0.4)) == "PottsEngine"
     assert engine(Ising((6, 8), 0.3), scan="typewriter") == "TypewriterEngine"
-    assert not BitEngine.takes(lattice_form(Ising((6, 8), 0.3, np.arange(48.0).reshape(6, 8))), metropolis=False)
+    assert not BitEngine.takes(lattice_model(Ising((6, 8), 0.3, np.arange(48.0).reshape(6, 8))), metropolis=False)
 
 
 def test_start_frames_and_clusters():

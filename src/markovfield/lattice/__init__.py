@@ -5,7 +5,7 @@ Sources: Murphy 19.17, 19.22; Swendsen and Wang (1987), Wolff (1989); Onsager (1
 In reading order:
 
 * ``simulation.py``: the simulation a user meets, and its record;
-* ``form.py``: a model as the arrays that kernels read;
+* ``lattice_model.py``: a model as the arrays that kernels read;
 * ``engines.py``: one engine for each kind of move, layers and threads;
 * ``bits.py``, ``bits_kernel.py``: uniform Ising models in two dimensions, 64 spins to a word;
 * ``spins_kernel.py``, ``potts_kernel.py``: any couplings and fields, a byte to a site;

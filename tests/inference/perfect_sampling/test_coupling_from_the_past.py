@@ -11,7 +11,7 @@ import markovfield as mf
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.perfect_sampling.coupling_from_the_past import SAMPLES_IN_A_TASK, CouplingFromThePast
-from markovfield.inference.perfect_sampling.monotone import MonotoneForm
+from markovfield.inference.perfect_sampling.monotone import MonotoneModel
 from markovfield.inference.perfect_sampling.random_cluster_kernel import sweep_bonds, sweep_bonds_both
 from tests.inference.joint_counts import APART, CYCLE, FALSE_ALARM, GRID, p_value, pairs_spec
 from tests.strategies import Spec, Table
@@ -124,8 +124,8 @@ def test_bonds_work_where_spins_would_take_for_ever():
 
 def test_chains_of_bonds_keep_their_order():
     graph = large(6, 0.4).compile()
-    form = MonotoneForm.of(graph, Evidence.parse(graph.structure, {0: 1}), "coupling_from_the_past")
-    _, bonds = form.graphs(True)
+    monotone = MonotoneModel.of(graph, Evidence.parse(graph.structure, {0: 1}), "coupling_from_the_past")
+    _, bonds = monotone.graphs(True)
     rng = np.random.default_rng(0)
     seeds = rng.integers(1, 2**63, (40, 4)).astype(np.uint64)
     n = len(bonds.first)

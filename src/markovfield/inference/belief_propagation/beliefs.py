@@ -143,7 +143,7 @@ def pool_counts(messages: LoopyMessages, values: FloatArray, running: Running) -
 def assignment(messages: LoopyMessages, graph: FactorGraph, running: Running) -> tuple[npt.NDArray[np.int64], float]:
     """States by max-product: the better of each variable's own best and of choices made one after the other.
 
-    Judged by the score of the user's own variables: where ``messages`` ran on the form of plain tables of ``graph``,
+    Judged by the score of the user's own variables: where ``messages`` ran on the plain tables of ``graph``,
     auxiliary variables that disagree would rule out a good assignment.
     """
     m, g = messages, messages.g

@@ -17,7 +17,7 @@ from markovfield.inference.core.answers import Marginals, Samples
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.problem.problem import Problem, prepare
-from markovfield.inference.problem.spins import potts_form, spin_form
+from markovfield.inference.problem.spins import potts_model, spin_model
 from markovfield.inference.sampling.averages import estimate
 from markovfield.inference.sampling.markov_chains import check_settings, run_chains
 
@@ -34,7 +34,7 @@ _NO_ROWS, _NO_SUMS = np.zeros((0, 0), np.int32), np.zeros(0)
 
 @dataclass(frozen=True, eq=False)
 class ClusterModel:
-    """A problem that is an Ising or a Potts model, in the form that cluster moves work on.
+    """A problem that is an Ising or a Potts model, as the arrays that cluster moves work on.
 
     ``strength`` is what each pair adds to the score where it is satisfied, ``float64[m]``.
     """
@@ -58,16 +58,16 @@ class ClusterModel:
         ([1], False)
         """
         problem = prepare(graph, evidence)
-        spins = spin_form(problem)
+        spins = spin_model(problem)
         if spins is not None:
             unary = np.stack([-spins.field, spins.field], axis=1)
             strength = 2 * np.abs(spins.coupling)
             return cls(problem, _arrays(spins, 2, np.signbit(spins.coupling), strength, unary), strength)
-        potts = potts_form(problem)
+        potts = potts_model(problem)
         if potts is None:
             # With the states that are ruled out left in their domains, all variables may still have equally many.
             problem = prepare(graph, evidence, propagate_zeros=False)
-            potts = potts_form(problem)
+            potts = potts_model(problem)
         if potts is None:
             raise ModelError(
                 f"{method} takes Ising models (two states, finite potentials of pairs) and Potts models (pairs that "
@@ -107,9 +107,9 @@ class ClusterModel:
         return max(1, int(STEP / max(100, cost * (1 + 2 * local))))
 
 
-def _arrays(form: Any, q: int, crossed: Any, strength: FloatArray, unary: FloatArray) -> ClusterGraph:
-    """The form's pairs, and each of them from both ends."""
-    first, second, n = form.first.astype(np.int32), form.second.astype(np.int32), len(form.variables)
+def _arrays(model: Any, q: int, crossed: Any, strength: FloatArray, unary: FloatArray) -> ClusterGraph:
+    """The model's pairs, and each of them from both ends."""
+    first, second, n = model.first.astype(np.int32), model.second.astype(np.int32), len(model.variables)
     crossed = crossed.astype(np.int8)
     # A pair that is all but certain to be bonded keeps the 2^-53 it has to lose.
     thresholds = np.ldexp(np.minimum(-np.expm1(-strength), 1 - 2.0**-53), 64).astype(np.uint64)
@@ -132,8 +132,8 @@ def _arrays(form: Any, q: int, crossed: Any, strength: FloatArray, unary: FloatA
         half_strength=np.ascontiguousarray(strength[pair]),
         half_thresholds=thresholds[pair],
         unary=np.ascontiguousarray(unary) if fields else np.zeros((0, q)),
-        columns=np.ascontiguousarray(form.variables, np.int64),
-        places=np.ascontiguousarray(form.problem.structure.value_offsets[form.variables], np.int64),
+        columns=np.ascontiguousarray(model.variables, np.int64),
+        places=np.ascontiguousarray(model.problem.structure.value_offsets[model.variables], np.int64),
     )
 
 

@@ -19,7 +19,7 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.graph_cuts.flow_networks import FlowGraph, Network
 from markovfield.inference.graph_cuts.max_flow_kernel import balance
-from markovfield.inference.graph_cuts.penalties import CutForm, cut_form
+from markovfield.inference.graph_cuts.penalties import Penalties, penalties_of
 from markovfield.inference.local_search.incumbent import fixed_score, unit_of
 from markovfield.inference.problem.feasible import BUDGET, Feasible
 from markovfield.inference.problem.pairs import PairProblem, check_decodable, pair_problem
@@ -98,8 +98,8 @@ class GraphCut:
         check_decodable(self.name, graph, variables, n_best)
         pairs = pair_problem(self.name, graph, evidence, shrink=True)
         _check_binary(pairs)
-        form = cut_form(pairs)
-        run = _Run(pairs, form)
+        penalties = penalties_of(pairs)
+        run = _Run(pairs, penalties)
         converged = True
         try:
             if not run.by_cut(running):
@@ -130,12 +130,12 @@ def _check_binary(pairs: PairProblem) -> None:
         )
 
 
-def _exchange(form: CutForm) -> npt.NDArray[np.int8] | None:
+def _exchange(penalties: Penalties) -> npt.NDArray[np.int8] | None:
     """Variables whose states to exchange so that every pair prefers equal ones; None where no choice does."""
-    n, repels = form.n_variables, form.repels
+    n, repels = penalties.n_variables, penalties.repels
     colour = np.zeros(n, np.int8)
     if repels.any():
-        graph = FlowGraph(n, form.low, form.high)
+        graph = FlowGraph(n, penalties.low, penalties.high)
         sign = np.empty(len(graph.arcs), np.int8)
         sign[graph.arcs] = np.repeat(np.where(repels, -1, 1), 2)
         if not balance(graph.first, graph.head, sign, colour, np.empty(n, np.int64)):
@@ -162,19 +162,19 @@ def is_submodular(graph: FactorGraph, evidence: Evidence) -> bool:
         _check_binary(pairs)
     except ModelError:
         return False
-    return _exchange(cut_form(pairs)) is not None
+    return _exchange(penalties_of(pairs)) is not None
 
 
 class _Run:
     """States found so far, and what is proven of them."""
 
-    def __init__(self, pairs: PairProblem, form: CutForm) -> None:
-        self.pairs, self.form = pairs, form
+    def __init__(self, pairs: PairProblem, penalties: Penalties) -> None:
+        self.pairs, self.penalties = pairs, penalties
         self.unit = unit_of(pairs.problem)
         n = pairs.n_variables
-        alone = np.bincount(form.low, minlength=n) + np.bincount(form.high, minlength=n) == 0
+        alone = np.bincount(penalties.low, minlength=n) + np.bincount(penalties.high, minlength=n) == 0
         self.fixed = pairs.problem.structure.cardinalities == 1
-        self.states = (form.excess > 0).astype(np.int64)
+        self.states = (penalties.excess > 0).astype(np.int64)
         self.proven = alone
         self.paid = 0.0
         self.rounds = 1
@@ -190,13 +190,13 @@ class _Run:
 
     def by_cut(self, running: Running) -> bool:
         """Solve the model by one cut, where exchanging states makes it submodular; whether it does."""
-        form, n = self.form, self.form.n_variables
-        colour = _exchange(form)
+        penalties, n = self.penalties, self.penalties.n_variables
+        colour = _exchange(penalties)
         if colour is None:
             return False
         if colour.any():
-            form = form.flipped(colour > 0)
-        network = form.network()
+            penalties = penalties.flipped(colour > 0)
+        network = penalties.network()
         try:
             self._push(network, 1.0, running)
         finally:
@@ -207,8 +207,8 @@ class _Run:
 
     def by_roof(self, running: Running) -> None:
         """The bound of roof duality, and the states it proves."""
-        n = self.form.n_variables
-        network = self.form.doubled()
+        n = self.penalties.n_variables
+        network = self.penalties.doubled()
         self._push(network, 0.5, running)
         labelled, states = _read_off(network, n)
         labelled &= ~self.fixed
@@ -217,13 +217,13 @@ class _Run:
 
     def complete(self, init: Decoding | None, rounds: int, running: Running) -> None:
         """States for the variables that are not proven: given ones or a search's, then rounds of improvement."""
-        pairs, form = self.pairs, self.form
+        pairs, penalties = self.pairs, self.penalties
         feasible = Feasible.of(pairs.problem)
         states = self.states.copy()
         if init is not None:
             given = _states_of(pairs, init)
             states[~self.proven] = given[~self.proven]
-        if form.penalty(states) == np.inf:
+        if penalties.penalty(states) == np.inf:
             preference = np.zeros(int(pairs.problem.structure.value_offsets[-1]))
             preference[pairs.problem.structure.value_offsets[:-1] + states] = 1.0
             found = feasible.assignment(preference)
@@ -233,7 +233,7 @@ class _Run:
                 )
             states = np.where(self.proven, states, found)
         self.states = feasible.climbed(states)
-        least = form.penalty(self.states)
+        least = penalties.penalty(self.states)
         scale = score_scale(pairs.problem.graph, pairs.problem.evidence)
         for k in range(rounds):
             if scale.proves(least - self.paid, SAME * max(self.unit, abs(least))):
@@ -243,7 +243,7 @@ class _Run:
             again = self._improved(k, running)
             if not np.array_equal(again, self.states):
                 again = feasible.climbed(again)
-            penalty = form.penalty(again)
+            penalty = penalties.penalty(again)
             if penalty <= least:
                 self.states, least = again, penalty
 
@@ -252,7 +252,7 @@ class _Run:
         mixed = (np.arange(len(self.states), dtype=np.uint64) + np.uint64(1)) * np.uint64(SPREAD + 2 * k * SPREAD)
         mixed ^= mixed >> np.uint64(29)
         share = (mixed * np.uint64(SPREAD)) % np.uint64(2**32) / 2**32
-        rest, free = self.form.held(self.proven | (share < HELD[k % len(HELD)]), self.states)
+        rest, free = self.penalties.held(self.proven | (share < HELD[k % len(HELD)]), self.states)
         network = rest.doubled()
         network.run(running)
         labelled, states = _read_off(network, len(free))
@@ -264,7 +264,7 @@ class _Run:
         """Dress what was found as the user's answer."""
         problem = self.pairs.problem
         score = self.pairs.score(self.states)
-        gap = max(0.0, self.form.penalty(self.states) - self.paid)
+        gap = max(0.0, self.penalties.penalty(self.states) - self.paid)
         tolerance = SAME * max(self.unit, min(abs(score), abs(score - fixed_score(problem))))
         persistent = self.proven[: problem.graph.n_variables] | (gap <= tolerance)
         persistent.flags.writeable = False

@@ -11,7 +11,7 @@ from markovfield.inference.graph_cuts.flow_networks import FlowGraph, FlowGrid, 
 from markovfield.inference.graph_cuts.moves_kernel import preferences
 from markovfield.inference.problem.pairs import PairProblem
 
-__all__ = ["CutForm", "cut_form"]
+__all__ = ["Penalties", "penalties_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -21,7 +21,7 @@ ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class CutForm:
+class Penalties:
     """A constant less penalties of at least zero: the score of every assignment of variables of two states.
 
     A variable pays ``excess`` in state 0 where that is positive, and ``-excess`` in state 1 where it is negative. A
@@ -63,7 +63,7 @@ class CutForm:
         )  # fmt: skip
         return float(unary.sum() + pair.sum())
 
-    def flipped(self, flip: BoolArray) -> CutForm:
+    def flipped(self, flip: BoolArray) -> Penalties:
         """The same model with the two states of some variables exchanged."""
         a, b = flip[self.low], flip[self.high]
         cells = np.stack([self.neither, self.second_only, self.first_only, self.both])
@@ -112,8 +112,8 @@ class CutForm:
         graph.capacity[graph.arcs[1::2]] = np.concatenate([second, first, neither, neither])
         return graph
 
-    def held(self, hold: BoolArray, states: npt.NDArray[np.int64]) -> tuple[CutForm, IntArray]:
-        """The form of the other variables while some are held in their states, and which those others are."""
+    def held(self, hold: BoolArray, states: npt.NDArray[np.int64]) -> tuple[Penalties, IntArray]:
+        """The penalties of the other variables while some are held in their states, and which those others are."""
         free = np.flatnonzero(~hold)
         label = np.full(self.n_variables, -1, np.int64)
         label[free] = np.arange(len(free))
@@ -128,7 +128,7 @@ class CutForm:
             # A state that a hard zero rules out pays without limit; never both, with others in possible states.
             np.add.at(excess, own[at], stay - move)
         inside = ~hold[self.low] & ~hold[self.high]
-        rest = CutForm(
+        rest = Penalties(
             label[self.low[inside]], label[self.high[inside]], excess[free], self.first_only[inside],
             self.second_only[inside], self.both[inside], self.neither[inside],
         )  # fmt: skip
@@ -154,7 +154,7 @@ def _twice(pairs: PairProblem) -> bool:
     return len(np.unique(low * n + high)) < len(low)
 
 
-def cut_form(pairs: PairProblem) -> CutForm:
+def penalties_of(pairs: PairProblem) -> Penalties:
     """Write a problem of binary variables as penalties; raises `ImpossibleEvidenceError` where pairs contradict.
 
     Time and memory are linear in the factors, but for sorting them where the graph is no lattice.
@@ -167,8 +167,8 @@ def cut_form(pairs: PairProblem) -> CutForm:
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
     >>> _ = net.add_factor(["A", "B"], log_table=[[1.0, -1.0], [-1.0, 1.0]])
     >>> graph = net.compile()
-    >>> form = cut_form(pair_problem("graph_cut", graph, Evidence.parse(graph.structure, None), shrink=True))
-    >>> form.first_only.tolist(), form.second_only.tolist(), form.both.tolist()
+    >>> penalties = penalties_of(pair_problem("graph_cut", graph, Evidence.parse(graph.structure, None), shrink=True))
+    >>> penalties.first_only.tolist(), penalties.second_only.tolist(), penalties.both.tolist()
     ([2.0], [2.0], [0.0])
     """
     unary = np.zeros((pairs.n_variables, 2))
@@ -176,22 +176,22 @@ def cut_form(pairs: PairProblem) -> CutForm:
     if pairs.unary.shape[1] == 2:
         unary[free] = -pairs.unary[free]
     if _twice(pairs):
-        return _hard_form(pairs, unary)
+        return _hard_penalties(pairs, unary)
     excess, apart = unary[:, 0] - unary[:, 1], np.empty(len(pairs.low))
     where = (pairs.low, pairs.high, pairs.base, pairs.low_stride, pairs.high_stride)
     if not preferences(pairs.pool, *where, ROUNDING, apart, excess):
-        return _hard_form(pairs, unary)
+        return _hard_penalties(pairs, unary)
     low, high = pairs.low, pairs.high
     keep = apart != 0
     if not keep.all():
         low, high, apart = low[keep], high[keep], apart[keep]
     equal = np.maximum(apart, 0.0)
     different = np.maximum(-apart, 0.0)
-    return CutForm(low, high, excess, equal, equal, different, different)
+    return Penalties(low, high, excess, equal, equal, different, different)
 
 
-def _hard_form(pairs: PairProblem, unary: FloatArray) -> CutForm:
-    """The form of pairs with hard zeros, or with several factors; ``unary`` has the costs of single states."""
+def _hard_penalties(pairs: PairProblem, unary: FloatArray) -> Penalties:
+    """The penalties of pairs with hard zeros, or with several factors; ``unary`` has the costs of single states."""
     low, high, costs = _merged(pairs)
     if not np.isfinite(costs).all():
         low, high, costs, unary = _forced(pairs, low, high, costs, unary)
@@ -212,7 +212,7 @@ def _hard_form(pairs: PairProblem, unary: FloatArray) -> CutForm:
     n = pairs.n_variables
     excess = unary[:, 0] - unary[:, 1] - np.bincount(low, of_low, n) - np.bincount(high, of_high, n)
     keep = (first_only > 0) | (second_only > 0) | (both > 0) | (neither > 0)
-    return CutForm(low[keep], high[keep], excess, first_only[keep], second_only[keep], both[keep], neither[keep])
+    return Penalties(low[keep], high[keep], excess, first_only[keep], second_only[keep], both[keep], neither[keep])
 
 
 def _unary_parts(a: float, b: float, c: float, d: float) -> tuple[float, float]:

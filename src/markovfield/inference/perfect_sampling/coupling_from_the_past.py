@@ -16,7 +16,7 @@ from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Samples
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
-from markovfield.inference.perfect_sampling.monotone import MonotoneForm
+from markovfield.inference.perfect_sampling.monotone import MonotoneModel
 from markovfield.inference.perfect_sampling.monotone_kernel import DONE, MORE, NOT_MET, Past, perfect
 from markovfield.kernels.random import streams
 
@@ -95,11 +95,11 @@ class CouplingFromThePast:
         self, graph: FactorGraph, size: int, evidence: Evidence, *, rng: np.random.Generator, running: Running
     ) -> Samples:
         """Independent exact samples; what stops the work early is raised."""
-        form = MonotoneForm.of(graph, evidence, self.name)
-        by_bonds = form.n > 0 and self._by_bonds(form, size, running)
-        drawn = np.zeros((size, form.n), np.int32)
-        sweeps = self._draw(form, by_bonds, drawn, streams(rng, size), running) if form.n else 0
-        states = form.states(drawn, by_bonds, rng)
+        monotone = MonotoneModel.of(graph, evidence, self.name)
+        by_bonds = monotone.n > 0 and self._by_bonds(monotone, size, running)
+        drawn = np.zeros((size, monotone.n), np.int32)
+        sweeps = self._draw(monotone, by_bonds, drawn, streams(rng, size), running) if monotone.n else 0
+        states = monotone.states(drawn, by_bonds, rng)
         states.flags.writeable = False
         return Samples(
             graph=graph,
@@ -109,22 +109,22 @@ class CouplingFromThePast:
             seconds=time.perf_counter() - running.started,
         )
 
-    def _by_bonds(self, form: MonotoneForm, size: int, running: Running) -> bool:
+    def _by_bonds(self, monotone: MonotoneModel, size: int, running: Running) -> bool:
         """Whether to run chains of bonds; the choice must not depend on how the samples themselves go."""
-        if self.moves == "spins" and not form.has_spins:
+        if self.moves == "spins" and not monotone.has_spins:
             raise ModelError(f"{self.name} moves spins of two-state variables only: use moves='bonds'")
-        if self.moves == "bonds" and not form.has_bonds:
+        if self.moves == "bonds" and not monotone.has_bonds:
             raise ModelError(
                 f"{self.name} moves bonds where there are pairs and the fields within each connected component favour "
                 "the same state: use moves='spins'"
             )
-        both = self.moves == "auto" and form.has_bonds and form.has_spins
-        only = self.moves == "bonds" or not form.has_spins
+        both = self.moves == "auto" and monotone.has_bonds and monotone.has_spins
+        only = self.moves == "bonds" or not monotone.has_spins
         if not both and size < PILOT_FROM:
             return only
-        pasts = [_past(form.n_chained(by_bonds), self.max_doublings + 1) for by_bonds in (False, True)]
-        states, own = np.zeros((1, form.n), np.int32), streams(np.random.default_rng(0), 1)
-        pilots = [partial(perfect, *form.graphs(k)) for k in (False, True)]
+        pasts = [_past(monotone.n_chained(by_bonds), self.max_doublings + 1) for by_bonds in (False, True)]
+        states, own = np.zeros((1, monotone.n), np.int32), streams(np.random.default_rng(0), 1)
+        pilots = [partial(perfect, *monotone.graphs(k)) for k in (False, True)]
         budget, left = PILOT_BUDGET, [0, 1] if both else [int(only)]
         while left:
             for k in tuple(left):
@@ -155,7 +155,7 @@ class CouplingFromThePast:
 
     def _draw(
         self,
-        form: MonotoneForm,
+        monotone: MonotoneModel,
         by_bonds: bool,
         states: npt.NDArray[np.int32],
         own: npt.NDArray[np.uint64],
@@ -168,7 +168,9 @@ class CouplingFromThePast:
         starts = list(range(0, size, SAMPLES_IN_A_TASK))
         while starts:
             now, starts = starts[:TASKS_AT_ONCE], starts[TASKS_AT_ONCE:]
-            held = {k: (form.graphs(by_bonds), _past(form.n_chained(by_bonds), self.max_doublings + 1)) for k in now}
+            held = {
+                k: (monotone.graphs(by_bonds), _past(monotone.n_chained(by_bonds), self.max_doublings + 1)) for k in now
+            }
 
             def task(start: int, held: dict[int, Any] = held) -> int:
                 part = slice(start, min(start + SAMPLES_IN_A_TASK, size))

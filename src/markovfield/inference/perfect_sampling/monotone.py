@@ -15,7 +15,7 @@ from markovfield.inference.perfect_sampling.monotone_kernel import SpinGraph, si
 from markovfield.inference.perfect_sampling.random_cluster_kernel import BondGraph
 from markovfield.inference.problem.problem import Problem
 
-__all__ = ["MonotoneForm"]
+__all__ = ["MonotoneModel"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -24,7 +24,7 @@ SAME = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class MonotoneForm:
+class MonotoneModel:
     """A problem as chains that keep their order.
 
     What the chains answer, 0 to q - 1, is added to ``flips`` or ``favoured`` (modulo q) to give states.
@@ -52,7 +52,7 @@ class MonotoneForm:
     loose: FloatArray
 
     @classmethod
-    def of(cls, graph: FactorGraph, evidence: Evidence, method: str) -> MonotoneForm:
+    def of(cls, graph: FactorGraph, evidence: Evidence, method: str) -> MonotoneModel:
         """Read a graph, or say why ``method`` cannot take it.
 
         Examples
@@ -61,8 +61,8 @@ class MonotoneForm:
         >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
         >>> _ = net.add_factor(["A", "B"], [[1.0, 3.0], [3.0, 1.0]])
         >>> graph = net.compile()
-        >>> form = MonotoneForm.of(graph, Evidence.parse(graph.structure, None), "coupling_from_the_past")
-        >>> form.flips.tolist(), form.has_spins, form.has_bonds
+        >>> monotone = MonotoneModel.of(graph, Evidence.parse(graph.structure, None), "coupling_from_the_past")
+        >>> monotone.flips.tolist(), monotone.has_spins, monotone.has_bonds
         ([0, 1], True, True)
         """
         model = ClusterModel.of(graph, evidence, method)

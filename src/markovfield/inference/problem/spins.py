@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from markovfield.inference.problem.problem import Problem
 
-__all__ = ["PottsForm", "SpinForm", "potts_form", "spin_form"]
+__all__ = ["PottsModel", "SpinModel", "potts_model", "spin_model"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -18,7 +18,7 @@ SAME = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class SpinForm:
+class SpinModel:
     """A problem whose free variables all have two states, joined in pairs: every such model is an Ising model.
 
     The score of an assignment is ``constant + sum coupling[e] s_i s_j + sum field[i] s_i``, where the spin of a
@@ -49,15 +49,15 @@ class SpinForm:
 
 
 @dataclass(frozen=True, eq=False)
-class PottsForm:
+class PottsModel:
     """A problem whose pairs only ask whether two states are the same (Murphy 19.22), with any potentials of one.
 
-    The score is ``constant + sum coupling[e] [y_i = y_j] + sum own[offsets[i] + y_i]``.
+    The score is ``constant + sum coupling[e] [y_i = y_j] + sum unary[i, y_i]``.
 
     Attributes
     ----------
     variables, first, second
-        As for `SpinForm`.
+        As for `SpinModel`.
     n_states
         States of every free variable.
     unary
@@ -137,7 +137,7 @@ def _free(problem: Problem) -> tuple[IntArray, int] | None:
     return variables, int(cards[0]) if len(cards) else 2
 
 
-def spin_form(problem: Problem) -> SpinForm | None:
+def spin_model(problem: Problem) -> SpinModel | None:
     """Write a prepared problem as spins; None where a free variable has more than two states, a factor joins three or
     more, or a potential of -inf is left. Time and memory are linear in the factors.
 
@@ -168,14 +168,14 @@ def spin_form(problem: Problem) -> SpinForm | None:
     field += np.bincount(i, (c + d - a - b) / 4, n) + np.bincount(j, (b + d - a - c) / 4, n)
     first, second, coupling = _merged(i, j, n, (a + d - b - c) / 4)
     constant += float(unary.sum() / 2 + (a + b + c + d).sum() / 4)
-    return SpinForm(problem, variables, first, second, coupling, field, constant)
+    return SpinModel(problem, variables, first, second, coupling, field, constant)
 
 
-def potts_form(problem: Problem) -> PottsForm | None:
+def potts_model(problem: Problem) -> PottsModel | None:
     """Write a prepared problem as a Potts model; None where free variables differ in their number of states, a factor
     joins three or more, or a pair's table asks for more than whether the states are the same.
 
-    Two states never ask for more than that and fields, but such models are better served by `spin_form`.
+    Two states never ask for more than that and fields, but such models are better served by `spin_model`.
     """
     free = _free(problem)
     if free is None:
@@ -199,4 +199,4 @@ def potts_form(problem: Problem) -> PottsForm | None:
         same[k], other[k] = table[0, 0], table[0, 1]
     first, second, coupling = _merged(i, j, len(variables), (same - other)[inverse])
     constant += float(other[inverse].sum())
-    return PottsForm(problem, variables, card, first, second, coupling, unary, constant)
+    return PottsModel(problem, variables, card, first, second, coupling, unary, constant)

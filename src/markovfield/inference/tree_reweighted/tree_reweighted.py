@@ -20,7 +20,7 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.tree_reweighted.messages import ReweightedMessages
 from markovfield.inference.tree_reweighted.spanning_trees import even_trees, given_trees
-from markovfield.inference.tree_reweighted.stars import pairwise_form
+from markovfield.inference.tree_reweighted.stars import pair_graph
 from markovfield.names import VariableName
 
 __all__ = ["TreeReweighted"]
@@ -205,13 +205,13 @@ class TreeReweighted:
     def _run(
         self, problem: Problem, running: Running, init: Marginals | None, *, maximise: bool = False
     ) -> ReweightedMessages:
-        form = pairwise_form(problem, max_factor_cells=self.max_factor_cells)
+        pairs = pair_graph(problem, max_factor_cells=self.max_factor_cells)
         if isinstance(self.trees, str):
-            trees = even_trees(form)
+            trees = even_trees(pairs)
         else:
-            trees = given_trees(form, self.trees, self.tree_weights)
+            trees = given_trees(pairs, self.trees, self.tree_weights)
         run = ReweightedMessages(
-            form,
+            pairs,
             trees,
             maximise=maximise,
             max_iterations=self.max_iterations,

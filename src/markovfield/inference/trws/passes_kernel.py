@@ -34,7 +34,7 @@ __all__ = [
 
 # What an axis does in a pass: forwards as here, backwards two bits further on.
 COLLECT, PUSH = 1, 2
-# Forms of a table of two variables: cells above its least one in a band; a diagonal; a function of the distance; any.
+# Kinds of a table of two variables: cells above its least one in a band; a diagonal; a function of the distance; any.
 BAND, DIAGONAL, DISTANCE, FULL = 0, 1, 2, 3
 # With fewer states a band beats the two scalar passes of a distance transform: it runs in vectors.
 LEAST_DISTANCE_STATES = 64
@@ -83,14 +83,14 @@ class PairTables(NamedTuple):
     first: npt.NDArray[np.int32]
     last: npt.NDArray[np.int32]
     floor: npt.NDArray[np.float64]
-    form: npt.NDArray[np.int8]
+    kind: npt.NDArray[np.int8]
     near: npt.NDArray[np.float64]
     cap: npt.NDArray[np.int64]
 
 
 @kernel
 def fill_pair_tables(at, log_tables):  # type: ignore[no-untyped-def]
-    """Write out the cells of every table, and find its form."""
+    """Write out the cells of every table, and find its kind."""
     for t in range(len(at.rows)):
         rows, columns = at.rows[t], at.columns[t]
         start, turned = at.starts[t], at.starts[t] + rows * columns
@@ -115,7 +115,7 @@ def fill_pair_tables(at, log_tables):  # type: ignore[no-untyped-def]
                 at.first[base + i], at.last[base + i] = low, high
                 above += max(0, high - low)
                 diagonal = diagonal and low == i and high == i + 1 and at.cells[cells + i * m + i] == at.cells[start]
-        at.form[t] = DIAGONAL if diagonal else (FULL if 2 * above >= rows * columns else BAND)
+        at.kind[t] = DIAGONAL if diagonal else (FULL if 2 * above >= rows * columns else BAND)
         if not diagonal and min(rows, columns) >= LEAST_DISTANCE_STATES:
             _find_distance(at, t)
 
@@ -136,7 +136,7 @@ def _find_distance(at, t):  # type: ignore[no-untyped-def]
         cap -= 1
     shape, step = _shape(at.near, near, cap)
     if cap > 1 and _is_truncated(at.near, near, cap, shape, step):
-        at.form[t] = DISTANCE
+        at.kind[t] = DISTANCE
         at.cap[t] = cap
 
 
@@ -148,9 +148,9 @@ def _distance_maxima(near, base, cap, weights, n, out, m, work):  # type: ignore
 
 
 @kernel
-def _band_maxima(n, m, cells, start, first, last, row, floor, form, weights, out):  # type: ignore[no-untyped-def]
-    """out[j] = max over i of weights[i] + a cell, for a table of n rows of one of the forms but a distance."""
-    if form == FULL:
+def _band_maxima(n, m, cells, start, first, last, row, floor, kind, weights, out):  # type: ignore[no-untyped-def]
+    """out[j] = max over i of weights[i] + a cell, for a table of n rows of one of the kinds but a distance."""
+    if kind == FULL:
         # In two dimensions, so that the compiler knows no index to be negative.
         whole = cells[start : start + n * m].reshape((n, m))
         for j in range(m):
@@ -165,7 +165,7 @@ def _band_maxima(n, m, cells, start, first, last, row, floor, form, weights, out
     for i in range(1, n):
         top = max(top, weights[i])
     top += floor
-    if form == DIAGONAL:
+    if kind == DIAGONAL:
         high = cells[start]
         for j in range(m):
             value = weights[j] + high
@@ -254,7 +254,7 @@ def run_pass(  # type: ignore[no-untyped-def]
     variable_offsets, variable_axes, axis_factor = at.variable_offsets, at.variable_axes, at.axis_factor
     roles, pair_table, weight_of = at.roles, at.pair_table, at.weight
     rows, columns, starts, row_starts = pairs.rows, pairs.columns, pairs.starts, pairs.row_starts
-    cells, first, last, floor, form = pairs.cells, pairs.first, pairs.last, pairs.floor, pairs.form
+    cells, first, last, floor, kind = pairs.cells, pairs.first, pairs.last, pairs.floor, pairs.kind
     most = len(work) // 12
     weights, out, held, spare = work[:most], work[most : 2 * most], work[2 * most : 3 * most], work[3 * most :]
     bits = 2 if backwards else 0
@@ -279,14 +279,14 @@ def run_pass(  # type: ignore[no-untyped-def]
                     other = messages[message_offsets[q] : message_offsets[q] + n]
                     for j in range(n):
                         weights[j] = -other[j]
-                    if form[t] == DISTANCE:
+                    if kind[t] == DISTANCE:
                         _distance_maxima(pairs.near, row_starts[t], pairs.cap[t], weights, n, out, card, spare)
                     else:
                         begin, row = starts[t], row_starts[t]
                         if q > p:
                             begin += rows[t] * columns[t]
                             row += card
-                        _band_maxima(n, card, cells, begin, first, last, row, floor[t], form[t], weights, out)
+                        _band_maxima(n, card, cells, begin, first, last, row, floor[t], kind[t], weights, out)
                 else:
                     _table_maxima(at, f, p, log_tables, messages, free, states, out)
                 shift[f] = _shifted(out, card, message)

@@ -114,7 +114,7 @@ class TRWS:
     Messages go through the variables in order, forwards and backwards; they move the score between factors and
     variables so that the sum of all their maxima, which bounds every score, falls towards the optimum of the local
     relaxation (`LinearProgram` without cycles), though it may stop above it. On forests one pass is exact. Factors of
-    three or more variables take part as they are, structured ones in their form of plain tables. Assignments come from
+    three or more variables take part as they are, structured ones in plain tables. Assignments come from
     choosing states one after the other given those already chosen, after passes 1, 2, 4, 8 and then every 16 (on large
     models 1, 8, 32 and then every 128), and from changing single variables for the better.
 
