@@ -65,7 +65,7 @@ def test_the_oracle_of_strips_is_the_oracle():
 
 
 def triangle() -> Case:
-    """Three variables in a circle that cannot all have their way, in whole numbers."""
+    """Three variables in a circle that cannot all have their way, in integers."""
     tables = [
         np.array([[0.0, 2.0], [1.0, 0.0]]),
         np.array([[0.0, 1.0], [3.0, 0.0]]),

@@ -88,8 +88,8 @@ class BitEngine:
             """Of being up, or of flipping by sums times the spin itself, for sums along columns and rows."""
             pull = down * v + across * h + field
             if metropolis:
-                chance = WILLING * math.exp(min(0.0, -2 * pull))
-                return _threshold(chance, 1 - chance)
+                accepted = WILLING * math.exp(min(0.0, -2 * pull))
+                return _threshold(accepted, 1 - accepted)
             small = 1 / (1 + math.exp(min(2 * abs(pull), 700.0)))
             return _threshold(small, 1 - small) if pull < 0 else _threshold(1 - small, small)
 

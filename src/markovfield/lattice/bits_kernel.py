@@ -226,8 +226,8 @@ def _finish(space, t, edge, classes, singles, g, n):
 def _fill_beside(planes, here, odd, even_rows, beside, rows, n, half, periodic):
     """The other neighbour along the row, for rows of n words: to the left in even rows, to the right in odd ones.
 
-    All words are the next or the last one but those at the ends of rows, which are mended afterwards: so the loop over
-    words is one, and runs in vectors, however short the rows.
+    All words are the next or the last one but those at the ends of rows, which are repaired afterwards: so the loop
+    over words is one, and runs in vectors, however short the rows.
     """
     end, lane = (half - 1) % n, _ONE << np.uint64((half - 1) // n)
     before, after = planes[here - 1 : here - 1 + rows * n], planes[here + 1 : here + 1 + rows * n]

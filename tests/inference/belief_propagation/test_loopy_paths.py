@@ -222,7 +222,7 @@ class TestKinds:
             assert best.score == pytest.approx(mf.decode(net, evidence, method="enumeration").score)
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_on_cycles_a_kind_and_its_lowered_tables_agree(self, kind: str):
+    def test_on_cycles_a_kind_and_its_plain_tables_agree(self, kind: str):
         rng = np.random.default_rng(len(kind))
         net = mf.MarkovNetwork(dict.fromkeys(range(6), 3))
         for v in range(6):

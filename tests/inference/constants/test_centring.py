@@ -16,7 +16,7 @@ from markovfield.inference.constants.scale import SUM_ROUNDING, ScoreScale, extr
 
 
 def glass(side: int, constant: float, seed: int = 0) -> mf.MarkovNetwork:
-    """A spin glass of whole numbers with a constant at every site."""
+    """A spin glass of integers with a constant at every site."""
     rng = np.random.default_rng(seed)
     net = mf.MarkovNetwork(dict.fromkeys(range(side * side), 2))
     for i in range(side * side):
@@ -160,7 +160,7 @@ class TestWholeSteps:
         assert step_among(np.array([1e300])) == 1.0 and step_among(np.zeros(0)) == 1.0
 
     def test_a_bound_within_a_step_is_a_proof(self):
-        """The relaxation of this frustrated cycle ends half a step above the best of whole numbers."""
+        """The relaxation of this frustrated cycle ends half a step above the best integer."""
         net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
         net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], log_table=[[0, 1], [1, 0]])
         net.add_factor(["A"], log_table=[0, 1])

@@ -37,7 +37,7 @@ def test_bounds_and_optimality(name: str, scale: float) -> None:
         graph, best = scaled(n_states, scale)
         # Those that end by themselves have all the time there is, however busy the machine.
         answer = mf.decode(graph, method=name, rng=0, time_limit=600 if methods("decode")[name].exact else 20)
-        # Sums of 21 numbers, rounded in any order; toulbar2 is handed whole numbers, 2^50 of them at most.
+        # Sums of 21 numbers, rounded in any order; toulbar2 is handed integers, 2^50 of them at most.
         rounding = 1e-12 * best
         assert answer.score == pytest.approx(graph.score(answer.assignment), rel=1e-12)
         assert answer.score <= best + rounding

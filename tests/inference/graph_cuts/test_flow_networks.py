@@ -1,4 +1,4 @@
-"""Largest flows against SciPy's, and cuts that pay exactly what flows."""
+"""Maximum flows against SciPy's, and cuts that pay exactly what flows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def filled_grid(
 
 
 def numbers(rng: np.random.Generator, n: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    # Small whole numbers: ties, zeros, and sums that float64 adds up exactly.
+    # Small integers: ties, zeros, and sums that float64 adds up exactly.
     excess = rng.integers(-15, 16, n) * (rng.random(n) < rng.random())
     return rng.integers(0, 10, m), rng.integers(0, 10, m), excess
 
@@ -71,7 +71,7 @@ def test_graphs_flow_as_in_scipy(seed: int, n: int):
     st.integers(1, 12),
     st.integers(1, 9),
     st.sampled_from([None, (2, 1), (4, 1), (8, 4, 2, 1)]),
-    # Whole numbers, quarters, and numbers beyond 32 bits.
+    # Integers, quarters, and numbers beyond 32 bits.
     st.sampled_from([1.0, 0.25, 2.0**31]),
 )
 def test_grids_flow_as_in_scipy(seed: int, h: int, w: int, slabs: tuple[int, ...] | None, scale: float):

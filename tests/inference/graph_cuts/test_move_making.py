@@ -232,7 +232,7 @@ def prepared(net: mf.MarkovNetwork) -> PairProblem:
     return pair_problem("alpha_expansion", graph, Evidence.parse(graph.structure, None), shrink=False)
 
 
-@pytest.mark.parametrize("patient", [True, False], ids=["mended", "solved"])
+@pytest.mark.parametrize("patient", [True, False], ids=["repaired", "solved"])
 @EXAMPLES
 @given(
     seed=SEEDS, kinds=st.sampled_from([metric, semi_metric, anything_finite]), mixed=st.booleans(), told=st.booleans()

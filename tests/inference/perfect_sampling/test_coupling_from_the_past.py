@@ -201,7 +201,7 @@ def test_settings_are_checked():
         ModelError, match="moves of CouplingFromThePast must be one of 'auto', 'spins', 'bonds', got 'x'"
     ):
         CouplingFromThePast(moves="x")
-    with pytest.raises(ModelError, match="max_doublings must be a whole number from 0 to 60, got -1"):
+    with pytest.raises(ModelError, match="max_doublings must be an integer from 0 to 60, got -1"):
         CouplingFromThePast(max_doublings=-1)
 
 

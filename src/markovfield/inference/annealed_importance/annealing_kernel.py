@@ -16,8 +16,8 @@ class AnnealedGraph(NamedTuple):
     """A graph of plain tables, some of them tempered.
 
     At inverse temperature b, a tempered factor adds ``b`` times its log-potential to the score, any other all of it. A
-    cell of -inf counts as the factor's best, less a penalty that grows to infinity, so that chains may cross what will
-    be ruled out only in the end. It begins at zero for tempered factors, and with some head start for others.
+    cell of -inf counts as the factor's best, less a penalty that grows to infinity, so that Markov chains may cross
+    what will be ruled out only in the end. It begins at zero for tempered factors, and with some head start for others.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def _conditional(graph, v, beta, penalty, states, logs, rest, bad):
 
 @kernel
 def anneal(graph, betas, penalties, first, last, states, totals, bads, log_weights, streams):
-    """Take chains (rows of ``states``) from temperature ``first`` to ``last``: weigh, then move, for each step.
+    """Take Markov chains (rows of ``states``) from temperature ``first`` to ``last``: weigh, then move, for each step.
 
     ``totals`` and ``bads`` are `rest_of` each chain. A chain that ends in what is ruled out has a weight of -inf and
     stays where it is.
@@ -163,7 +163,7 @@ def anneal(graph, betas, penalties, first, last, states, totals, bads, log_weigh
 
 @kernel
 def average_conditionals(graph, sweeps, states, stream, means):
-    """Sweeps of one chain at the model itself; ``means`` (zeros before) average each variable's conditionals."""
+    """Sweeps of one Markov chain at the model itself; ``means`` (zeros before) average each variable's conditionals."""
     most = 1
     for card in graph.cardinalities:
         most = max(most, card)

@@ -73,7 +73,7 @@ class BeliefPropagation:
         ``"tree"``: two passes, for forests only. ``"synchronous"``: all factors, then all variables ("flooding"), on
         all threads. ``"sequential"``: variable after variable, forwards and backwards in turn, each using what
         the one before has sent. ``"residual"``: always the message that moves most (Elidan, McGraw and Koller 2006).
-        The last two lower structured factors to tables, which changes no fixed point. ``"auto"``: two passes on a
+        The last two take structured factors in plain tables, which changes no fixed point. ``"auto"``: two passes on a
         forest, otherwise sequential; synchronous where there are structured factors.
     damping
         Share of the old message that is kept, from 0 to below 1; fixed points stay as they are.

@@ -148,7 +148,7 @@ class Planes:
         return float(moved.max())
 
     def sweep_rows(self, upwards: bool, damping: float, maximise: np.bool_, running: Running) -> float:
-        """Every message once, row after row, each row a chain; how far the one that changed most moved."""
+        """Every message once, row after row, each row a linear chain; how far the one that changed most moved."""
         moved = 0.0
         for a, b in reversed(self.tasks) if upwards else self.tasks:
             running.check()

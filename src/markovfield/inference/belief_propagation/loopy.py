@@ -42,7 +42,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class LoopyState:
-    """Messages to start another run from."""
+    """Messages for a warm start of another run."""
 
     structure: Structure
     maximise: bool
@@ -290,7 +290,7 @@ class LoopyMessages:
         return self._flagged(flags)
 
     def state(self) -> LoopyState:
-        """What another run may start from."""
+        """What a warm start of another run needs."""
         return LoopyState(self.graph.structure, bool(self.maximise), self.factor_to_variable, self.in_logs)
 
 
@@ -301,7 +301,7 @@ def _run(task: Callable[..., Any], *arguments: Any) -> int:
 
 
 def start_of(init: Any, graph: FactorGraph) -> LoopyState | None:
-    """The messages of an earlier answer; None where that was exact and has none to go on from."""
+    """The messages of an earlier answer; None where that was exact and has none for a warm start."""
     if init is None:
         return None
     if not hasattr(init, "_state") or getattr(init, "method", "") != "belief_propagation":

@@ -115,7 +115,7 @@ class _Component:
             # The levels' other sides lie above the node that the subtree began with.
             bounds.append(self.present)
         least = min(bounds) if bounds else int(self.board.state[BOUND])
-        # Costs of assignments are whole multiples of the parts.
+        # Costs of assignments are integer multiples of the parts.
         return min(self.best, -(-least // self.parts) * self.parts)
 
     def improve(self, cost: int) -> None:
@@ -140,7 +140,7 @@ class _Component:
 class BranchAndBound:
     """The best assignment with a proof that it is, by search (hybrid best-first; Allouche et al. 2015).
 
-    Log-potentials become whole-number costs, exactly where all are multiples of a decimal unit, and otherwise rounded
+    Log-potentials become integer costs, exactly where all are multiples of a decimal unit, and otherwise rounded
     down to about 2^-54 of their sum, which `Decoding.tolerance` states; from there on all arithmetic is exact, so
     bounds are proofs. At the root sequential reweighted message passing (Kolmogorov 2015), dead-end elimination and
     local search; in every node existential directional arc consistency (EDAC; Cooper et al. 2010); branching on the

@@ -1,6 +1,6 @@
-"""Soft local consistency of a network of costs: whole numbers moved between functions, so that a bound rises.
+"""Soft local consistency of a network of costs: integers moved between functions, so that a bound rises.
 
-Costs are minimised 64-bit whole numbers, and every move is exact: what one function gains another loses, so the cost of
+Costs are minimised 64-bit integers, and every move is exact: what one function gains another loses, so the cost of
 each assignment stays what it was and the constant that all of them share, ``state[0]``, is a lower bound that cannot
 drift. Of a function of two variables only what was moved is kept (``costs[cell] - message - message``), so tables stay
 shared and a step back in the search is cheap; a function of more variables keeps the costs of its cells.

@@ -1,4 +1,4 @@
-"""Networks of whole-number costs, and bounds on their best assignment by soft local consistency."""
+"""Networks of integer costs, and bounds on their best assignment by soft local consistency."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FloatArray = npt.NDArray[np.float64]
 
 # Sums of costs stay below 2^54 units, far from what counts as forbidden.
 MOST_BITS = 54
-# Finer than a unit, so that a cost can be shared among functions; whole units come back when bounds are rounded up.
+# Finer than a unit, so that a cost can be shared among functions; integer units come back when bounds are rounded up.
 MOST_PARTS = 1 << 10
 _DECIMALS = 9
 
 
 @dataclass(frozen=True)
 class CostScale:
-    """How log-potentials become whole-number costs: ``cost = floor(-log_potential / unit) * parts``.
+    """How log-potentials become integer costs: ``cost = floor(-log_potential / unit) * parts``.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class CostScale:
     exact: bool
 
     def costs(self, log_potentials: FloatArray) -> IntArray:
-        """Whole-number costs; -inf is forbidden."""
+        """Integer costs; -inf is forbidden."""
         hard = np.isneginf(log_potentials)
         scaled = np.where(hard, 0.0, -log_potentials) / self.unit
         whole = (np.rint(scaled) if self.exact else np.floor(scaled)).astype(np.int64) * self.parts
@@ -127,7 +127,7 @@ def _sealed(array: npt.ArrayLike) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """A prepared problem in whole-number costs: unary costs, pairs, larger functions, and its connected components.
+    """A prepared problem in integer costs: unary costs, pairs, larger functions, and its connected components.
 
     Build it with `Costs.of`.
     """

@@ -149,7 +149,7 @@ def _run(net, b, s, task, decisions, backtracks, unit, work):  # type: ignore[no
 
     Search on below the present node until the subtree is exhausted or it is time to say something.
 
-    A solution of cost c leaves room only for those of at most ``c - unit``: costs of assignments are whole multiples.
+    A solution of cost c leaves room only for those of at most ``c - unit``: costs of assignments are integer multiples.
     """
     registers, state = b.registers, b.state
     if task != _EXPLORE:

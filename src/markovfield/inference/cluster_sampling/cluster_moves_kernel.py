@@ -256,7 +256,7 @@ def wolff(graph, clusters, local, sweeps, states, stream, rows, sums):
     """Sweeps of ``clusters`` or one more single clusters in place in ``states``; answers how many states they held.
 
     A cluster grows from a variable drawn at random over bonded pairs. Whether there is one cluster more is a coin's
-    choice: were it always the same number, chains that accept every move could be periodic. ``local`` sweeps of
+    choice: were it always the same number, Markov chains that accept every move could be periodic. ``local`` sweeps of
     single variables follow. ``rows`` and ``sums`` are as for `swendsen_wang`, but ``sums`` count states.
     """
     q, n = graph.q, len(states)

@@ -179,7 +179,7 @@ def check_cluster_settings(method: Any, *counts: str) -> None:
         value = getattr(method, setting)
         if value is not None and (not isinstance(value, (int, np.integer)) or value < least):
             name = type(method).__name__
-            raise ModelError(f"{setting} of {name} must be None or a whole number of at least {least}, got {value!r}")
+            raise ModelError(f"{setting} of {name} must be None or an integer of at least {least}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ class SwendsenWang:
         return ClusterTransition(model, move, model.sweeps_at_once(local), even=not model.has_fields)
 
     def starts(self, model: ClusterModel, rng: np.random.Generator, running: Running) -> States:
-        """First states of the chains: random ones."""
+        """First states of the Markov chains: random ones."""
         return model.starts(self.n_chains, rng)
 
     def sample(
@@ -259,7 +259,7 @@ class SwendsenWang:
         running: Running,
         init: Samples | None = None,
     ) -> Samples:
-        """States of the chains, ``thinning`` sweeps apart."""
+        """States of the Markov chains, ``thinning`` sweeps apart."""
         return draw(self, graph, size, evidence, rng, running, init)
 
     def marginals(
@@ -272,7 +272,7 @@ class SwendsenWang:
         rng: np.random.Generator,
         init: Any = None,
     ) -> Marginals:
-        """Averages over the chains, with their standard errors."""
+        """Averages over the Markov chains, with their standard errors."""
         return average(self, graph, evidence, rng, running, init)
 
 

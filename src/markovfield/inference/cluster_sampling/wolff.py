@@ -96,7 +96,7 @@ class Wolff:
         return ClusterTransition(model, move, max(1, model.sweeps_at_once(local) // (4 * worst)))
 
     def starts(self, model: ClusterModel, rng: np.random.Generator, running: Running) -> States:
-        """First states of the chains: random ones, each after some sweeps of all clusters."""
+        """First states of the Markov chains: random ones, each after some sweeps of all clusters."""
         states, own = model.starts(self.n_chains, rng), streams(rng, self.n_chains)
         columns = model.graph.columns
         if len(columns):
@@ -120,7 +120,7 @@ class Wolff:
         running: Running,
         init: Samples | None = None,
     ) -> Samples:
-        """States of the chains, ``thinning`` sweeps apart."""
+        """States of the Markov chains, ``thinning`` sweeps apart."""
         return draw(self, graph, size, evidence, rng, running, init)
 
     def marginals(
@@ -133,7 +133,7 @@ class Wolff:
         rng: np.random.Generator,
         init: Any = None,
     ) -> Marginals:
-        """Averages over the chains, with their standard errors."""
+        """Averages over the Markov chains, with their standard errors."""
         return average(self, graph, evidence, rng, running, init)
 
 
@@ -145,7 +145,7 @@ def _settle(model: ClusterModel, local: int, states: States, stream: Stream) -> 
 def _clusters_in_a_sweep(model: ClusterModel, local: int) -> int:
     """How many clusters visit as many variables as there are, on average.
 
-    The pilot has a seed of its own, so that chains which are resumed go on with the same number.
+    The pilot has a seed of its own, so that Markov chains which are resumed go on with the same number.
     """
     columns = model.graph.columns
     n = len(columns)

@@ -278,8 +278,8 @@ class Samples(Answer):
     Attributes
     ----------
     states
-        ``int32[size, n]`` state indices, one row a sample, one column a variable. The rows of a chain follow each
-        other in the order in which they were drawn, chain after chain.
+        ``int32[size, n]`` state indices, one row a sample, one column a variable. The rows of a Markov chain follow
+        each other in the order in which they were drawn, chain after chain.
     log_weights
         ``float64[size]``, the log of what each sample weighs, up to a constant; None where all weigh the same.
     n_chains
@@ -328,7 +328,7 @@ class Samples(Answer):
 
     @property
     def chains(self) -> list[npt.NDArray[np.int32]]:
-        """The rows of each chain; of independent draws, all rows as one."""
+        """The rows of each Markov chain; of independent draws, all rows as one."""
         return np.array_split(self.states, max(1, self.n_chains))
 
     @property
@@ -357,7 +357,7 @@ class Samples(Answer):
 
     @property
     def r_hat(self) -> float:
-        """The largest split R-hat of any state: above about 1.01 the chains have not come together. nan if unknown."""
+        """The largest split R-hat of a state: above about 1.01, Markov chains have not mixed. nan if unknown."""
         r_hats = self.monte_carlo.r_hats
         return float(np.max(r_hats[~np.isnan(r_hats)], initial=-np.inf)) if (~np.isnan(r_hats)).any() else np.nan
 

@@ -138,7 +138,7 @@ class DualDecomposition:
         running: Running,
         init: Any = None,
     ) -> Decoding:
-        """Draw the copies together until they agree; ``init`` goes on from an earlier answer's multipliers."""
+        """Draw the copies together until they agree; ``init`` is a warm start from its multipliers."""
         check_decodes_all(self.name, graph, variables, n_best)
         problem = prepare_merged(graph, evidence)
         best = Incumbent(problem)

@@ -189,7 +189,7 @@ class GeneralizedBP:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """What a later run can start from."""
+    """What a warm start of a later run needs."""
 
     plan: RegionPlan
     messages: FloatArray

@@ -1,4 +1,4 @@
-"""Chains that move one variable at a time: their layout, their tables of conditionals, and where they cannot go."""
+"""Markov chains that move one variable at a time: layout, tables of conditionals, and where they cannot go."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ class SingleSite:
 class ColouredSites:
     """Sweeps colour by colour: sites of a colour share no factor, so their shards can move at the same time.
 
-    A shard takes its random numbers from a seed that the chain's stream gives it, whichever thread it runs on.
+    A shard takes its random numbers from a seed that the Markov chain's stream gives it, whichever thread it runs on.
     """
 
     sites: Sites

@@ -204,7 +204,7 @@ def _metropolis(cumulated, at, card, old, rule, stream):  # type: ignore[no-unty
         if card > 2 and k >= old:
             k += 1
         after = _chance(cumulated, at, card, k)
-        # By a ratio of at most one, which also lets go of a state whose own chance was rounded to zero.
+        # By a ratio of at most one, which also lets go of a state whose own probability was rounded to zero.
         ratio = 1.0 if after >= before else after / before
         return k if after > 0.0 and draw_unit(stream) < WILLING * ratio else old
     # From the conditional without the old state (Liu 1996): it leaves more often than a heat bath does.
@@ -316,7 +316,7 @@ def fill_rows(sites, cumulated, rule, scan, beta, states, stream, thinning, rows
 
 @kernel
 def shard_seeds(stream, seeds):  # type: ignore[no-untyped-def]
-    """A seed for every shard of a sweep, from the chain's stream."""
+    """A seed for every shard of a sweep, from the Markov chain's stream."""
     for k in range(len(seeds)):
         seeds[k] = draw_bits(stream)
 
@@ -338,7 +338,7 @@ def advance_shard(sites, cumulated, rule, begin, end, seed, states, sums):  # ty
 
 @kernel
 def advance_colours(sites, cumulated, rule, begins, ends, states, stream, sweeps, sums):  # type: ignore[no-untyped-def]
-    """Sweeps shard after shard, each with a seed from the chain's stream: as on threads, without them."""
+    """Sweeps shard after shard, each with a seed from the Markov chain's stream: as on threads, without them."""
     seeds = np.empty(len(begins), np.uint64)
     for _ in range(sweeps):
         shard_seeds(stream, seeds)

@@ -1,4 +1,4 @@
-"""Networks whose largest flow is wanted: any sparse graph, and rectangles of which the kernel knows the neighbours."""
+"""Networks whose maximum flow is wanted: any sparse graph, and rectangles of which the kernel knows the neighbours."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Network(Protocol):
         value: float | None = None,
         nodes: npt.NDArray[np.int32] | None = None,
     ) -> float:
-        """Find the largest flow; stopped on the way, `flow` tells how much has gone so far.
+        """Find the maximum flow; stopped on the way, `flow` tells how much has gone so far.
 
         ``value`` is what a callback is told of the work that this is part of. Nodes beside ``nodes``, where these are
         given, must be clear.
@@ -121,7 +121,7 @@ class Network(Protocol):
         return self.flow
 
     def source_side(self) -> npt.NDArray[np.bool_]:
-        """``bool[n]``: the nodes on the source's side of a smallest cut; of some cut where the work is not done."""
+        """``bool[n]``: the nodes on the source's side of a minimum cut; of some cut where the work is not done."""
         side: npt.NDArray[np.bool_] = self.labels() >= 0 if self.state[CLOSED] < 0 else self.labels() > 0
         return side
 
@@ -182,7 +182,7 @@ class FlowGrid(Network):
     """A rectangle of nodes row by row, each joined to its four neighbours.
 
     ``capacity`` and ``excess`` have a rim of nodes around the rectangle, which must stay zero. What is left of them is
-    kept apart, in 32 bits where all are whole numbers, so that they stay as they are.
+    kept apart, in 32 bits where all are integers, so that they stay as they are.
 
     Slabs of rows are worked on side by side with nothing flowing between them, as long as paths are shorter than a
     slab is high. Slabs in which no path is left are joined by twos, trees and all; where some path is left, all trees

@@ -39,20 +39,22 @@ SPREAD = 2654435769
 
 @dataclass(frozen=True)
 class GraphCut:
-    """The best assignment of variables of two states, joined in pairs, by a largest flow (Murphy 19.6.2.7).
+    """The best assignment of variables of two states, joined in pairs, by a maximum flow.
+
+    Sources: Greig, Porteous and Seheult (1989); Kolmogorov and Zabih (2004) for what a cut can minimise.
 
     Where every pair prefers equal states (a submodular model), or would after the two states of some variables are
-    exchanged, a smallest cut is a best assignment, and the answer is optimal. For all other models the flow through a
+    exchanged, a minimum cut is a best assignment, and the answer is optimal. For all other models the flow through a
     graph with two nodes for each variable gives an upper bound, that of roof duality (Hammer, Hansen and Simeone 1984),
     and the states of some variables, which are proven to be those of a best assignment; the others are completed by
     rounds of the same computation with some of them held (Rother, Kolmogorov, Lempitsky and Szummer 2007), and by local
     search. Hard zeros are capacities without limit.
 
-    Time is that of a largest flow: in practice little more than linear in the pairs. Large rectangular lattices are
+    Time is that of a maximum flow: in practice little more than linear in the pairs. Large rectangular lattices are
     worked on in slabs of rows, on ``n_jobs`` threads; the answer does not depend on how many. A time limit gives the
-    assignment and the bound reached by then. Capacities are float64 (in lattices, whole numbers of 32 bits where all
+    assignment and the bound reached by then. Capacities are float64 (in lattices, integers of 32 bits where all
     are): the flow and the cut it proves are both computed, and ``tolerance``, 1e-9 of the score without its constants,
-    is what rounding may make of their difference; where scores are whole numbers nothing is left to it.
+    is what rounding may make of their difference; where scores are integers nothing is left to it.
 
     Parameters
     ----------
@@ -180,7 +182,7 @@ class _Run:
         self.rounds = 1
 
     def _push(self, network: Network, share: float, running: Running) -> None:
-        """Find the largest flow; what has gone when it is stopped is a bound as well."""
+        """Find the maximum flow; what has gone when it is stopped is a bound as well."""
         try:
             network.run(running)
         finally:
@@ -284,7 +286,7 @@ class _Run:
 
 
 def _read_off(network: FlowGraph, n: int) -> tuple[BoolArray, npt.NDArray[np.int64]]:
-    """Which variables a smallest cut of the doubled network labels (both of its nodes agree), and their states."""
+    """Which variables a minimum cut of the doubled network labels (both of its nodes agree), and their states."""
     side = network.source_side()
     labelled: BoolArray = side[:n] != side[n:]
     return labelled, side[:n].astype(np.int64)

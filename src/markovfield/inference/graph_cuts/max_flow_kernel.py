@@ -321,7 +321,7 @@ def _next_level(work, state):
 def grow_graph(first, head, sister, capacity, excess, work, state, budget):
     """Grow and push until no path is left or about ``budget`` arcs were looked at; returns the flow of this call.
 
-    ``state[CLOSED]`` is then 1 where the nodes of positive label are the source's side of a smallest cut, -1 where
+    ``state[CLOSED]`` is then 1 where the nodes of positive label are the source's side of a minimum cut, -1 where
     those of negative label are the sink's side, `ENDLESS` where every cut is infinite, and 0 where the work has to go
     on.
     """

@@ -1,4 +1,4 @@
-"""Move making: expansions and swaps, each the best of exponentially many moves, found by a cut (Murphy 19.7.3.1)."""
+"""Move making: expansions and swaps, each the best of exponentially many moves, found by a cut (Boykov et al. 2001)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ IntArray = npt.NDArray[np.int64]
 class AlphaExpansion:
     """Change to the best assignment in which any variables take one state and the others stay, state after state.
 
-    One such move is a largest flow (Boykov, Veksler and Zabih 2001). The score never falls, and at the end no single
+    One such move is a maximum flow (Boykov, Veksler and Zabih 2001). The score never falls, and at the end no single
     expansion improves it, as long as the pairs' costs are a metric (Potts, truncated linear): only then is every
     expansion a cut. Where a pair breaks that (truncated quadratic), its part of the move is made dearer until it is one
     (Rother, Kumar, Kolmogorov and Blake 2005): moves still never worsen, but good ones may be missed; `AlphaBetaSwap`
@@ -41,7 +41,7 @@ class AlphaExpansion:
     For variables of any number of states, joined in pairs; hard zeros are welcome. Without ``init`` it starts from what
     six passes of messages choose, as in `TRWS` at K^2 for every pair (K where it is Potts); they also foretell most of
     the flows. With hard zeros it starts from the better of each variable's best unary state and one for all. A cycle
-    costs one largest flow for each state; the number of cycles is small, mostly below ten. Networks are kept from cycle
+    costs one maximum flow for each state; the number of cycles is small, mostly below ten. Networks are kept from cycle
     to cycle, and later moves look only at what has changed since. That takes 7 K numbers for each variable of a
     lattice; from half a gigabyte on, and with hard zeros, every move starts anew. Rectangular lattices have a kernel of
     their own.
@@ -101,7 +101,7 @@ class AlphaBetaSwap:
     2001). The score never falls; at the end no single swap improves it. Other pairs are handled as by `AlphaExpansion`,
     and like there nothing bounds the gap.
 
-    Without ``init`` it starts from one cycle of expansions. A cycle costs a largest flow for each two states; later
+    Without ``init`` it starts from one cycle of expansions. A cycle costs a maximum flow for each two states; later
     ones leave out every connected component of the variables in two states that is as it was when these last chose.
 
     Parameters

@@ -131,8 +131,8 @@ def foretold(lopsided, i, j, messages, x, y, alpha, grain):
     """The flow of a pair when the scores of its variables are those with messages.
 
     They choose between ``x`` and ``y`` (state 0) and ``alpha``, and ``lopsided`` is how much more it costs if only the
-    second takes ``alpha`` than if only the first does. Whole multiples of ``grain``, a power of two, keep sums of whole
-    costs exact.
+    second takes ``alpha`` than if only the first does. Integer multiples of ``grain``, a power of two, keep sums of
+    integer costs exact.
     """
     flow = lopsided + messages[i, x] - messages[i, alpha] + messages[j, alpha] - messages[j, y]
     return np.rint(0.5 * flow / grain) * grain if abs(flow) < np.inf else 0.0

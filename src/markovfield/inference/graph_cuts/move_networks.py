@@ -10,7 +10,7 @@ from markovfield.inference.graph_cuts.flow_networks import FlowGraph, FlowGrid, 
 from markovfield.inference.graph_cuts.grid_flow_kernel import CELL, CLOSED, EXCESS, LABEL
 from markovfield.inference.graph_cuts.max_flow_kernel import lay_arcs
 from markovfield.inference.graph_cuts.move_messages_kernel import foretell, sweep
-from markovfield.inference.graph_cuts.move_repair_kernel import hopeful, mend, refresh
+from markovfield.inference.graph_cuts.move_repair_kernel import hopeful, refresh, repair
 from markovfield.inference.graph_cuts.moves_kernel import choosers, expansion, gain, swap, taken
 from markovfield.inference.problem.pairs import PairProblem
 
@@ -19,12 +19,12 @@ __all__ = ["Moves"]
 IntArray = npt.NDArray[np.int64]
 # A gain below this, relative to the numbers it is the difference of, is rounding.
 ROUNDING = 1e-12
-# Passes of messages forwards and backwards before the first move. Chosen on thirty random pictures: more lower the cost
+# Passes of messages forwards and backwards before the first move. Chosen on thirty random images: more lower the cost
 # by little, and fewer save little of the time.
 SWEEPS = 6
 # Numbers that networks kept for all states, and messages, may have: half a gigabyte, and a quarter.
 MOST_KEPT, MOST_MESSAGES = 2**26, 2**26
-# One variable in so many may be in excess for its surroundings to be mended instead of the whole network solved.
+# One variable in so many may be in excess for its surroundings to be repaired instead of the whole network solved.
 FEW = 32
 # One variable in so many may have changed, or have a neighbour that has, for a network to be brought up to date.
 CHANGED = 4
@@ -32,7 +32,7 @@ CHANGED = 4
 CELLS = 100_000_000
 # Flows that messages foretell are rounded to this many binary digits of the largest score.
 DIGITS = 20
-# Whole scores up to this have too few digits for whole flows.
+# Integer scores up to this have too few digits for integer flows.
 COARSE = 16.0
 
 
@@ -138,7 +138,7 @@ class Moves:
             self.score = score
 
     def _grain_of_flows(self) -> float:
-        """What flows that are foretold are multiples of: whole scores keep whole flows, which are faster."""
+        """What flows that are foretold are multiples of: integer scores keep integer flows, which are faster."""
         if self._scale == 0.0:
             return 0.0
         whole = self._scale >= COARSE and all(
@@ -203,7 +203,7 @@ class Moves:
         net = self._network
         self._now += 1
         count: int
-        count, self._now = mend(
+        count, self._now = repair(
             self._active[:found], self._first, self._other, self._out, self._back, self._node, net.capacity, net.excess,
             self._mark, self._now, len(self.states), *self._lists,
         )  # fmt: skip

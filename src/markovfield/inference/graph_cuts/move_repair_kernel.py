@@ -13,7 +13,7 @@ import numpy as np
 
 from markovfield.kernels.compiler import kernel
 
-__all__ = ["hopeful", "mend", "refresh"]
+__all__ = ["hopeful", "refresh", "repair"]
 
 
 @kernel
@@ -104,7 +104,7 @@ def refresh(
 
 
 @kernel
-def mend(starts, first, other, out, back, node, capacity, excess, mark, now, budget, queue, via, came, stuck):
+def repair(starts, first, other, out, back, node, capacity, excess, mark, now, budget, queue, via, came, stuck):
     """Push what ``starts`` have in excess to the nearest variables that take it; lists in ``stuck`` those that move.
 
     These are the ones that are left with something, and those it could still go to. Returns how many, or -1 where it

@@ -1,4 +1,4 @@
-"""Moves of many variables at once: networks whose smallest cut is the best expansion or swap.
+"""Moves of many variables at once: networks whose minimum cut is the best expansion or swap.
 
 Pairs are those of a problem of single variables and pairs: factor ``e`` of variables ``low[e] < high[e]`` has the score
 ``pool[base[e] + low_stride[e] x + high_stride[e] y]``, and ``unary[v, x]`` is the score of a variable's state by

@@ -2,7 +2,7 @@
 
 A column is the weight of a state of a variable, or of a cell above -inf of a factor of two or more. The weights of a
 variable add up to one, and those of a factor's cells that agree with a state add up to the weight of the state. The
-vertices with whole numbers are the assignments; where there are others, the optimum bounds the best score from above.
+vertices with integers are the assignments; where there are others, the optimum bounds the best score from above.
 """
 
 from __future__ import annotations

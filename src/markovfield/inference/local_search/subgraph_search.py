@@ -62,7 +62,7 @@ class SubgraphSearch:
     A step grows a region around a random variable and eliminates its variables one after the other, smallest tables
     first; whoever would make a table too large is held. Some of those held are put into random states, the others are
     maximised exactly, and again with others held; ties are broken at random (Hamze and de Freitas 2004; Selby 2014).
-    What is worse than before is undone, or, with a chance that falls over a cycle of steps, kept. At its end the
+    What is worse than before is undone, or, with a probability that falls over a cycle of steps, kept. At its end the
     assignment is crossed with the best so far: each component of the graph in which they differ takes the better of the
     two (Tinós, Whitley and Chicano 2015), so improvements in different places add up. Time of a step grows with the
     variables of a region times ``2**width``. Hard constraints are kept; where the start breaks some, repairing them

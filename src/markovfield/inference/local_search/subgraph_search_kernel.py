@@ -466,7 +466,7 @@ def _step(at, region, t, how, stream, states, saved, tally):
 @kernel
 def search_steps(at, region, t, how, steps, stream, states, best, saved, tally):
     """Grow a region, change some of the variables that are held in it, maximise over the others, and once more with
-    others held; what is worse than before is undone, or kept with a chance that falls over a cycle.
+    others held; what is worse than before is undone, or kept with a probability that falls over a cycle.
 
     At the end of a cycle ``states`` and ``best`` are crossed, and some cycles begin from random states in a part of the
     graph. ``tally`` goes from call to call, see the numbers of its entries. A region of many moves takes several of the

@@ -91,7 +91,7 @@ def _clique_bits(logs, members, rows, words, i):
 
 @kernel
 def _level(bits):
-    """Whole number that sorts members by the size of their tables, in half bits."""
+    """Integer that sorts members by the size of their tables, in half bits."""
     return min(np.int64(np.ceil(2.0 * bits - 1e-9)), LEVELS - 1)
 
 

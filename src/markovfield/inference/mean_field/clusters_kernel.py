@@ -27,7 +27,7 @@ def _links(v, own, scope_offsets, scopes, variable_offsets, variable_factors, cl
 
 @kernel
 def grow_chains(scope_offsets, scopes, variable_offsets, variable_factors):  # type: ignore[no-untyped-def]
-    """``int64[n]``: the chain of each variable.
+    """``int64[n]``: the linear chain of each variable.
 
     A chain grows from the first variable that is in none, by variables that exactly one factor joins to it, and that
     to one of its ends alone.

@@ -37,8 +37,8 @@ PILOT_FROM, MOST_SWEEPS = 8, 2.0**28
 class CouplingFromThePast:
     """Exact, independent samples by monotone coupling from the past (Propp and Wilson 1996).
 
-    Two heat-bath chains with the same random numbers start from the highest and the lowest state, 2^k sweeps in the
-    past. Every other chain stays between them, so where they meet by time zero, the state there is that of a chain
+    Two heat-bath Markov chains with the same random numbers start from the highest and the lowest state, 2^k sweeps in
+    the past. Every other chain stays between them, so where they meet by time zero, the state there is that of a chain
     which has run for ever: a draw from the model itself, with no burn-in to guess. Where they have not met, they start
     twice as far back, and the later sweeps use the same random numbers again.
 
@@ -89,7 +89,7 @@ class CouplingFromThePast:
             raise ModelError(f"moves of CouplingFromThePast must be one of {known}, got {self.moves!r}")
         given = self.max_doublings
         if not isinstance(given, (int, np.integer)) or not 0 <= given <= MOST_DOUBLINGS:
-            raise ModelError(f"max_doublings must be a whole number from 0 to {MOST_DOUBLINGS}, got {given!r}")
+            raise ModelError(f"max_doublings must be an integer from 0 to {MOST_DOUBLINGS}, got {given!r}")
 
     def sample(
         self, graph: FactorGraph, size: int, evidence: Evidence, *, rng: np.random.Generator, running: Running
@@ -110,7 +110,7 @@ class CouplingFromThePast:
         )
 
     def _by_bonds(self, monotone: MonotoneModel, size: int, running: Running) -> bool:
-        """Whether to run chains of bonds; the choice must not depend on how the samples themselves go."""
+        """Whether to run Markov chains of bonds; the choice must not depend on how the samples themselves go."""
         if self.moves == "spins" and not monotone.has_spins:
             raise ModelError(f"{self.name} moves spins of two-state variables only: use moves='bonds'")
         if self.moves == "bonds" and not monotone.has_bonds:

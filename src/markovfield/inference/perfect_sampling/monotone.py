@@ -1,4 +1,4 @@
-"""Models whose heat-bath chains keep their order: spins that pull the same way, bonds of the random-cluster model."""
+"""Models whose heat-bath Markov chains keep their order: spins that pull alike, bonds of the random-cluster model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAME = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class MonotoneModel:
-    """A problem as chains that keep their order.
+    """A problem as Markov chains that keep their order.
 
     What the chains answer, 0 to q - 1, is added to ``flips`` or ``favoured`` (modulo q) to give states.
 
@@ -70,9 +70,9 @@ class MonotoneModel:
         n, q = len(g.columns), g.q
         unary = g.unary if model.has_fields else np.zeros((n, q))
         sets = signed_sets(n, g.first, g.second, g.crossed != 0)
-        torn = np.flatnonzero(sets[:n] == sets[n:])
-        if len(torn):
-            name = model.problem.as_tables.names.variables[int(g.columns[torn[0]])]
+        frustrated = np.flatnonzero(sets[:n] == sets[n:])
+        if len(frustrated):
+            name = model.problem.as_tables.names.variables[int(g.columns[frustrated[0]])]
             raise ModelError(
                 f"{method} needs a monotone model, whose couplings are all at least zero once some variables are "
                 f"flipped, and a cycle that {name!r} is joined to has an odd number of negative ones: use "
@@ -105,16 +105,16 @@ class MonotoneModel:
 
     @property
     def has_spins(self) -> bool:
-        """Whether chains of spins are possible."""
+        """Whether Markov chains of spins are possible."""
         return self.q == 2
 
     @property
     def has_bonds(self) -> bool:
-        """Whether chains of bonds are possible."""
+        """Whether Markov chains of bonds are possible."""
         return len(self.bonds.first) > 0
 
     def n_chained(self, by_bonds: bool) -> int:
-        """Entries of a chain's state."""
+        """Entries of a Markov chain's state."""
         return len(self.bonds.first) if by_bonds else self.n
 
     def graphs(self, by_bonds: bool) -> tuple[SpinGraph, BondGraph]:
@@ -126,7 +126,7 @@ class MonotoneModel:
         return self.spins, b._replace(first=first, **room)
 
     def states(self, drawn: npt.NDArray[np.int32], by_bonds: bool, rng: np.random.Generator) -> npt.NDArray[np.int32]:
-        """What the chains answered (rows), as states of the user's variables."""
+        """What the Markov chains answered (rows), as states of the user's variables."""
         reduced = np.zeros((len(drawn), self.problem.structure.n_variables), np.int64)
         free = (drawn + (self.favoured if by_bonds else self.flips)) % self.q
         alone = np.flatnonzero(np.isfinite(self.loose).any(axis=1))

@@ -414,7 +414,7 @@ def _deferred(
 def _pair_tables(one: FloatArray, two: FloatArray, both: FloatArray) -> FloatArray:
     """``float64[pairs, 2, 2]`` from the marginals of two spins and the probabilities that they differ or are alike."""
     differ, alike = both[:, 0], both[:, 1]
-    # Twice the chance of each state less that of the other: small ones do not come from differences of large ones.
+    # Twice the probability of each state less that of the other: small ones do not come from differences of large ones.
     diagonal, across = (one - two[:, ::-1]) / 2, (one - two) / 2
     tables = np.empty((len(one), 2, 2))
     tables[:, 0, 0], tables[:, 1, 1] = alike / 2 + diagonal[:, 0], alike / 2 + diagonal[:, 1]

@@ -377,7 +377,7 @@ def shrink_domains(
 ) -> tuple[int, Array, Array, Array, Array]:
     """Clamp the evidence, drop what is barren, remove the states that hard zeros exclude.
 
-    ``possible`` says of every state whether likelihoods leave it a chance; empty where all do.
+    ``possible`` says of every state whether likelihoods leave it possible; empty where all do.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Whether assignments came up as often as their scores ask for: a check that chains have found where the weight is."""
+"""A check that Markov chains found where the weight is: assignments come up as often as their scores ask for."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def weigh_seen(problem: Problem, rows: Rows, rng: np.random.Generator) -> tuple[
 def covered_weight(rows: Rows, group: npt.NDArray[np.int64], weights: FloatArray) -> float:
     """A cautious estimate of the probability of all assignments seen: how much of each group the others have seen.
 
-    Groups must be independent, as chains are. Where they have not mixed, each has assignments of its own, and the
-    answer is small; where there are very many assignments, it is near zero, and nothing can be said.
+    Groups must be independent, as Markov chains are. Where they have not mixed, each has assignments of its own, and
+    the answer is small; where there are very many assignments, it is near zero, and nothing can be said.
     """
     _, index = np.unique(rows, axis=0, return_inverse=True)
     index = np.ravel(index)
@@ -97,9 +97,9 @@ def _bounds(
     if scores.max() == -np.inf:
         # None of what was seen is possible, and nothing can be told from it.
         return np.zeros(n_values), np.ones(n_values)
-    chance = np.exp(scores - scores.max())
-    chance /= chance.sum()
-    share = _shares(problem, whole, chance)
+    probability = np.exp(scores - scores.max())
+    probability /= probability.sum()
+    share = _shares(problem, whole, probability)
     return covered * share, 1.0 - covered * (1.0 - share)
 
 
@@ -152,7 +152,7 @@ def missed_weight(
     Parameters
     ----------
     rows, group, weights
-        Assignments, the chain (or other independent part) each is of, and what each weighs.
+        Assignments, the Markov chain (or other independent part) each is of, and what each weighs.
     values, errors
         Estimated probabilities of all states of the problem, and their standard errors.
     """

@@ -160,7 +160,7 @@ class TRWS:
         running: Running,
         init: Any = None,
     ) -> Decoding:
-        """Pass messages until the bound meets the score or converges; ``init`` goes on from an earlier answer."""
+        """Pass messages until the bound meets the score or converges; ``init`` is a warm start."""
         check_decodes_all(self.name, graph, variables, n_best)
         problem = prepare_merged(graph, evidence)
         plan = sequential_plan(problem.structure)
