@@ -114,9 +114,9 @@ def test_every_engine_has_the_same_distribution(engine, name, metropolis):
 GENERAL = {
     "chain": Ising(7, 0.5, 0.3, spins="0/1"),
     "ring": Ising(8, RNG.normal(size=8), RNG.normal(size=8), periodic=True),
-    "glass": Ising((3, 4), RNG.normal(size=17), 0.5 * RNG.normal(size=(3, 4))),
+    "spin glass": Ising((3, 4), RNG.normal(size=17), 0.5 * RNG.normal(size=(3, 4))),
     "cube": Ising((2, 3, 2), 0.3, 0.1),
-    "cube glass": Ising((2, 3, 2), RNG.normal(size=20), RNG.normal(size=(2, 3, 2))),
+    "cube spin glass": Ising((2, 3, 2), RNG.normal(size=20), RNG.normal(size=(2, 3, 2))),
     "Potts": Potts((2, 3), 3, 0.8),
     "Potts axes": Potts((2, 3), 3, (0.8, 0.3), [0.0, 0.3, -0.2]),
     "Potts unlike": Potts((3, 2), 3, -0.8),

@@ -10,14 +10,14 @@ import pytest
 import markovfield as mf
 from markovfield.inference.branch_and_bound.toulbar2 import installed
 from markovfield.inference.core.registry import methods
-from tests.inference.relaxations import glass
+from tests.inference.relaxations import frustrated_lattice
 
 NAMES = methods("decode")
 
 
 def scaled(n_states: int, scale: float) -> tuple[mf.FactorGraph, float]:
     """A lattice of random tables times a number, and its best score, by looking at all assignments."""
-    _, factors = glass(np.random.default_rng(n_states), 3, 3, n_states)
+    _, factors = frustrated_lattice(np.random.default_rng(n_states), 3, 3, n_states)
     net = mf.MarkovNetwork(dict.fromkeys(range(9), n_states))
     for scope, table in factors:
         net.add_factor(list(scope), log_table=scale * table)
