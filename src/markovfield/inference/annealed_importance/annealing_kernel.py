@@ -1,4 +1,9 @@
-"""Annealing from a forest of factors to all of them: weights and single-variable Gibbs moves (Neal 2001)."""
+"""Annealing from a forest of factors to all of them: weights and single-variable Gibbs moves (Neal 2001).
+
+Invariant: `AnnealedGraph`; states are ``int32[chains, variables]``, and every chain has its own stream, so that answers
+do not depend on threads. Zeros of tables are penalties until the last temperature. Free to change: the order of visits
+within a sweep.
+"""
 
 from __future__ import annotations
 

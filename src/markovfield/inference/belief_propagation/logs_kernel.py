@@ -1,4 +1,8 @@
-"""Loopy messages in log space, for components in which products would vanish; otherwise as `sweeps_kernel`."""
+"""Loopy messages in log space, for components in which products would vanish; otherwise as `sweeps_kernel`.
+
+Invariant: layouts, flags and the meaning of residuals as in `tables_kernel`; messages of factors have a largest entry
+of zero, and -inf means impossible and nothing else, which is why `LEAST_LOG` stops those that diverge.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The residual schedule: the message that would move most goes first; in linear or in log space."""
+"""The residual schedule: the message that would move most goes first; in linear or in log space.
+
+Invariant: a binary heap with the largest key on top, ``place`` being its inverse; messages as in `tables_kernel` or
+`logs_kernel`. Free to change: the heap.
+"""
 
 from __future__ import annotations
 

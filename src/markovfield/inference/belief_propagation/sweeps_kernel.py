@@ -1,4 +1,9 @@
-"""Sweeps over all messages of a factor graph in scaled linear space: all at once, or variable after variable."""
+"""Sweeps over all messages of a factor graph in scaled linear space: all at once, or variable after variable.
+
+Invariant: layouts, flags and residuals as in `tables_kernel`. A synchronous sweep may be cut anywhere into
+``begin:end``, since it reads only what the other half of the sweep wrote; a sequential one may not be reordered. Free
+to change: the special cases for two and three axes and two states, which are there for speed alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Soft local consistency of functions of three variables or more, which keep the costs of their cells."""
+"""Soft local consistency of functions of three variables or more, which keep the costs of their cells.
+
+Invariant: as in `consistency_kernel`: costs are only moved, so that every assignment costs what it did, and all that
+changes goes through the trail. Free to change: the order in which axes are served, which changes the strength of the
+bound and not its truth.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Restoring soft local consistency after states were lost or costs moved: what a search does in every node."""
+"""Restoring soft local consistency after states were lost or costs moved: what a search does in every node.
+
+Invariant: as in `consistency_kernel`; flags say what is still to be looked at. Free to change: `MOST_ROUNDS` and the
+order of the queues, which cost strength and never truth.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Depth-first search with a maintained bound: one subtree at a time, in pieces that can be interrupted."""
+"""Depth-first search with a maintained bound: one subtree at a time, in pieces that can be interrupted.
+
+Invariant: the registers below, `Search`, and that everything a step back must restore is in the board's ``state``. Free
+to change: which variable and which state are taken next.
+"""
 
 from __future__ import annotations
 

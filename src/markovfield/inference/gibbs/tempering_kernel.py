@@ -1,4 +1,8 @@
-"""Replicas of a model at several temperatures that move by themselves and trade places."""
+"""Replicas of a model at several temperatures that move by themselves and trade places.
+
+Invariant: replicas lie coldest first in one row of states, their counters behind them, so that the row and the stream
+are all a chain needs to go on; even and odd pairs are swapped in turn.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Drawing blocks of variables that hold no cycle as a whole: cut the graph, filter towards the roots, draw outwards."""
+"""Drawing blocks of variables that hold no cycle as a whole: cut the graph, filter towards the roots, draw outwards.
+
+Invariant: a block holds no cycle of the factor graph, given the rest, and all randomness comes from the chain's stream.
+Blocks are made without a look at the states, which keeps the model's distribution. Free to change: how blocks are
+grown.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The downward pass: distributing beliefs from the roots of a clique tree."""
+"""The downward pass: distributing beliefs from the roots of a clique tree.
+
+Invariant: `Layout`, cliques after their parents, separators last among a clique's axes; ``belief`` becomes the ratio of
+belief and message, 0/0 being 0. Free to change: how blocks are walked.
+"""
 
 from __future__ import annotations
 

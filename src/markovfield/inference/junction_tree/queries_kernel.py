@@ -1,4 +1,8 @@
-"""What is read off a collected clique tree: a clique's table, the best assignment, the next best, samples."""
+"""What is read off a collected clique tree: a clique's table, the best assignment, the next best, samples.
+
+Invariant: `Layout` and what `collect_kernel` leaves; ties go to the lowest state number, and a draw depends on its
+uniform numbers alone. Free to change: `draw`'s choice between whole tables and single columns.
+"""
 
 from __future__ import annotations
 

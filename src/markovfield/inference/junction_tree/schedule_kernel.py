@@ -1,4 +1,8 @@
-"""Cutting a clique tree into parts that can run at the same time, and into steps short enough to interrupt."""
+"""Cutting a clique tree into parts that can run at the same time, and into steps short enough to interrupt.
+
+Invariant: cliques are in preorder, so every subtree is a run of numbers; how a tree is cut depends on the plan alone,
+never on threads. Free to change: the grain.
+"""
 
 from __future__ import annotations
 

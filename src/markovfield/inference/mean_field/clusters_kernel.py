@@ -1,4 +1,8 @@
-"""Cutting variables into clusters that are trees: growing them, and rooting what was given."""
+"""Cutting variables into clusters that are trees: growing them, and rooting what was given.
+
+Invariant: a cluster and the parts of factors in it are a forest. Free to change: which clusters are grown, since every
+choice gives a bound.
+"""
 
 from __future__ import annotations
 

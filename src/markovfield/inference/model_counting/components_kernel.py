@@ -1,4 +1,8 @@
-"""Splitting what is left of a formula into components that share no variable, and looking each up."""
+"""Splitting what is left of a formula into components that share no variable, and looking each up.
+
+Invariant: members of a component are in rising order, since they are the key under which its count is kept; those of a
+level lie on a stack, which a step back cuts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Marginals from the trace of a count: probability flows from the whole formula down to its components."""
+"""Marginals from the trace of a count: probability flows from the whole formula down to its components.
+
+Invariant: the trace lists, for each branch, the numbers that `components_kernel.note` defines.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Search of a weighted model counter: decide, propagate, split into components, count each once (sharpSAT, Cachet)."""
+"""Search of a weighted model counter: decide, propagate, split into components, count each once (sharpSAT, Cachet).
+
+Invariant: `State` and its level numbers; a call stops after about ``budget`` steps, or where an array is full, and can
+be continued. Free to change: which variable is branched on, and which clauses are forgotten.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Coupling from the past, for spins that pull each other the same way or for bonds (Propp and Wilson 1996)."""
+"""Coupling from the past, for spins that pull each other the same way or for bonds (Propp and Wilson 1996).
+
+Invariant: sweeps of one block always use the same draws, and sweeps of one chain and of two consume them alike: without
+that samples would not be exact. Free to change: how work is counted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Where moves of one variable can lead among the assignments that hard zeros leave."""
+"""Where moves of one variable can lead among the assignments that hard zeros leave.
+
+Invariant: components are named by their first variable; ``states`` come back unchanged. Free to change: how states are
+visited.
+"""
 
 from __future__ import annotations
 
