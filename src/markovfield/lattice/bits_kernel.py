@@ -11,6 +11,9 @@ thresholds have 64 bits: probabilities are exact to 2^-64.
 
 Rows are gathered to layers of about `WORDS` words. Each layer has its own xoshiro256++ streams, one for each word and
 one for single sites, so that no result depends on the order in which layers are updated, nor on threads.
+
+Invariant: the planes, and which stream a word draws from. `WORDS` and `BITS` are free to change, but simulations then
+draw other numbers from the same seed.
 """
 
 from __future__ import annotations

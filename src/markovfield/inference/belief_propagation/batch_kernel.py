@@ -2,6 +2,8 @@
 
 Messages ``[entries, LANES]`` lie edge by edge as in `MessageLayout`, and sum to one in each lane. One vector operation
 does the same entry of all rows.
+
+Free to change: `LANES`, how many rows go side by side; no row reads another's lane.
 """
 
 from __future__ import annotations

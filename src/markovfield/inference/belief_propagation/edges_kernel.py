@@ -4,6 +4,8 @@ An *edge* joins a factor and a variable of its scope; edges are numbered as the 
 carries one message either way, ``variable_to_factor`` and ``factor_to_variable``, flat over all edges.
 Messages from factors are shifted so that their largest entry is zero; those from variables are plain sums of
 what the variable received.
+
+Other kernels rely on this layout; it is the one thing here that is not free to change.
 """
 
 from __future__ import annotations

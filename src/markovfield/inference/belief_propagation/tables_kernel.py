@@ -5,6 +5,8 @@ component of the graph that is not ``active`` is passed over. ``flags`` and ``re
 happened there, and how far a message moved at most: the largest change of an entry in proportion to its size. (The sum
 of all changes would call a message converged whose small entries are still on their way, and a factor of many powers of
 ten may make those the ones that matter.)
+
+All of that is invariant. Free to change: the special cases for two and three axes and for two states.
 """
 
 from __future__ import annotations

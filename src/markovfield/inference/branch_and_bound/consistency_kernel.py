@@ -10,6 +10,8 @@ towards later variables, full supports towards earlier ones, and existential sup
 
 Everything that a search must take back is in ``state``; domains, adjacency and cells are sparse sets, of which only the
 sizes are in there.
+
+The positions below are shared with the search. Which support is taken, where several would do, is free to change.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ The algorithm is that of `grid_flow_kernel`; here the arcs of node ``v`` are ``f
 ``first[v + 1]``, arc ``a`` leads to ``head[a]``, its reverse is ``sister[a]``, and ``capacity[a]`` is what can still
 flow along it. A capacity may be infinite, and so may an ``excess``; a path on which nothing bounds the flow ends the
 work.
+
+Free to change: `UNEVEN`, and which tree grows next; the flow is the same, the minimum cut found may be another one.
 """
 
 from __future__ import annotations

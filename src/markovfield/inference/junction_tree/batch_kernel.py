@@ -2,6 +2,8 @@
 
 The products of factors do not depend on the evidence, so each clique's is formed once; what is left per row and clique
 state is a few vector operations over the lanes.
+
+Free to change: `LANES`; no row reads another's lane.
 """
 
 from __future__ import annotations

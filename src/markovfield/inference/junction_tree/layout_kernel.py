@@ -8,6 +8,8 @@ An *input* is one small table that a clique reads in one direction and adds to i
 message or a variable's unary vector. Its mode says how a block meets it: as a stretch (`STRETCH`), as a single number
 (`SCALAR`), or through an index block: cell by cell (`GATHER`), in stretches of r cells each (mode r >= `RUN`), or in
 runs of r states that meet the same cell (mode -r).
+
+Every pass relies on this. Free to change: `BLOCK`, `LONG_BLOCK` and `RUN`, which change cost alone.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Each variable that is eliminated has a table over its own states (slowest) and those of its separator, in the order of
 elimination, the last one fastest. Factors and messages are added into it and its own states are maximised out; the
 message that is left belongs to the first of the separator.
+
+Free to change: `AT_ONCE`, `INNER`, `SMALLEST`, and how regions and cycles are chosen: any move keeps the score true.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 A domain is kept as a compact list: ``domains[value_offsets[v] : value_offsets[v] + domain_sizes[v]]`` holds
 the states of v that are still possible, in increasing order.
+
+Free to change: `REEXAMINE_LIMIT` and the order of looks: pruning less is never wrong.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ runs over them, in vectors, whatever the messages do along the states. Of a diag
 of each state the variables by rising row; diagonals follow each other. ``across`` holds the message of the edge to the
 right at its left end, ``down`` that of the edge below at its upper end: whichever way it was sent last. The order of
 visits is any that goes right and down, so the numbers are those of a pass row by row.
+
+Free to change: `BLOCK`, the variables whose scores stay in cache.
 """
 
 from __future__ import annotations

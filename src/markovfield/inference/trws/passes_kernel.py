@@ -10,6 +10,8 @@ the messages of its axes. So the sum of all their maxima bounds every score from
 A pass visits variables in order; each collects from the factors it is not the first of and pushes to those it is not
 the last of. After it, a factor's own maximum is the constant that its last collect was shifted by (``shift``), and a
 variable keeps what it did not push (``kept``).
+
+Free to change: `LEAST_DISTANCE_STATES`, and which kinds of tables have a fast path.
 """
 
 from __future__ import annotations
