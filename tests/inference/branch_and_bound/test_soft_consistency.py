@@ -89,12 +89,12 @@ def test_moves_keep_every_cost_and_bounds_bracket(spec: Spec, seed: int):
     if costs is None:
         return
     try:
-        parts = networks(costs)
+        found = networks(costs)
     except mf.ImpossibleEvidenceError:
         assert spec.oracle().impossible
         return
     oracle = spec.oracle()
-    for network in parts:
+    for network in found:
         assignments = drawn_states(network, seed)
         before = [cost(network, states) for states in assignments]
         bounds = [int(network.board.state[BOUND])]
@@ -120,7 +120,7 @@ def test_moves_keep_every_cost_and_bounds_bracket(spec: Spec, seed: int):
 
 
 def _possible(costs: Costs, network: CostNetwork, states: np.ndarray) -> bool:
-    """Whether some assignment of the part with one of these states at each removed value exists: never, if removed."""
+    """Whether some assignment of the component with one of these states at each removed value exists: never, if removed."""
     board, net = network.board, network.layout
     removed = [
         (v, a) for v, a in enumerate(states) if board.place[net.value_offsets[v] + a] >= board.state[net.at_size + v]

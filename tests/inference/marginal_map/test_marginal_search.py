@@ -223,7 +223,7 @@ def explained(graph: mf.FactorGraph, variables: list[int]) -> bool:
 
 
 def test_a_wide_sum_below_few_maximised_variables_is_bracketed() -> None:
-    """A lattice too wide for the limits: parts are bounded from below, and the answer says so."""
+    """A lattice too wide for the limits: components are bounded from below, and the answer says so."""
     net, _ = frustrated_lattice(np.random.default_rng(2), 9, 9, 2, field=1.0)
     graph = net.compile()
     sought = [0, 40, 80]

@@ -27,7 +27,7 @@ CASES: dict[str, tuple[Spec, dict[int, Any], tuple[str, ...]]] = {
     "mixed signs on a tree": (pairs_spec(5, 6, GRID[:5], coupling=(-1.5, 1.5)), {}, SPINS),
     "evidence": (pairs_spec(6, 6, GRID, field=0.0), {1: 1, 5: np.array([0.3, 0.9])}, EVERY),
     "evidence that breaks frustration": (pairs_spec(7, 5, CYCLE, coupling=(-1.5, -0.5), field=0.0), {0: 0}, SPINS),
-    "in parts": (pairs_spec(8, 6, APART, coupling=(-1.0, 1.5), field=0.3), {}, SPINS),
+    "in components": (pairs_spec(8, 6, APART, coupling=(-1.0, 1.5), field=0.3), {}, SPINS),
     "no pairs": (pairs_spec(9, 4, [], field=0.7), {}, SPINS),
     "three states": (pairs_spec(10, 5, CYCLE, states=3, field=0.0), {}, BONDS),
     "three states, evidence": (
@@ -35,7 +35,7 @@ CASES: dict[str, tuple[Spec, dict[int, Any], tuple[str, ...]]] = {
         {0: 1, 5: np.array([0.1, 0.6, 0.1]), 4: np.array([0.0, 0.6, 0.0])},
         BONDS,
     ),
-    "three states in parts": (
+    "three states in components": (
         pairs_spec(12, 6, APART, states=3, field=0.0),
         {0: 1, 4: np.array([0.1, 0.1, 0.6]), 5: np.array([0.1, 0.2, 0.7])},
         BONDS,

@@ -442,8 +442,8 @@ class TestRunning:
         alone = [mf.marginals(g, method=TreeReweighted()) for g in graphs]
         values = []
         for i, graph in enumerate(graphs):
-            parts = {int(together.components.component[j]) for j, v in enumerate(together) if v.startswith(f"{i}/")}
-            values.append(sum(together.components.log_partition[c] for c in parts))
+            found = {int(together.components.component[j]) for j, v in enumerate(together) if v.startswith(f"{i}/")}
+            values.append(sum(together.components.log_partition[c] for c in found))
             first = f"{i}/{graph.variables[0]}"
             np.testing.assert_allclose(together[first], alone[i][graph.variables[0]], atol=1e-5)
         for ours, theirs in zip(values, alone, strict=True):
