@@ -6,7 +6,8 @@ another.
 
 In reading order:
 
-* ``verbs.py``, ``automatic.py``, ``explain.py``: the questions, what ``method="auto"`` tries, and what it would cost;
+* ``verbs.py``: the questions; ``discrete.py``, ``gaussian``: the same for factor graphs and for Gaussian fields;
+* ``automatic.py``, ``explain.py``: what ``method="auto"`` tries, and what it would cost;
 * ``core``: the answers, evidence, limits of time and memory, the registry of methods;
 * ``problem``, ``constants``: a graph made ready for inference, and the constants of its tables taken out;
 * exact: ``enumeration.py``, ``variable_elimination.py``, ``junction_tree``, ``planar_ising``, ``model_counting``;

@@ -13,7 +13,7 @@ In reading order:
 * ``collect_kernel.py``, ``distribute_kernel.py``: the passes; ``blocks_kernel.py``: their inner loops;
   ``algebras_kernel.py``: names of the algebras;
 * ``clique_queries.py``, ``queries_kernel.py``: joint tables, n best and samples;
-* ``batch_kernel.py``: rows of evidence side by side;
+* ``batch_kernel.py``: rows of evidence side by side; ``counts.py``: expected counts of many rows;
 * ``ancestral.py``: directed models without evidence, ancestor set by ancestor set;
 * ``noisy_max.py``: decoding where a noisy-max sums over contributions that nobody sees.
 
