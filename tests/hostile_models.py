@@ -1,4 +1,4 @@
-"""Small models on which samplers go wrong: barriers, needles, ties, hard zeros, rare states, components, tiny tables."""
+"""Models on which samplers go wrong: barriers, needles, ties, hard zeros, rare states, components, tiny tables."""
 
 from __future__ import annotations
 

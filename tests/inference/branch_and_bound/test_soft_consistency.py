@@ -120,7 +120,7 @@ def test_moves_keep_every_cost_and_bounds_bracket(spec: Spec, seed: int):
 
 
 def _possible(costs: Costs, network: CostNetwork, states: np.ndarray) -> bool:
-    """Whether an assignment of the component with one of these states at each removed value exists: never, if removed."""
+    """Whether an assignment with one of these states at each removed value of the component exists: never, if gone."""
     board, net = network.board, network.layout
     removed = [
         (v, a) for v, a in enumerate(states) if board.place[net.value_offsets[v] + a] >= board.state[net.at_size + v]
