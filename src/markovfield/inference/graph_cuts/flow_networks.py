@@ -205,7 +205,7 @@ class FlowGrid(Network):
     --------
     >>> net = FlowGrid(1, 3)
     >>> net.planes[0, :2, 0] = 2.0, 5.0
-    >>> net.own[0] = 4.0, 0.0, -3.0
+    >>> net.excess_plane[0] = 4.0, 0.0, -3.0
     >>> net.run(), net.source_side().tolist()
     (2.0, [True, False, False])
     """

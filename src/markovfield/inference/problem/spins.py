@@ -149,7 +149,7 @@ def spin_model(problem: Problem) -> SpinModel | None:
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
     >>> _ = net.add_factor(["A", "B"], log_table=[[1.0, -1.0], [-1.0, 1.0]])
     >>> graph = net.compile()
-    >>> spin_form(prepare(graph, Evidence.parse(graph.structure, None))).coupling.tolist()
+    >>> spin_model(prepare(graph, Evidence.parse(graph.structure, None))).coupling.tolist()
     [1.0]
     """
     free = _free(problem)
