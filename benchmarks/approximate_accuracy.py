@@ -117,7 +117,7 @@ def _warm_up(chosen: dict[str, Any]) -> None:
 
 def _reference(instance: Instance, graph: mf.FactorGraph, evidence: dict[Any, int], free: Any) -> Reference:
     known = Evidence.parse(graph.structure, evidence)
-    engine = mf.JunctionTree()
+    engine = mf.methods.JunctionTree()
     start = time.perf_counter()
     try:
         fits = engine.plan(engine.prepare(graph, known)).operations <= REFERENCE_OPERATIONS
@@ -162,8 +162,8 @@ def _run(instances: list[Instance], chosen: dict[str, Any], seconds: float) -> l
     )
     rows = []
     for instance in instances:
-        graph = mf.read_uai(instance.model)
-        evidence = mf.read_uai_evidence(instance.evidence)
+        graph = mf.io.read_uai(instance.model)
+        evidence = mf.io.read_uai_evidence(instance.evidence)
         free = np.ones(graph.n_variables, np.bool_)
         free[graph.names.positions(list(evidence))] = False
         states = np.repeat(free, graph.structure.cardinalities)

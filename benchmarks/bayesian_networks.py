@@ -57,12 +57,12 @@ class Bench:
         found = []
         for name in names:
             if name in self.files:
-                given = mf.read_bif(self.files[name])
+                given = mf.io.read_bif(self.files[name])
                 net = mf.BayesianNetwork({v: [f"s{i}" for i in range(given.cardinality(v))] for v in given.variables})
                 for v in given.variables:
                     net.add_cpt(v, given.parents(v), given.cpt(v))
                 path = self.folder / f"{name}-plain.bif"
-                mf.write_bif(net, path)
+                mf.io.write_bif(net, path)
                 found.append((name, net, str(path)))
         return found
 
@@ -123,7 +123,7 @@ def _clock(task: Callable[[], Any]) -> tuple[float]:
 def _parse(bench: Bench) -> None:
     table = Table("Reading BIF files (unpacked), milliseconds", _headers(bench, "network", "kB"))
     for name, path in bench.files.items():
-        ours = bench.timed(("seconds",), lambda path=path: _clock(lambda: mf.read_bif(path)))
+        ours = bench.timed(("seconds",), lambda path=path: _clock(lambda: mf.io.read_bif(path)))
         bench.compare(table, "parse", name, ours, path.stat().st_size / 1e3, network=str(path))
 
 
@@ -152,7 +152,7 @@ def _parameters(bench: Bench) -> None:
 
         def once(net: Any = net, columns: Any = columns) -> Sequence[float]:
             start = time.perf_counter()
-            table = mf.encode(columns, net)
+            table = mf.learning.encode(columns, net)
             ready = time.perf_counter()
             mf.fit(net, table)
             done = time.perf_counter()
@@ -196,8 +196,8 @@ def _em(bench: Bench) -> None:
         columns = _texts(net, states)
         data = _store(bench, f"{name}-{n_rows}-{len(hidden)}", columns)
         iterations = 3
-        method = mf.ExpectationMaximization(max_iterations=iterations, tolerance=0.0, prior="k2")
-        observed = mf.encode({v: np.where(c == "", None, c) for v, c in columns.items()}, net)
+        method = mf.methods.ExpectationMaximization(max_iterations=iterations, tolerance=0.0, prior="k2")
+        observed = mf.learning.encode({v: np.where(c == "", None, c) for v, c in columns.items()}, net)
 
         def once(net: Any = net, observed: Any = observed, method: Any = method) -> Sequence[float]:
             with warnings.catch_warnings():
@@ -248,7 +248,7 @@ def _query(bench: Bench) -> None:
         table.note(f"{name}: largest difference of a probability {worst:.1e}")
 
 
-def _bic(net: mf.BayesianNetwork, table: mf.DataTable, arcs: Sequence[Sequence[Any]]) -> float:
+def _bic(net: mf.BayesianNetwork, table: mf.learning.DataTable, arcs: Sequence[Sequence[Any]]) -> float:
     """BIC of a structure by our own count, so that all are judged alike."""
     judged = mf.BayesianNetwork({v: net.states(v) for v in net.variables})
     for v in net.variables:
@@ -266,7 +266,7 @@ def _structure(bench: Bench) -> None:
 
         def once(net: Any = net, columns: Any = columns, learnt: list[Any] = learnt) -> Sequence[float]:
             start = time.perf_counter()
-            observed = mf.encode(columns, net)
+            observed = mf.learning.encode(columns, net)
             ready = time.perf_counter()
             learnt[:] = [mf.learn_structure(observed, method="hill_climbing")]
             done = time.perf_counter()
@@ -274,7 +274,7 @@ def _structure(bench: Bench) -> None:
 
         ours = bench.timed(("seconds", "alone"), once)
         row = bench.compare(table, "structure", name, ours, network=path, data=data)
-        observed = mf.encode(columns, net)
+        observed = mf.learning.encode(columns, net)
         scores = {
             "ours": _bic(net, observed, list(learnt[0].dag.edges)),
             "the network itself": _bic(net, observed, net.arcs),

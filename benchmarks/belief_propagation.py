@@ -100,7 +100,7 @@ def general_path() -> Iterator[None]:
 
 def run(graph: FactorGraph, schedule: str, sweeps: int, n_jobs: int | None = None) -> tuple[float, mf.Marginals]:
     """Seconds of a run of just so many sweeps, and its answer."""
-    method = mf.BeliefPropagation(schedule, max_iterations=sweeps, tolerance=1e-300)
+    method = mf.methods.BeliefPropagation(schedule, max_iterations=sweeps, tolerance=1e-300)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         started = time.perf_counter()
@@ -273,7 +273,7 @@ def directed(found: dict[str, Path]) -> list[dict[str, Any]]:
     graph = net.compile()
     evidence = np.where(rng.random(n) < 0.1, rng.integers(0, 2, n), -1)
     known = {v: int(x) for v, x in enumerate(evidence.tolist()) if x >= 0}
-    method = mf.BeliefPropagation(tolerance=1e-10)
+    method = mf.methods.BeliefPropagation(tolerance=1e-10)
     ours = min((mf.marginals(graph, known, method=method) for _ in range(3)), key=lambda answer: answer.seconds)
     row: dict[str, Any] = {"graph": f"Bayesian network of {n} variables", "ours": ours.seconds}
     table = Table(
@@ -373,7 +373,7 @@ def _structured_sweep(graph: FactorGraph, verb: str) -> float:
     """Seconds a sweep: twelve less two."""
 
     def seconds(sweeps: int) -> float:
-        method = mf.BeliefPropagation("synchronous", max_iterations=sweeps, tolerance=1e-300)
+        method = mf.methods.BeliefPropagation("synchronous", max_iterations=sweeps, tolerance=1e-300)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             started = time.perf_counter()

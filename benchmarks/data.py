@@ -66,7 +66,7 @@ def bif_networks(only: list[str] | None = None) -> list[Path]:
 
 def read_network(path: Path) -> Network:
     """Parse and compile a BIF file."""
-    net = mf.read_bif(path)
+    net = mf.io.read_bif(path)
     return Network(path.name.removesuffix(".bif.gz"), net, net.compile())
 
 

@@ -37,7 +37,7 @@ from markovfield.vision.stereo import disparity_error
 SAME = 1e-6
 METHODS: dict[str, Any] = {
     "icm": ICM(),
-    "belief_propagation": mf.BeliefPropagation("synchronous", max_iterations=50, damping=0.3),
+    "belief_propagation": mf.methods.BeliefPropagation("synchronous", max_iterations=50, damping=0.3),
     "alpha_expansion": AlphaExpansion(),
     "alpha_beta_swap": AlphaBetaSwap(),
     "trws": TRWS(max_iterations=50),
@@ -275,7 +275,7 @@ def uai(quick: bool, limit: float) -> list[dict[str, Any]]:
                 continue
             seen.add(family)
             evidence = _evidence(path.with_name(f"{name}.uai.evid"))
-            graph = mf.read_uai(path)
+            graph = mf.io.read_uai(path)
             known = entry["best_known_log10"]
             best = float(known) if known else None
             rows.append(run_public(table, name, graph, best, limit, evidence, unit=float(np.log(10))))
@@ -284,7 +284,7 @@ def uai(quick: bool, limit: float) -> list[dict[str, Any]]:
 
 
 def _evidence(path: Path) -> dict[int, int] | None:
-    return (mf.read_uai_evidence(path) or None) if path.exists() else None
+    return (mf.io.read_uai_evidence(path) or None) if path.exists() else None
 
 
 FAMILIES: dict[str, Callable[[bool, float], list[dict[str, Any]]]] = {

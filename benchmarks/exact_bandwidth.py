@@ -188,11 +188,11 @@ def _instances(only: list[str] | None) -> Iterator[tuple[str, mf.FactorGraph, An
         network = read_network(path)
         yield network.name, network.graph, None
     for instance in uai_families() if only is None else ():
-        yield instance.name, mf.read_uai(instance.model), mf.read_uai_evidence(instance.evidence)
+        yield instance.name, mf.io.read_uai(instance.model), mf.io.read_uai_evidence(instance.evidence)
 
 
 def _measure(name: str, graph: mf.FactorGraph, evidence: Any, max_log2: float) -> dict[str, Any] | None:
-    engine = mf.JunctionTree(memory_limit="8GB")
+    engine = mf.methods.JunctionTree(memory_limit="8GB")
     problem = engine.prepare(graph, Evidence.parse(graph.structure, evidence))
     try:
         plan = engine.plan(problem)

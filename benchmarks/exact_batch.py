@@ -58,7 +58,7 @@ def _evidence_rows(graph: mf.FactorGraph, *, same: bool) -> Any:
 
 def _measure(graph: mf.FactorGraph, policy: Policy) -> dict[str, Any]:
     start = time.perf_counter()
-    compiled = mf.JunctionTree.compile(graph)
+    compiled = mf.methods.JunctionTree.compile(graph)
     seconds = time.perf_counter() - start
     batches = {"same": _evidence_rows(graph, same=True), "other": _evidence_rows(graph, same=False)}
     questions = [_as_dict(graph, row) for row in batches["other"][:QUERIES]]

@@ -1,4 +1,4 @@
-"""What each preprocessing step is worth: every switch of `mf.JunctionTree` on and off."""
+"""What each preprocessing step is worth: every switch of `mf.methods.JunctionTree` on and off."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLICY = Policy(repeats=3, least=0.0, most=4.0)
 
 def switches() -> list[str]:
     """Names of the on/off settings of the junction tree."""
-    return [f.name for f in fields(mf.JunctionTree) if isinstance(f.default, bool)]
+    return [f.name for f in fields(mf.methods.JunctionTree) if isinstance(f.default, bool)]
 
 
 def run(max_log2: float, only: list[str] | None = None) -> dict[str, Any]:
@@ -40,11 +40,11 @@ def run(max_log2: float, only: list[str] | None = None) -> dict[str, Any]:
         for switch in switches():
             only_partition = switch == "drop_barren"
             if only_partition not in on:
-                on[only_partition] = _measure(graph, evidence, mf.JunctionTree(), only_partition, max_log2)
+                on[only_partition] = _measure(graph, evidence, mf.methods.JunctionTree(), only_partition, max_log2)
             base = on[only_partition]
             if base["log2_states"] < LEAST_LOG2 or "run" not in base:
                 continue
-            off = _measure(graph, evidence, mf.JunctionTree(**{switch: False}), only_partition, max_log2)
+            off = _measure(graph, evidence, mf.methods.JunctionTree(**{switch: False}), only_partition, max_log2)
             row = {"instance": name, "step": switch, "on": base, "off": off}
             if "run" in off:
                 row["ratio"] = (off["plan"] + off["run"]) / (base["plan"] + base["run"])
@@ -69,11 +69,11 @@ def _instances(only: list[str] | None) -> Iterator[tuple[str, mf.FactorGraph, An
         network = read_network(path)
         yield network.name, network.graph, named_evidence(network.graph, random_evidence(network))
     for instance in uai_families() if only is None else ():
-        yield instance.name, mf.read_uai(instance.model), mf.read_uai_evidence(instance.evidence)
+        yield instance.name, mf.io.read_uai(instance.model), mf.io.read_uai_evidence(instance.evidence)
 
 
 def _measure(
-    graph: mf.FactorGraph, evidence: Any, engine: mf.JunctionTree, only_partition: bool, max_log2: float
+    graph: mf.FactorGraph, evidence: Any, engine: mf.methods.JunctionTree, only_partition: bool, max_log2: float
 ) -> dict[str, Any]:
     known = Evidence.parse(graph.structure, evidence)
     problem = engine.prepare(graph, known, drop_barren=only_partition)

@@ -58,9 +58,9 @@ def _warm_up() -> None:
 
 
 def _solve(instance: Instance, max_log2: float) -> dict[str, Any]:
-    graph = mf.read_uai(instance.model)
-    known = Evidence.parse(graph.structure, mf.read_uai_evidence(instance.evidence))
-    engine = mf.JunctionTree(memory_limit="8GB")
+    graph = mf.io.read_uai(instance.model)
+    known = Evidence.parse(graph.structure, mf.io.read_uai_evidence(instance.evidence))
+    engine = mf.methods.JunctionTree(memory_limit="8GB")
     engine.prepare(graph, known)  # makes what stays with the model
     row: dict[str, Any] = {"instance": instance.name, "published": instance.published}
     start = time.perf_counter()

@@ -59,7 +59,7 @@ def imports() -> dict[str, float]:
     import markovfield
 
     with_package = time.perf_counter()
-    assert markovfield.marginals and markovfield.read_bif and markovfield.JunctionTree
+    assert markovfield.marginals and markovfield.io.read_bif and markovfield.methods.JunctionTree
     return {
         "numpy": with_numpy - start,
         "markovfield": with_package - with_numpy,
@@ -72,8 +72,8 @@ def network(name: str, memory_limit: str = "4GiB") -> dict[str, Any]:
     import markovfield as mf
     from benchmarks.data import bif_networks
 
-    method = mf.JunctionTree(memory_limit=memory_limit) if name in {"link", "munin1"} else "auto"
-    graph = mf.read_bif(bif_networks([name])[0]).compile()
+    method = mf.methods.JunctionTree(memory_limit=memory_limit) if name in {"link", "munin1"} else "auto"
+    graph = mf.io.read_bif(bif_networks([name])[0]).compile()
     before = held_bytes()
     start = time.perf_counter()
     answer = mf.marginals(graph, method=method)
@@ -101,7 +101,7 @@ def chain(length: str, states: str) -> dict[str, Any]:
     graph = chain_graph(int(length), int(states))
     built = time.perf_counter() - start
     once = model_seconds(graph)
-    engine = mf.JunctionTree()
+    engine = mf.methods.JunctionTree()
     start = time.perf_counter()
     problem = engine.prepare(graph, Evidence.parse(graph.structure, None))
     plan = engine.plan(problem)
@@ -127,7 +127,7 @@ def chain_graph(length: int, states: int) -> Any:
     rng = np.random.default_rng(0)
     pairs = length - 1
     shared = states * length
-    structure = mf.Structure.from_arrays(
+    structure = mf.answers.Structure.from_arrays(
         np.full(length, states),
         np.concatenate([np.arange(length), length + 2 * np.arange(pairs + 1)]),
         np.concatenate([np.arange(length), np.stack([np.arange(pairs), np.arange(1, length)], 1).ravel()]),

@@ -37,7 +37,7 @@ def forget_plans(graph: mf.FactorGraph) -> None:
 
 def model_seconds(graph: mf.FactorGraph) -> float:
     """Seconds to make what stays with the model, once per model and not part of a query."""
-    engine, nothing = mf.JunctionTree(), Evidence.parse(graph.structure, None)
+    engine, nothing = mf.methods.JunctionTree(), Evidence.parse(graph.structure, None)
     graph.structure.cache.clear()
     graph.cache.clear()
     start = time.perf_counter()
@@ -55,9 +55,11 @@ def named_evidence(graph: mf.FactorGraph, evidence: Mapping[int, int]) -> dict[A
     return {s.names.variables[v]: s.names.state_names(v, int(s.cardinalities[v]))[x] for v, x in evidence.items()}
 
 
-def plan_of(graph: mf.FactorGraph, evidence: Mapping[Any, Any] | None, method: mf.JunctionTree | None = None) -> Any:
+def plan_of(
+    graph: mf.FactorGraph, evidence: Mapping[Any, Any] | None, method: mf.methods.JunctionTree | None = None
+) -> Any:
     """The plan that a query would run."""
-    engine = method or mf.JunctionTree()
+    engine = method or mf.methods.JunctionTree()
     return engine.plan(engine.prepare(graph, Evidence.parse(graph.structure, evidence)))
 
 
@@ -85,7 +87,7 @@ def time_marginals(
         return done - start, read
 
     def pieces() -> tuple[float, float, float]:
-        if not isinstance(engine, mf.JunctionTree):
+        if not isinstance(engine, mf.methods.JunctionTree):
             forget_plans(graph)
             start = time.perf_counter()
             engine.marginals(graph, known, running=Running())

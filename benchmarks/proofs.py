@@ -38,7 +38,7 @@ def instances(quick: bool, only: list[str]) -> Iterator[tuple[str, mf.FactorGrap
         if (only and name not in only) or (quick and path.stat().st_size > QUICK_BYTES):
             continue
         try:
-            yield name, (mf.read_uai(path) if ".uai" in path.name else read_wcsp(path).compile())
+            yield name, (mf.io.read_uai(path) if ".uai" in path.name else read_wcsp(path).compile())
         except mf.FormatError as error:
             print(f"{name}: {error}")
 

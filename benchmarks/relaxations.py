@@ -273,8 +273,8 @@ class Bench:
                 path = data_folder() / "uai2014" / "MAP" / f"{name}.uai.gz"
                 if not path.exists():
                     continue
-                model = mf.read_uai(path)
-                evidence = mf.read_uai_evidence(path.with_suffix("").with_suffix(".uai.evid"))
+                model = mf.io.read_uai(path)
+                evidence = mf.io.read_uai_evidence(path.with_suffix("").with_suffix(".uai.evid"))
                 for title, method in self._methods(limit).items():
                     answer, seconds = timed(model, method, limit, evidence=evidence)
                     self.row(table, "instances", name, title, answer, seconds, best=known[name])
@@ -312,7 +312,7 @@ class Bench:
             models[f"glass {side} x {side} x {states}"] = net.compile()
         for path in sorted((data_folder() / "protein_sidechain").glob("*.uai*"))[: 1 if self.quick else 8]:
             if path.name.endswith((".uai", ".uai.gz", ".uai.xz")):
-                models[path.name.split(".")[0]] = mf.read_uai(path)
+                models[path.name.split(".")[0]] = mf.io.read_uai(path)
         limit = 10.0 if self.quick else 60.0
         for name, model in models.items():
             for title, method in {

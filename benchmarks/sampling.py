@@ -42,13 +42,13 @@ class Bench:
             name = packed.name.removesuffix(".bif.gz")
             raw = folder / f"{name}.bif"
             raw.write_bytes(gzip.decompress(packed.read_bytes()))
-            given = mf.read_bif(raw)
+            given = mf.io.read_bif(raw)
             # States are called s0, s1, ...: pyAgrum's reader refuses names such as "<5".
             net = mf.BayesianNetwork({v: [f"s{i}" for i in range(given.cardinality(v))] for v in given.variables})
             for v in given.variables:
                 net.add_cpt(v, given.parents(v), given.cpt(v))
             path = folder / f"{name}-plain.bif"
-            mf.write_bif(net, path)
+            mf.io.write_bif(net, path)
             self.networks[name] = net, str(path)
 
     def ask(self, peer: str, task: str, **job: Any) -> dict[str, Any]:

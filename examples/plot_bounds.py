@@ -26,9 +26,9 @@ for v in range(side * side):
 exact = float(mf.log_partition(net, method="junction_tree"))
 warnings.filterwarnings("ignore", message=".*did not converge.*")
 widths = range(2, 11)
-bounds = [mf.log_partition(net, method=mf.MiniBucket(i_bound=i)).log_partition_bounds for i in widths]
+bounds = [mf.log_partition(net, method=mf.methods.MiniBucket(i_bound=i)).log_partition_bounds for i in widths]
 upper = float(mf.log_partition(net, method="tree_reweighted"))
-lower = float(mf.log_partition(net, method=mf.MeanField(structure="chains")))
+lower = float(mf.log_partition(net, method=mf.methods.MeanField(structure="chains")))
 guess = float(mf.log_partition(net, method="generalized_bp"))
 
 # %%
@@ -45,12 +45,12 @@ ax.set_ylabel("log Z")
 ax.legend(loc="right")
 
 # %%
-# Messages on cycles need not settle. The answer says whether they did; damping may help.
+# Messages on cycles need not converge. The answer says whether they did; damping may help.
 
 answers = {
-    "synchronous": mf.marginals(net, method=mf.BeliefPropagation("synchronous", max_iterations=300)),
-    "damped": mf.marginals(net, method=mf.BeliefPropagation("synchronous", damping=0.5, max_iterations=300)),
-    "sequential": mf.marginals(net, method=mf.BeliefPropagation("sequential", max_iterations=300)),
+    "synchronous": mf.marginals(net, method=mf.methods.BeliefPropagation("synchronous", max_iterations=300)),
+    "damped": mf.marginals(net, method=mf.methods.BeliefPropagation("synchronous", damping=0.5, max_iterations=300)),
+    "sequential": mf.marginals(net, method=mf.methods.BeliefPropagation("sequential", max_iterations=300)),
 }
 mf.plot.residuals(answers)
 print({name: answer.converged for name, answer in answers.items()})

@@ -3,8 +3,8 @@ Chunking: phrases from words and tags
 =====================================
 
 The shared task of CoNLL-2000: find the noun, verb and other phrases of a sentence, given its words and their parts of
-speech. Chunks are written as labels of tokens (B first, I inside, O outside), and a chain CRF (Murphy 19.6) learns
-which attributes of a token, and which neighbouring labels, speak for which label.
+speech. Chunks are written as labels of tokens (B first, I inside, O outside), and a linear-chain CRF (Murphy 19.6)
+learns which attributes of a token, and which neighbouring labels, speak for which label.
 """
 
 import os
@@ -22,7 +22,7 @@ SENTENCES = 800
 folder = os.environ.get("MARKOVFIELD_DATA") or Path(mf.__file__).resolve().parents[3] / "shared" / "data"
 try:
     parts = [
-        list(mf.read_conll(Path(folder) / "conll2000" / f"{name}.txt.gz"))[:SENTENCES] for name in ("train", "test")
+        list(mf.io.read_conll(Path(folder) / "conll2000" / f"{name}.txt.gz"))[:SENTENCES] for name in ("train", "test")
     ]
 except FileNotFoundError:
     rng = np.random.default_rng(0)
@@ -35,7 +35,7 @@ except FileNotFoundError:
             chunks = [("B-" if s else "I-") + ("VP" if t == "VB" else "NP") for t, s in zip(tags, starts, strict=True)]
             shown = [t if rng.random() < 0.8 else "XX" for t in tags]
             part.append(list(zip([str(rng.choice(words[t])) for t in tags], shown, chunks, strict=True)))
-train, test = (mf.ColumnCorpus.from_rows(part, ["word", "tag", "chunk"]) for part in parts)
+train, test = (mf.sequence.ColumnCorpus.from_rows(part, ["word", "tag", "chunk"]) for part in parts)
 print(f"{train.n_sequences} sentences to learn from, {test.n_sequences} to test; {len(set(train.texts[2]))} labels")
 
 # %%
@@ -51,7 +51,7 @@ found, reports = {}, {}
 print(f"{'':24s}   accuracy  precision  recall     F1   seconds")
 for name, template in {"word": words_alone, "and tag": tags, "and neighbours": near, "and pairs": pairs}.items():
     tagger = mf.ChainTagger(template, crf=mf.ChainCRF(l2=1.0, max_iterations=40)).fit(train)
-    report = mf.entity_report(test["chunk"], tagger.predict(test))
+    report = mf.sequence.entity_report(test["chunk"], tagger.predict(test))
     found[name], reports[name] = tagger, report
     print(
         f"{name:24s}   {report.accuracy:8.2%}  {report.precision:9.2%}  {report.recall:6.2%}  {100 * report.f1:5.2f}"

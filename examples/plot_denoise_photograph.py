@@ -3,7 +3,7 @@ Taking noise off a photograph
 =============================
 
 Grey levels are the states of a Markov random field on the pixels: neighbours tend to be alike, but a jump costs no more
-than so much, so that edges stay sharp (Murphy 19.6.2.7). Belief propagation finds the mean and the likeliest picture.
+than so much, so that edges stay sharp (Murphy 19.70). Belief propagation finds the mean and the likeliest image.
 """
 
 import time
@@ -25,9 +25,9 @@ level = 0.12
 noisy = np.clip(clean + np.random.default_rng(1).normal(scale=level, size=clean.shape), 0.0, 1.0)
 
 
-def signal_to_noise(picture):
+def signal_to_noise(image):
     """Peak signal-to-noise ratio in decibels."""
-    return -10 * np.log10(np.mean((picture - clean) ** 2))
+    return -10 * np.log10(np.mean((image - clean) ** 2))
 
 
 # %%
@@ -46,35 +46,35 @@ def grey_field(seen, level, *, weight=0.3, cut=6, n_levels=32):
     # Pixels of one of 256 values share a table.
     rounded = np.rint(seen * 255)
     for value in np.unique(rounded[np.isfinite(rounded)]):
-        own = -((value / 255 - grey) ** 2) / (2 * level**2)
-        net.add_factors(pixel[rounded == value][:, None].tolist(), log_table=own)
+        unary = -((value / 255 - grey) ** 2) / (2 * level**2)
+        net.add_factors(pixel[rounded == value][:, None].tolist(), log_table=unary)
     return net, grey
 
 
 # %%
-# The mean of each pixel's marginal has the least squared error that the model expects; the likeliest picture is
+# The mean of each pixel's marginal has the least squared error that the model expects; the likeliest image is
 # flatter.
 
 net, grey = grey_field(noisy, level)
 started = time.perf_counter()
-method = mf.BeliefPropagation("synchronous", max_iterations=15, tolerance=1e-3)
+method = mf.methods.BeliefPropagation("synchronous", max_iterations=15, tolerance=1e-3)
 with warnings.catch_warnings():
-    # A few sweeps are enough for a picture; the answers say that they were stopped early.
+    # A few sweeps are enough for an image; the answers say that they were stopped early.
     warnings.filterwarnings("ignore", message=".*did not converge.*")
     answer = mf.marginals(net, method=method)
     best = mf.decode(net, method=method)
 mean = (answer.values.reshape(-1, len(grey)) @ grey).reshape(clean.shape)
 likeliest = grey[best.states].reshape(clean.shape)
-pictures = {"clean": clean, "with noise": noisy, "posterior mean": mean, "likeliest picture": likeliest}
-for name, picture in list(pictures.items())[1:]:
-    print(f"{signal_to_noise(picture):5.1f} dB: {name}")
+images = {"clean": clean, "with noise": noisy, "posterior mean": mean, "likeliest image": likeliest}
+for name, image in list(images.items())[1:]:
+    print(f"{signal_to_noise(image):5.1f} dB: {name}")
 print(f"{clean.size} pixels, {len(grey)} levels, {time.perf_counter() - started:.1f} s")
 
-titles = ["clean", *(f"{name}, {signal_to_noise(p):.1f} dB" for name, p in list(pictures.items())[1:])]
-mf.plot.image_grid(list(pictures.values()), titles, n_columns=2, cmap="gray", width=9)
+titles = ["clean", *(f"{name}, {signal_to_noise(p):.1f} dB" for name, p in list(images.items())[1:])]
+mf.plot.image_grid(list(images.values()), titles, n_columns=2, cmap="gray", width=9)
 
 # %%
-# What was never seen can be filled in by the same model: a pixel without data has no factor of its own.
+# What was never seen can be filled in by the same model: a pixel without data has no unary factor.
 
 holes = noisy.copy()
 rows, columns = clean.shape

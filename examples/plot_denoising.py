@@ -36,8 +36,8 @@ restored = {
     "likeliest state of each pixel (MPM)": ink > 0.5,
     "likeliest image (MAP)": best.states.reshape(image.clean.shape),
 }
-for name, picture in restored.items():
-    print(f"{np.mean(picture != image.clean):6.1%} wrong pixels: {name}")
+for name, pixels in restored.items():
+    print(f"{np.mean(pixels != image.clean):6.1%} wrong pixels: {name}")
 print(f"log Z = {answer.log_partition:.4f}, {answer.guarantee}, width {answer.width}")
 
 mf.plot.image_grid([ink, *restored.values()], ["probability of ink", *restored])

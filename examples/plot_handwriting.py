@@ -3,8 +3,8 @@ Reading handwriting: words are more than letters
 ================================================
 
 Handwritten words, cut into images of 16 x 8 pixels, one for each letter. A model that reads each letter by itself
-confuses those that look alike; a chain CRF (Murphy 19.6) reads the same pixels and also knows which letters follow each
-other.
+confuses those that look alike; a linear-chain CRF (Murphy 19.6) reads the same pixels and also knows which letters
+follow each other.
 """
 
 import os
@@ -46,7 +46,8 @@ X_test, y_test = [X[i] for i in test], [y[i].tolist() for i in test]
 print(f"{len(X_train)} words to learn from, {len(X_test)} to test ({sum(map(len, X_test))} letters)")
 
 # %%
-# By themselves, letters are sequences of length one. A chain of second order has weights of triples of letters, too.
+# By themselves, letters are sequences of length one. A linear chain of second order has weights of triples of letters,
+# too.
 
 
 def alone(words):
@@ -64,7 +65,7 @@ found["chain of second order"] = mf.ChainCRF(**settings, order=2).fit(X_train, y
 
 print(f"{'':24s}   right letters   right words")
 for name, guess in found.items():
-    accuracy = mf.token_report(y_test, guess).accuracy
+    accuracy = mf.sequence.token_report(y_test, guess).accuracy
     whole = np.mean([a == b for a, b in zip(y_test, guess, strict=True)])
     print(f"{name:24s}   {accuracy:13.2%}   {whole:11.2%}")
 

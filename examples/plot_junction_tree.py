@@ -27,7 +27,7 @@ mf.plot.junction_tree(net, evidence={"weather": "freezing", "coil": "iced"})
 
 order = ("weather", "heating", "refrigerant", "coil", "compressor", "airflow")
 order += tuple(v for v in net.variables if v not in order)
-mf.plot.junction_tree(net, method=mf.JunctionTree(order=order), title="A bad order")
+mf.plot.junction_tree(net, method=mf.methods.JunctionTree(order=order), title="A bad order")
 
 # %%
 # A lattice of 3 by 6 pixels ...

@@ -3,8 +3,8 @@ Names in Spanish news
 =====================
 
 The shared task of CoNLL-2002: find persons, places, organisations and others. `TokenFeatures` looks at words, affixes
-and shapes; a chain CRF puts labels together. Told that ``I-PER`` may only follow ``B-PER`` or ``I-PER``, it never
-answers with chunks that the scheme does not allow.
+and shapes; a linear-chain CRF puts labels together. Told that ``I-PER`` may only follow ``B-PER`` or ``I-PER``, it
+never answers with chunks that the scheme does not allow.
 """
 
 import os
@@ -21,7 +21,7 @@ import markovfield as mf
 
 folder = os.environ.get("MARKOVFIELD_DATA") or Path(mf.__file__).resolve().parents[3] / "shared" / "data"
 try:
-    parts = [list(mf.read_conll(Path(folder) / "conll2002" / f"esp.{name}.gz")) for name in ("train", "testa")]
+    parts = [list(mf.io.read_conll(Path(folder) / "conll2002" / f"esp.{name}.gz")) for name in ("train", "testa")]
     parts = [parts[0][:1000], parts[1][:600]]
 except FileNotFoundError:
     rng = np.random.default_rng(0)
@@ -38,7 +38,7 @@ except FileNotFoundError:
                 shown = [word if rng.random() < 0.7 else f"Nombre{rng.integers(999)}" for word in shown]
                 rows += [(word, ("I-" if i else "B-") + kind) for i, word in enumerate(shown)]
             part.append([(word, "-", label) for word, label in rows])
-train, test = (mf.ColumnCorpus.from_rows(part, ["word", "tag", "entity"]) for part in parts)
+train, test = (mf.sequence.ColumnCorpus.from_rows(part, ["word", "tag", "entity"]) for part in parts)
 print(f"{train.n_sequences} sentences to learn from, {test.n_sequences} to test")
 
 # %%
@@ -46,7 +46,7 @@ print(f"{train.n_sequences} sentences to learn from, {test.n_sequences} to test"
 # and the chain with the rules of the scheme. A chain that has seen enough learns most of the rules by itself; one
 # trained in haste, by a few passes of the perceptron over a tenth of the sentences, does not.
 
-features = mf.TokenFeatures(window=1, pairs=False)
+features = mf.sequence.TokenFeatures(window=1, pairs=False)
 X, X_test = features.transform(train.keep("word", "tag")), features.transform(test.keep("word", "tag"))
 y, y_test = train["entity"], test["entity"]
 
@@ -79,7 +79,7 @@ found = {
     "hasty chain with rules": mf.ChainCRF(**hasty, constraints="iob2").fit(X[:few], y[:few]).predict(X_test),
 }
 
-reports = {name: mf.entity_report(y_test, labels) for name, labels in found.items()}
+reports = {name: mf.sequence.entity_report(y_test, labels) for name, labels in found.items()}
 print(f"{'':24s}   accuracy  precision  recall     F1   chunks that start with I")
 for name, report in reports.items():
     print(

@@ -16,7 +16,7 @@ import numpy as np
 
 import markovfield as mf
 
-size, critical = 64, mf.critical_coupling()
+size, critical = 64, mf.lattice.critical_coupling()
 couplings = np.linspace(0.30, 0.58, 13)
 fine = np.linspace(0.28, 0.60, 400)
 
@@ -28,19 +28,23 @@ for coupling in couplings:
     energies.append(record.mean("energy"))
     errors.append(record.standard_error("energy"))
     orders.append(np.abs(record.magnetisation).mean())
-exact = [mf.torus_energy((size, size), c) for c in couplings]
+exact = [mf.lattice.torus_energy((size, size), c) for c in couplings]
 off = (np.array(energies) - exact) / errors
 print(f"energies are off Kaufman's by {np.abs(off).max():.1f} standard errors at most")
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
-left.plot(fine, [mf.ising_energy(c) for c in fine], color="0.6", label="Onsager, infinite lattice")
+left.plot(fine, [mf.lattice.ising_energy(c) for c in fine], color="0.6", label="Onsager, infinite lattice")
 left.plot(
-    fine, [mf.torus_energy((size, size), c) for c in fine], color="tab:blue", lw=1, label=f"Kaufman, {size} x {size}"
+    fine,
+    [mf.lattice.torus_energy((size, size), c) for c in fine],
+    color="tab:blue",
+    lw=1,
+    label=f"Kaufman, {size} x {size}",
 )
 left.errorbar(couplings, energies, errors, fmt="o", ms=4, color="tab:red", label="simulated")
 left.set(xlabel="coupling", ylabel="energy a site", title="Energy")
 left.legend()
-middle.plot(fine, [mf.ising_magnetisation(c) for c in fine], color="0.6", label="Yang, infinite lattice")
+middle.plot(fine, [mf.lattice.ising_magnetisation(c) for c in fine], color="0.6", label="Yang, infinite lattice")
 middle.plot(couplings, orders, "o", ms=4, color="tab:red", label=f"simulated, {size} x {size}")
 middle.axvline(critical, color="0.8", lw=1)
 middle.set(xlabel="coupling", ylabel="|magnetisation|", title="Magnetisation")
@@ -56,7 +60,7 @@ for method, colour in (("gibbs", "tab:orange"), ("swendsen_wang", "tab:green")):
         sweeps = 60_000 if method == "gibbs" else 4_000
         simulation = mf.LatticeSimulation(mf.Ising((side, side), critical, periodic=True), method=method, rng=2)
         simulation.run(sweeps // 10)
-        times.append(mf.autocorrelation_time(np.abs(simulation.run(sweeps).magnetisation)))
+        times.append(mf.diagnostics.autocorrelation_time(np.abs(simulation.run(sweeps).magnetisation)))
     print(f"{method:14s}", *(f"{side}: {t:.0f}" for side, t in zip(sides, times, strict=True)))
     right.loglog(sides, times, "o-", color=colour, label=method)
 right.set(xlabel="side of the lattice", ylabel="sweeps", title="Autocorrelation time at the critical coupling")

@@ -1,6 +1,6 @@
 """
-Parts of speech with three kinds of chains
-==========================================
+Parts of speech with three kinds of linear chains
+=================================================
 
 A hidden Markov model, a maximum-entropy Markov model and a conditional random field learn to tag words with their parts
 of speech. The first sees words only; the other two may look at anything: endings, capitals, neighbours.

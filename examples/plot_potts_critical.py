@@ -13,7 +13,7 @@ import numpy as np
 
 import markovfield as mf
 
-critical = mf.critical_coupling(10)
+critical = mf.lattice.critical_coupling(10)
 print(f"the critical coupling is log(1 + sqrt(10)) = {critical:.4f}")
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 4.4), layout="constrained")

@@ -22,9 +22,9 @@ import markovfield as mf
 
 root = Path(os.environ.get("MARKOVFIELD_DATA", Path(mf.__file__).resolve().parents[3] / "shared" / "data"))
 for path in sorted(root.glob("protein_sidechain/*.uai.gz")):
-    graph = mf.read_uai(path)
+    graph = mf.io.read_uai(path)
     started = time.perf_counter()
-    answer = mf.decode(graph, method=mf.BranchAndBound(), time_limit=10)
+    answer = mf.decode(graph, method=mf.methods.BranchAndBound(), time_limit=10)
     states = graph.structure.cardinalities
     print(
         f"{path.name.split('.')[0]:>8}: {len(states):3} residues, up to {states.max()} rotamers, score "
@@ -81,12 +81,15 @@ print(f"\nmade by code: {net}, {n_rotamers}^{n_residues} packings")
 
 heard = []
 answer = mf.decode(
-    net, method=mf.BranchAndBound(), time_limit=30, callback=lambda p: heard.append((p.seconds, p.value, p.bound))
+    net,
+    method=mf.methods.BranchAndBound(),
+    time_limit=30,
+    callback=lambda p: heard.append((p.seconds, p.value, p.bound)),
 )
-early = mf.decode(net, method=mf.BranchAndBound(), time_limit=answer.seconds / 4)
+early = mf.decode(net, method=mf.methods.BranchAndBound(), time_limit=answer.seconds / 4)
 print(f"{answer.iterations} nodes in {answer.seconds:.1f} s: score {answer.score:.4f}, optimal: {answer.optimal}")
 print(f"stopped after {early.seconds:.1f} s: score {early.score:.4f}, at most {early.gap:.4f} from the best")
-quick = mf.decode(net, method=mf.ICM(restarts=50), rng=0)
+quick = mf.decode(net, method=mf.methods.ICM(restarts=50), rng=0)
 print(f"{quick.seconds:.1f} s of local search: score {quick.score:.4f}, nothing proven")
 
 # %%

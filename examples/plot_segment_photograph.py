@@ -47,7 +47,7 @@ def compare(found):
     return f"{np.mean(found == truth):.1%} right, overlap {both / either:.2f}"
 
 
-messages = mf.BeliefPropagation(max_iterations=100, tolerance=1e-4)
+messages = mf.methods.BeliefPropagation(max_iterations=100, tolerance=1e-4)
 models = {
     "colours alone": mf.ImageSegmentation(coupling=0.0),
     "Potts prior": mf.ImageSegmentation(coupling=1.5),
@@ -65,10 +65,10 @@ for kind, colour in ((1, "#ff5a36"), (0, "#2b8cff")):
     rows, columns = np.nonzero(labels == kind)
     axes[0].plot(columns, rows, ".", color=colour, markersize=3)
 axes[0].set_title("strokes: sought and not", loc="left", fontsize=10)
-for ax, (name, picture) in zip(axes[1:], found.items(), strict=True):
-    ax.imshow(np.where(picture[..., None] == 1, image, 0.25 * image + 0.75))
-    ax.contour(picture, [0.5], colors="#ff5a36", linewidths=0.8)
-    ax.set_title(f"{name}\n{compare(picture)}", loc="left", fontsize=10)
+for ax, (name, mask) in zip(axes[1:], found.items(), strict=True):
+    ax.imshow(np.where(mask[..., None] == 1, image, 0.25 * image + 0.75))
+    ax.contour(mask, [0.5], colors="#ff5a36", linewidths=0.8)
+    ax.set_title(f"{name}\n{compare(mask)}", loc="left", fontsize=10)
 for ax in axes:
     ax.set_axis_off()
 

@@ -30,7 +30,7 @@ print(f"{scene}: {rows} x {columns} pixels, disparities 0 to {pair.max_disparity
 # %%
 # Three priors on the difference of neighbours' disparities: its square (19.69), its square up to a limit (19.70), and
 # its amount up to a limit. Messages of belief propagation start from the costs alone. After one round each pixel has
-# heard of its neighbours, after 60 hardly any pixel still changes its mind.
+# had messages of its neighbours, after 60 hardly any pixel still changes its mind.
 
 priors = {
     "Gaussian": {"smoothness": "gaussian", "weight": 0.3},
@@ -46,7 +46,7 @@ for name, settings in priors.items():
     found[name] = [model.costs(pair.left, pair.right).argmin(axis=2)]
     answer = None
     for more in (1, 49, 10):
-        method = mf.BeliefPropagation("synchronous", max_iterations=more)
+        method = mf.methods.BeliefPropagation("synchronous", max_iterations=more)
         with warnings.catch_warnings():
             # Each answer says that its messages are still moving; the next one goes on from there.
             warnings.filterwarnings("ignore", message=".*did not converge.*")
@@ -54,7 +54,7 @@ for name, settings in priors.items():
         found[name].append(answer.values.reshape(rows, columns, -1).argmax(axis=2))
     before = found[name].pop(2)
     changed = np.mean(before != found[name][-1])
-    errors = [mf.disparity_error(f, pair.disparity) for f in found[name]]
+    errors = [mf.vision.disparity_error(f, pair.disparity) for f in found[name]]
     print(
         f"{name:>20}: bad pixels {', '.join(f'{e:.1%}' for e in errors)}; {changed:.1%} of all changed in the last ten "
         f"rounds; {time.perf_counter() - started:.1f} s"
@@ -86,7 +86,7 @@ axes[2, 0].set_title("bad in 19.69 (orange), 19.70 (blue), both", loc="left", fo
 for row, (name, pictures) in zip(axes[:, 1:], found.items(), strict=True):
     for ax, stage, picture in zip(row, stages, pictures, strict=True):
         ax.imshow(picture, **limits)
-        share = mf.disparity_error(picture, pair.disparity)
+        share = mf.vision.disparity_error(picture, pair.disparity)
         ax.set_title(f"{name}, {stage}: {share:.1%} bad", loc="left", fontsize=10)
 for ax in axes.ravel():
     ax.set_axis_off()
@@ -111,7 +111,7 @@ for column, (name, settings) in zip(axes.T, terms.items(), strict=True):
     model = mf.StereoMatching(pair.max_disparity, **({"weight": 0.8} | settings))
     alone = model.costs(pair.left, pair.right).argmin(axis=2)
     smooth = model.predict(pair.left, pair.right, method="alpha_expansion")
-    shares = [mf.disparity_error(picture, pair.disparity) for picture in (alone, smooth)]
+    shares = [mf.vision.disparity_error(picture, pair.disparity) for picture in (alone, smooth)]
     print(f"{name:>28}   {shares[0]:5.1%}  {shares[1]:5.1%}")
     for ax, picture in zip(column, (alone, smooth), strict=True):
         ax.imshow(picture, **limits)

@@ -3,8 +3,8 @@ Stereo matching by six methods
 ==============================
 
 One pair of views, one model, six ways to decode it: how good, how fast, and what is proven. The pairs' costs are
-truncated linear, a metric, so that expansion moves are cuts (Murphy 19.6.2.7); with truncated quadratic ones only swap
-moves would be.
+truncated linear, a metric, so that expansion moves are cuts (Boykov, Veksler and Zabih 2001); with truncated quadratic
+ones only swap moves would be.
 """
 
 import time
@@ -33,12 +33,12 @@ print(f"{scene}: {graph.n_variables} variables of {pair.max_disparity + 1} state
 # assignment can have one above the bound. What the others leave open TRW-S can answer: how far they are from the best.
 
 methods = {
-    "ICM": mf.ICM(),
-    "simulated annealing": mf.SimulatedAnnealing(sweeps=40),
-    "max-product BP": mf.BeliefPropagation("synchronous", max_iterations=60, damping=0.3),
-    "swap moves": mf.AlphaBetaSwap(),
-    "expansion moves": mf.AlphaExpansion(),
-    "TRW-S": mf.TRWS(max_iterations=60),
+    "ICM": mf.methods.ICM(),
+    "simulated annealing": mf.methods.SimulatedAnnealing(sweeps=40),
+    "max-product BP": mf.methods.BeliefPropagation("synchronous", max_iterations=60, damping=0.3),
+    "swap moves": mf.methods.AlphaBetaSwap(),
+    "expansion moves": mf.methods.AlphaExpansion(),
+    "TRW-S": mf.methods.TRWS(max_iterations=60),
 }
 
 
@@ -74,7 +74,7 @@ print(f"\n{'':>20}  {'score':>9}  {'below the bound':>15}  {'bad pixels':>10}  s
 pictures = {}
 for name, answer in answers.items():
     pictures[name] = answer.states.reshape(pair.disparity.shape)
-    bad = mf.disparity_error(pictures[name], pair.disparity)
+    bad = mf.vision.disparity_error(pictures[name], pair.disparity)
     short = (best_bound - answer.score) / abs(best_bound)
     print(f"{name:>20}  {answer.score:9.0f}  {short:15.2%}  {bad:10.2%}  {traces[name][0]:7.1f}")
 
@@ -110,7 +110,7 @@ ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5
 
 mf.plot.image_grid(
     [p / pair.max_disparity for p in pictures.values()],
-    [f"{name}: {mf.disparity_error(p, pair.disparity):.1%} bad" for name, p in pictures.items()],
+    [f"{name}: {mf.vision.disparity_error(p, pair.disparity):.1%} bad" for name, p in pictures.items()],
     n_columns=3,
     cmap="magma",
     width=11,

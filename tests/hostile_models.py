@@ -1,4 +1,4 @@
-"""Models on which samplers go wrong: barriers, needles, ties, hard zeros, rare states, components, tiny tables."""
+"""Small models on which samplers go wrong: barriers, needles, ties, hard zeros, rare states, components, and others."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import markovfield as mf
+from markovfield import methods
 from markovfield._validation import check_method, generator_of, number, whole_number
 from markovfield.inference.core.registry import ENTRIES as INFERENCE
 from markovfield.learning.registry import ENTRIES as LEARNING
@@ -123,9 +124,9 @@ CASES: list[tuple[Callable[[], Any], str, str]] = [
     *((lambda b=b: MACHINE.gibbs([0, 1, 0], steps=b), "steps", repr(b)) for b in ("a", -1, 1.5)),
     *((lambda b=b: MACHINE.gibbs([0, 1, 0], rng=b), "rng", repr(b)) for b in ("a", 1.5)),
     # settings that are not of a plain type
-    *((lambda b=b: mf.ParallelTempering(temperatures=b), "temperatures", repr(b)) for b in ("x", [2.0, 1.0], 3)),
-    *((lambda b=b: mf.AnnealedImportance(schedule=b), "schedule", repr(b)) for b in ("cubic", [1, 2], 3, ["a", "b"])),
-    *((lambda b=b: mf.JunctionTree(memory_limit=b), "memory_limit", repr(b)) for b in ("lots", -1, NAN, [], True)),
+    *((lambda b=b: methods.ParallelTempering(temperatures=b), "temperatures", repr(b)) for b in ("x", [2.0, 1.0], 3)),
+    *((lambda b=b: methods.AnnealedImportance(schedule=b), "schedule", repr(b)) for b in ("cubic", [1, 2], 3, ["a"])),
+    *((lambda b=b: methods.JunctionTree(memory_limit=b), "memory_limit", repr(b)) for b in ("lots", -1, NAN, [], True)),
 ]  # fmt: skip
 
 
@@ -138,7 +139,7 @@ def test_one_sentence_names_the_argument(call: Callable[[], Any], named: str, go
 
 # ---- the settings of every method --------------------------------------------------------------------------------
 
-# Values that no setting of a type can have. (Every whole number that a method takes is a count or a seed.)
+# Values that no setting of a type can have. (Every integer that a method takes is a count or a seed.)
 NEVER: dict[str, tuple[Any, ...]] = {
     "int": ("a", 2.5, NAN, [], -7),
     "float": ("a", NAN, []),
@@ -187,8 +188,8 @@ def test_checkers_let_what_is_right_pass() -> None:
 
 def test_checkers_say_what_is_wrong() -> None:
     for call, message in [
-        (lambda: whole_number(4, "x", 1, 3), "x must be a whole number from 1 to 3, got 4"),
-        (lambda: whole_number("a", "x"), "x must be a whole number, got 'a'"),
+        (lambda: whole_number(4, "x", 1, 3), "x must be an integer from 1 to 3, got 4"),
+        (lambda: whole_number("a", "x"), "x must be an integer, got 'a'"),
         (lambda: number(0, "x", above=0), "x must be a number greater than 0, got 0"),
         (lambda: number(-1, "x", least=0), "x must be a number of at least 0, got -1"),
         (lambda: number(None, "x"), "x must be a number, got None"),

@@ -539,7 +539,7 @@ class TestAggregate:
             return
 
         def aggregate(semiring: Any) -> Any:
-            return mf.aggregate(spec.build(), semiring, evidence=spec.named(evidence))
+            return mf.analysis.aggregate(spec.build(), semiring, evidence=spec.named(evidence))
 
         close_logs(aggregate("sum_product"), oracle.log_partition)
         close_logs(aggregate("max_sum"), oracle.best_score)
@@ -553,7 +553,7 @@ class TestAggregate:
     @given(specs_with_evidence(virtual=False, hard=False))
     def test_lowest_score(self, case: tuple[Spec, dict]):
         spec, evidence = case
-        lowest = mf.aggregate(spec.build(), "min_sum", evidence=spec.named(evidence))
+        lowest = mf.analysis.aggregate(spec.build(), "min_sum", evidence=spec.named(evidence))
         close_logs(lowest, spec.oracle(evidence).lowest_score)
 
     @settings(max_examples=EXAMPLES)
@@ -564,24 +564,24 @@ class TestAggregate:
         if oracle.impossible:
             return
         values = np.random.default_rng(seed).normal(size=spec.n_cells)
-        ours = mf.aggregate(spec.build(), mf.semirings.Expectation(values), evidence=spec.named(evidence))
+        ours = mf.analysis.aggregate(spec.build(), mf.semirings.Expectation(values), evidence=spec.named(evidence))
         close(ours, oracle.expectation(spec.from_pool(values)))
 
     @pytest.mark.parametrize(("n", "card"), [(12, 2), (33, 3), (22, 5), (53, 2)])
     def test_counts_below_two_to_the_53_are_exact(self, n: int, card: int):
         net = mf.MarkovNetwork(dict.fromkeys(range(n), card))
         net.add_factors([(i, i + 1) for i in range(0, n - 1, 2)], np.ones((card, card)))
-        assert mf.aggregate(net, "counting") == card**n
+        assert mf.analysis.aggregate(net, "counting") == card**n
 
     def test_counts_that_floats_hold_exactly(self):
         net = mf.MarkovNetwork(dict.fromkeys(range(200), 3))
         net.add_factors([(i, i + 1) for i in range(199)], 1 - np.eye(3))
-        assert mf.aggregate(net, "counting") == 3 * 2**199  # proper colourings of a path
+        assert mf.analysis.aggregate(net, "counting") == 3 * 2**199  # proper colourings of a path
 
     def test_counting_nothing(self):
         net = mf.MarkovNetwork({"A": 2})
         net.add_factor(["A"], [0, 1])
-        assert mf.aggregate(net, "counting", evidence={"A": 0}) == 0
+        assert mf.analysis.aggregate(net, "counting", evidence={"A": 0}) == 0
 
 
 class TestCompiled:
@@ -591,9 +591,9 @@ class TestCompiled:
         spec, evidence = case
         oracle = spec.oracle(evidence)
         if oracle.impossible:  # where even no evidence is possible, compiling says so already
-            check_impossible(lambda: mf.JunctionTree.compile(spec.build()).run(spec.named(evidence)))
+            check_impossible(lambda: mf.methods.JunctionTree.compile(spec.build()).run(spec.named(evidence)))
             return
-        tree = mf.JunctionTree.compile(spec.build())
+        tree = mf.methods.JunctionTree.compile(spec.build())
         check_marginals(tree.run(spec.named(evidence)), spec, oracle)
         check_marginals(tree.run(), spec, spec.oracle())
         check_marginals(tree.run(spec.named(evidence)), spec, oracle)
@@ -611,7 +611,7 @@ class TestCompiled:
         rows = oracle.states[rng.choice(len(oracle.states), 9, p=oracle.probabilities.astype(float))]
         rows = np.where(rng.random(rows.shape) < 0.7, -1, rows)
         kept = rows.copy()
-        tree = mf.JunctionTree.compile(spec.build())
+        tree = mf.methods.JunctionTree.compile(spec.build())
         batch = tree.run_batch(rows)
         np.testing.assert_array_equal(rows, kept)
         assert batch.log_partition.shape == (9,)
@@ -709,9 +709,9 @@ class TestInvariance:
         order = list(spec.labels)
         random.shuffle(order)
         for method in (
-            mf.JunctionTree(order=tuple(order)),
-            mf.JunctionTree(search=0.0),
-            mf.JunctionTree(seed=5),
+            mf.methods.JunctionTree(order=tuple(order)),
+            mf.methods.JunctionTree(search=0.0),
+            mf.methods.JunctionTree(seed=5),
         ):
             answer = mf.marginals(spec.build(), evidence=spec.named(evidence), method=method)
             check_marginals(answer, spec, oracle)
@@ -725,7 +725,7 @@ class TestInvariance:
     def test_every_preprocessing_step_is_safe_to_leave_out(self, step: str, kind: str, data: Any):
         spec, evidence = data.draw(specs_with_evidence(kind))
         oracle = spec.oracle(evidence)
-        method = mf.JunctionTree(**{step: False})
+        method = mf.methods.JunctionTree(**{step: False})
         if oracle.impossible:
             check_impossible(lambda: mf.marginals(spec.build(), evidence=spec.named(evidence), method=method))
             return
@@ -1103,7 +1103,7 @@ class TestExplain:
         net = mf.MarkovNetwork(dict.fromkeys(range(n), 2))
         pairs = [(i, j) for i in range(n) for j in range(i) if (i, j) != (n - 1, 0)]
         net.add_factors(pairs, [[1.0, 2.0], [2.0, 1.0]])
-        method = mf.JunctionTree(search=0.0)
+        method = mf.methods.JunctionTree(search=0.0)
         told = mf.explain(net, "marginals", method=method)
         assert told.width == n - 2 and told.log2_bytes > n - 2 and not told.fits
         with pytest.raises(mf.MemoryLimitError, match="width 46"):
@@ -1134,4 +1134,4 @@ class TestExplain:
         n = 48
         net = mf.MarkovNetwork(dict.fromkeys(range(n), 2))
         net.add_factors([(i, j) for i in range(n) for j in range(i)], [[1.0, 2.0], [2.0, 1.0]])
-        assert not mf.explain(net, "marginals", method=mf.JunctionTree(search=0.0)).fits
+        assert not mf.explain(net, "marginals", method=mf.methods.JunctionTree(search=0.0)).fits

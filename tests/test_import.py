@@ -51,3 +51,31 @@ def test_every_public_name_resolves():
 def test_an_unknown_name():
     code = "import markovfield as mf\ntry: mf.nothing\nexcept AttributeError as error: print(error)"
     assert run(code) == "module 'markovfield' has no attribute 'nothing'"
+
+
+def test_a_name_that_moved_tells_where_it_is():
+    code = "import markovfield as mf\ntry: mf.JunctionTree\nexcept AttributeError as error: print(error)"
+    assert run(code) == "mf.JunctionTree is mf.methods.JunctionTree"
+    code = "import markovfield as mf\ntry: mf.read_uai\nexcept AttributeError as error: print(error)"
+    assert run(code) == "mf.read_uai is mf.io.read_uai"
+
+
+def test_every_name_of_every_namespace_resolves():
+    code = (
+        "import markovfield as mf\nfrom markovfield._exports import EXPORTS, names_in\n"
+        "spaces = [n for n, m in EXPORTS.items() if m == 'markovfield.' + n]\n"
+        "bad = [(s, n) for s in spaces for n in names_in(s) if not hasattr(getattr(mf, s), n)]\n"
+        "print(len(EXPORTS) - len(spaces), bad)"
+    )
+    count, _, missing = run(code).partition(" ")
+    assert missing == "[]" and int(count) <= 55
+
+
+def test_listing_a_namespace_imports_nothing_heavy():
+    code = "import sys, markovfield as mf; dir(mf), dir(mf.sequence), dir(mf.learning); print('numba' in sys.modules)"
+    assert run(code) == "False"
+
+
+def test_names_can_be_imported_from_their_namespace():
+    code = "from markovfield.methods import TRWS; from markovfield.sequence import TokenFeatures; print(TRWS.__name__)"
+    assert run(code) == "TRWS"

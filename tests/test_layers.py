@@ -26,7 +26,13 @@ LAYERS = [
     {"io"},
     {"datasets"},
     {"plot"},
-    {"markovfield"},  # the package itself, which reaches everything: only the command line may use it
+    {
+        "markovfield",
+        "methods",
+        "analysis",
+        "diagnostics",
+        "answers",
+    },  # the package itself, which reaches everything: only the command line may use it
     {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

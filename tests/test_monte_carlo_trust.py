@@ -122,10 +122,10 @@ def test_chains_in_one_of_two_modes_have_not_converged(name: str, seed: int):
 def test_one_chain_knows_of_the_mode_it_did_not_find():
     """R-hat of one frozen chain says nothing; the scores of what a search finds do."""
     with pytest.warns(ConvergenceWarning, match="likely assignments did not come up as often as their scores ask for"):
-        answer = mf.marginals(needle(), method=mf.Gibbs(n_chains=1), rng=0)
+        answer = mf.marginals(needle(), method=mf.methods.Gibbs(n_chains=1), rng=0)
     assert not answer.converged and answer.monte_carlo.doubts
     with pytest.warns(ConvergenceWarning, match="likely assignments did not come up"):
-        drawn = mf.sample(needle(), 400, method=mf.Gibbs(n_chains=1), rng=0)
+        drawn = mf.sample(needle(), 400, method=mf.methods.Gibbs(n_chains=1), rng=0)
     assert not drawn.converged and drawn.monte_carlo.doubts
 
 
@@ -135,7 +135,7 @@ def test_r_hat_must_be_below_what_the_docs_say():
     net.add_factor(["A", "B"], log_table=[[6.0, 0.0], [0.0, 6.0]])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        answers = [mf.marginals(net, method=mf.Gibbs(sweeps=8000), rng=seed) for seed in range(6)]
+        answers = [mf.marginals(net, method=mf.methods.Gibbs(sweeps=8000), rng=seed) for seed in range(6)]
     between = [a for a in answers if 1.01 < np.nanmax(a.monte_carlo.r_hats) < 1.1]
     assert between and not any(a.converged for a in between)
 
@@ -149,7 +149,7 @@ def test_states_never_seen_have_an_error():
     assert found[1] == 0 and errors[1] == pytest.approx(0.003, rel=0.5) and drawn.converged
     exact = mf.sample(net, 1000, method="junction_tree", rng=0).frequencies("A")
     assert exact[0][1] == 0 and exact[1][1] == pytest.approx(0.003)
-    counted = mf.marginals(net, method=mf.Gibbs("random", sweeps=250), rng=0)
+    counted = mf.marginals(net, method=mf.methods.Gibbs("random", sweeps=250), rng=0)
     assert counted["A"][1] == 0 and 0.002 < counted.standard_error("A")[1] < 0.02
 
 
@@ -158,7 +158,7 @@ def test_annealing_that_never_scatters_has_an_error():
     net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
     net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], log_table=[[9.0, 0.0], [0.0, 9.0]])
     exact = float(mf.log_partition(net, method="enumeration"))
-    answer = mf.log_partition(net, method=mf.AnnealedImportance(n_chains=32, n_temperatures=20), rng=0)
+    answer = mf.log_partition(net, method=mf.methods.AnnealedImportance(n_chains=32, n_temperatures=20), rng=0)
     assert 1e-9 < abs(float(answer) - exact) < 3 * answer.standard_error
 
 
@@ -175,9 +175,9 @@ def test_coupling_gives_up_before_it_draws(monkeypatch: pytest.MonkeyPatch):
     def draw(*_: Any) -> int:
         raise AssertionError("a pilot should have found that chains do not meet")
 
-    monkeypatch.setattr(mf.CouplingFromThePast, "_draw", draw)
+    monkeypatch.setattr(mf.methods.CouplingFromThePast, "_draw", draw)
     with pytest.raises(mf.ModelError, match=r"have not met within 2\^12 sweeps"):
-        mf.sample(disagreeing(), 5000, method=mf.CouplingFromThePast(max_doublings=12), rng=0)
+        mf.sample(disagreeing(), 5000, method=mf.methods.CouplingFromThePast(max_doublings=12), rng=0)
     monkeypatch.setattr(coupling_from_the_past, "MOST_SWEEPS", 1000.0)
     net = mf.MarkovNetwork({"A": 2, "B": 2})
     net.add_factor(["A", "B"], log_table=[[1.0, 0.0], [0.0, 1.0]])
@@ -188,4 +188,4 @@ def test_coupling_gives_up_before_it_draws(monkeypatch: pytest.MonkeyPatch):
 def test_coupling_keeps_to_the_time_limit():
     mf.sample(mf.Ising((3, 3), 0.1), 8, method="coupling_from_the_past", rng=0)  # compiled before the clock starts
     with pytest.raises(TimeoutError):
-        mf.sample(disagreeing(), 100, method=mf.CouplingFromThePast(max_doublings=40), rng=0, time_limit=0.3)
+        mf.sample(disagreeing(), 100, method=mf.methods.CouplingFromThePast(max_doublings=40), rng=0, time_limit=0.3)

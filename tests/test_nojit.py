@@ -28,7 +28,7 @@ for evidence in (None, {"C": 1}, {"B": [0.2, 0.3, 0.5]}):
     found = mf.decode(net, evidence, n_best=3, method="junction_tree")
     assert np.allclose([s.score for s in best.n_best], [s.score for s in found.n_best])
     assert len(mf.sample(net, 3, evidence, "junction_tree", rng=0)) == 3
-tree = mf.JunctionTree.compile(net)
+tree = mf.methods.JunctionTree.compile(net)
 rows = np.full((2, 5), -1)
 rows[1, 2] = 1
 batch = tree.run_batch(rows)

@@ -58,14 +58,14 @@ def quick(request: pytest.FixtureRequest) -> bool:
 
 
 def read_model(path: Path, evidence: Path | None = None) -> tuple[mf.FactorGraph, dict[int, int]]:
-    given = mf.read_uai_evidence(evidence) if evidence is not None and evidence.exists() else {}
-    return mf.read_uai(path), given
+    given = mf.io.read_uai_evidence(evidence) if evidence is not None and evidence.exists() else {}
+    return mf.io.read_uai(path), given
 
 
 def must_fit(graph: Any, verb: str, evidence: dict[Any, Any], quick: bool) -> None:
     """Skip what would take too long for this run, or too much memory for any."""
     # Greedy orders first: for a wide model the search for a good one takes longer than the normal run allows.
-    told = mf.explain(graph, verb, evidence=evidence, method=mf.JunctionTree(search=0.0))
+    told = mf.explain(graph, verb, evidence=evidence, method=mf.methods.JunctionTree(search=0.0))
     if told.log2_bytes > LOG2_MOST_BYTES and not quick:
         told = mf.explain(graph, verb, evidence=evidence, method="junction_tree")
     if told.log2_bytes > LOG2_MOST_BYTES:
@@ -228,7 +228,7 @@ SIDE_CHAIN_SUM = {
 @files("protein_sidechain", "*.uai.gz")
 def test_side_chains(path: Path, quick: bool):
     name = path.name.removeprefix("pdb").removesuffix(".uai.gz")
-    graph = mf.read_uai(path)
+    graph = mf.io.read_uai(path)
     proven = float(graph.score(states_of(path.with_suffix("").with_suffix(".uai.MAP")))) / LN10
     if name in SIDE_CHAIN_MAX:
         close_log10(proven, SIDE_CHAIN_MAX[name], 1e-9, 1.5e-6)
@@ -243,7 +243,7 @@ def test_side_chains(path: Path, quick: bool):
 @files("bif", "*.bif.gz")
 def test_bayesian_networks(path: Path, quick: bool):
     """Without evidence every network sums to one, whichever way; with evidence two methods agree."""
-    net = mf.read_bif(path)
+    net = mf.io.read_bif(path)
     must_fit(net, "marginals", {}, quick)
     answer = mf.marginals(net, method="junction_tree")
     assert answer.log_partition == pytest.approx(0.0, abs=1e-9)
@@ -271,7 +271,7 @@ class TestBayesianNetworks:
 
     @files("bif", "*.bif.gz")
     def test_junction_tree_and_elimination_agree(self, path: Path, quick: bool):
-        net = mf.read_bif(path)
+        net = mf.io.read_bif(path)
         rng = np.random.default_rng(len(path.name))
         row = mf.sample(net, 1, method="ancestral", rng=1).states[0]
         observed = rng.choice(net.n_variables, max(1, net.n_variables // 10), replace=False).tolist()

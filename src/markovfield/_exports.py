@@ -1,23 +1,24 @@
-"""Where each public name lives; the single list behind ``markovfield.__all__``."""
+"""Where each public name lives; the single list behind ``markovfield.__all__`` and its namespaces.
+
+At ``mf.*`` stand verbs, models, answers, errors and the estimators people come for. The rest has a namespace: methods
+are under ``mf.methods`` (made from the registry), readers and writers under ``mf.io``, and so on.
+"""
 
 from __future__ import annotations
 
-__all__ = ["EXPORTS"]
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
-_BY_MODULE = {
-    "markovfield.exceptions": [
-        "FormatError",
-        "ImpossibleEvidenceError",
-        "MemoryLimitError",
-        "ModelError",
-        "StoppedError",
-    ],
-    "markovfield.factors.factor_graph": ["FactorGraph", "Structure"],
-    "markovfield.models": [
+__all__ = ["EXPORTS", "NAMESPACES", "lazy", "moved"]
+
+_TOP = {
+    "exceptions": ["FormatError", "ImpossibleEvidenceError", "MemoryLimitError", "ModelError", "StoppedError"],
+    "factors.factor_graph": ["FactorGraph"],
+    "gaussian.gaussian_field": ["GaussianField"],
+    "models": [
         "BayesianNetwork",
         "BoltzmannMachine",
-        "Completion",
-        "GaussianCPD",
         "Hopfield",
         "Ising",
         "LinearGaussianNetwork",
@@ -25,147 +26,159 @@ _BY_MODULE = {
         "Potts",
         "RestrictedBoltzmannMachine",
     ],
-    "markovfield.vision.segmentation": ["ImageSegmentation"],
-    "markovfield.vision.stereo": ["StereoMatching", "disparity_error"],
-    "markovfield.sequence.chain.crf": ["ChainCRF"],
-    "markovfield.sequence.chain.training": ["TrainingReport"],
-    "markovfield.sequence.chain.weights_report": ["WeightsReport"],
-    "markovfield.sequence.hmm.hmm": ["HMM"],
-    "markovfield.sequence.hmm.emissions": ["CategoricalEmissions"],
-    "markovfield.sequence.hmm.filtering": ["HMMFilter"],
-    "markovfield.sequence.hmm.gaussian": ["GaussianEmissions"],
-    "markovfield.sequence.hmm.training": ["HMMReport"],
-    "markovfield.sequence.memm.memm": ["MEMM"],
-    "markovfield.sequence.tagger": ["ChainTagger"],
-    "markovfield.sequence.text.sequences": ["ColumnCorpus", "SequenceData"],
-    "markovfield.sequence.text.vectoriser": ["AttributeVectoriser"],
-    "markovfield.sequence.text.labels": [
-        "allowed_transitions",
-        "iob1_to_iob2",
-        "iob_to_iobes",
-        "iobes_to_iob",
-        "spans",
-    ],
-    "markovfield.sequence.text.entities": ["EntityReport", "TokenReport", "entity_report", "token_report"],
-    "markovfield.sequence.text.templates": ["Template"],
-    "markovfield.sequence.text.token_features": ["TokenFeatures"],
-    "markovfield.gaussian.gaussian_field": ["GaussianField"],
-    "markovfield.inference.core.answers": ["Components", "LogPartition", "Marginals", "Samples"],
-    "markovfield.inference.core.decodings": ["Decoding", "Solution"],
-    "markovfield.inference.verbs": [
-        "decode",
-        "expected_counts",
-        "log_partition",
-        "marginals",
-        "probability",
-        "sample",
-    ],
-    "markovfield.inference.core.running": ["Progress"],
-    "markovfield.inference.sampling.forward": ["AncestralSampling", "LikelihoodWeighting", "RejectionSampling"],
-    "markovfield.inference.core.diagnostics": [
-        "MonteCarlo",
-        "autocorrelation_time",
-        "effective_sample_size",
-        "split_r_hat",
-        "standard_error",
-    ],
-    "markovfield.inference.gibbs.gibbs": ["Gibbs"],
-    "markovfield.inference.gibbs.metropolis": ["Metropolis"],
-    "markovfield.inference.gibbs.parallel_tempering": ["Ladder", "ParallelTempering", "ladder_of"],
-    "markovfield.inference.local_search.subgraph_search": ["SubgraphSearch"],
-    "markovfield.inference.cluster_sampling.swendsen_wang": ["SwendsenWang"],
-    "markovfield.inference.cluster_sampling.wolff": ["Wolff"],
-    "markovfield.inference.annealed_importance.annealed_importance": ["AnnealedImportance"],
-    "markovfield.inference.perfect_sampling.coupling_from_the_past": ["CouplingFromThePast"],
-    "markovfield.inference.analysis.query": ["Distribution", "query"],
-    "markovfield.inference.analysis.information": ["Ranking", "mutual_information", "value_of_information"],
-    "markovfield.inference.analysis.sensitivity": ["Sensitivity", "SensitivityCurve", "TableEntry", "sensitivity"],
-    "markovfield.learning.fit": ["fit"],
-    "markovfield.learning.report": ["FitReport"],
-    "markovfield.learning.statistics": ["SufficientStatistics", "log_likelihood", "sufficient_statistics"],
-    "markovfield.learning.estimators": ["DirichletEstimate", "MaximumLikelihood"],
-    "markovfield.learning.expectation_maximization": ["ExpectationMaximization"],
-    "markovfield.learning.data": ["DataTable", "encode"],
-    "markovfield.learning.structure": ["LearnedStructure", "Move", "learn_structure"],
-    "markovfield.learning.hill_climbing": ["HillClimbing"],
-    "markovfield.learning.chow_liu": ["ChowLiu"],
-    "markovfield.learning.pc": ["PC", "independence_test"],
-    "markovfield.learning.scores": ["AIC", "BIC", "BDeu", "K2", "LogLikelihood", "structure_score"],
-    "markovfield.learning.linear_gaussian": ["LeastSquares"],
-    "markovfield.inference.analysis.aggregate": ["aggregate"],
-    "markovfield.inference.explain": ["Explanation", "explain"],
-    "markovfield.inference.junction_tree.compiled": ["CompiledJunctionTree", "MarginalsBatch"],
-    "markovfield.inference.core.counts": ["Counts"],
-    "markovfield.inference.gaussian.answers": ["GaussianDecoding", "GaussianMarginals", "GaussianSamples"],
-    "markovfield.inference.gaussian.cholesky": ["SparseCholesky"],
-    "markovfield.inference.enumeration": ["Enumeration"],
-    "markovfield.inference.belief_propagation.belief_propagation": ["BeliefPropagation"],
-    "markovfield.inference.belief_propagation.compiled": ["CompiledPropagation", "PropagationBatch"],
-    "markovfield.inference.junction_tree.junction_tree": ["JunctionTree"],
-    "markovfield.inference.planar_ising.planar": ["PlanarIsing"],
-    "markovfield.inference.mini_bucket.mini_bucket": ["MiniBucket"],
-    "markovfield.inference.model_counting.model_counting": ["ModelCounting"],
-    "markovfield.inference.mean_field.mean_field": ["MeanField"],
-    "markovfield.inference.tree_reweighted.tree_reweighted": ["TreeReweighted"],
-    "markovfield.inference.generalized_bp.generalized_bp": ["GeneralizedBP"],
-    "markovfield.inference.sandwich": ["BoundStep", "Sandwich", "SandwichLogPartition", "SandwichMarginals"],
-    "markovfield.inference.marginal_map.marginal_search": ["MarginalSearch"],
-    "markovfield.inference.graph_cuts.graph_cut": ["GraphCut"],
-    "markovfield.inference.graph_cuts.move_making": ["AlphaBetaSwap", "AlphaExpansion"],
-    "markovfield.lattice.simulation": ["LatticeRecord", "LatticeSimulation"],
-    "markovfield.lattice.onsager": [
-        "critical_coupling",
-        "ising_energy",
-        "ising_log_partition_density",
-        "ising_magnetisation",
-        "torus_energy",
-        "torus_log_partition",
-    ],
-    "markovfield.inference.branch_and_bound.branch_and_bound": ["BranchAndBound"],
-    "markovfield.inference.branch_and_bound.toulbar2": ["Toulbar2"],
-    "markovfield.inference.portfolio.portfolio": ["Portfolio"],
-    "markovfield.inference.trws.trws": ["TRWS"],
-    "markovfield.inference.dual_decomposition.dual_decomposition": ["DualDecomposition"],
-    "markovfield.inference.linear_programming.linear_program": ["IntegerProgram", "LinearProgram"],
-    "markovfield.inference.analysis.augmented": ["AugmentedDecoder", "diverse_best"],
-    "markovfield.inference.local_search.local_search": ["ICM", "SimulatedAnnealing", "TabuSearch"],
-    "markovfield.inference.variable_elimination": ["VariableElimination"],
-    "markovfield.io": [
-        "load",
-        "read_bif",
-        "CrfsuiteItems",
-        "cost_from_score",
-        "read_ad3",
-        "read_wcsp",
-        "score_from_cost",
-        "write_wcsp",
-        "read_conll",
-        "read_conllu",
-        "read_crfsuite_items",
-        "write_conll",
-        "write_crfsuite_items",
-        "read_csv",
-        "read_hugin",
-        "read_network",
-        "read_xmlbif",
-        "write_bif",
-        "write_hugin",
-        "write_network",
-        "write_xmlbif",
-        "read_uai",
-        "read_uai_evidence",
-        "read_uai_query",
-        "read_uai_result",
-        "save",
-        "write_uai",
-        "write_uai_evidence",
-        "write_uai_result",
-        "UaiResult",
-    ],
-    "markovfield.semirings": ["semirings"],
-    "markovfield.graphs": ["graphs"],
-    "markovfield.datasets": ["datasets"],
-    "markovfield.plot": ["plot"],
+    "inference.verbs": ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"],
+    "inference.analysis.query": ["Distribution", "query"],
+    "inference.explain": ["Explanation", "explain"],
+    "inference.core.answers": ["LogPartition", "Marginals", "Samples"],
+    "inference.core.counts": ["Counts"],
+    "inference.core.decodings": ["Decoding"],
+    "inference.core.running": ["Progress"],
+    "inference.gaussian.answers": ["GaussianDecoding", "GaussianMarginals", "GaussianSamples"],
+    "learning.fit": ["fit"],
+    "learning.report": ["FitReport"],
+    "learning.structure": ["LearnedStructure", "learn_structure"],
+    "io": ["load", "read_network", "save", "write_network"],
+    "lattice.simulation": ["LatticeSimulation"],
+    "sequence.chain.crf": ["ChainCRF"],
+    "sequence.hmm.hmm": ["HMM"],
+    "sequence.memm.memm": ["MEMM"],
+    "sequence.tagger": ["ChainTagger"],
+    "vision.segmentation": ["ImageSegmentation"],
+    "vision.stereo": ["StereoMatching"],
 }
 
-EXPORTS: dict[str, str] = {name: module for module, names in _BY_MODULE.items() for name in names}
+# Namespaces whose modules import their names when they are first asked for.
+_LAZY = {
+    "sequence": {
+        "sequence.chain.crf": ["ChainCRF"],
+        "sequence.chain.training": ["TrainingReport"],
+        "sequence.chain.weights_report": ["WeightsReport"],
+        "sequence.hmm.emissions": ["CategoricalEmissions"],
+        "sequence.hmm.filtering": ["HMMFilter"],
+        "sequence.hmm.gaussian": ["GaussianEmissions"],
+        "sequence.hmm.hmm": ["HMM"],
+        "sequence.hmm.training": ["HMMReport"],
+        "sequence.memm.memm": ["MEMM"],
+        "sequence.tagger": ["ChainTagger"],
+        "sequence.text.entities": ["EntityReport", "TokenReport", "entity_report", "token_report"],
+        "sequence.text.labels": ["allowed_transitions", "iob1_to_iob2", "iob_to_iobes", "iobes_to_iob", "spans"],
+        "sequence.text.sequences": ["ColumnCorpus", "SequenceData"],
+        "sequence.text.templates": ["Template"],
+        "sequence.text.token_features": ["TokenFeatures"],
+        "sequence.text.vectoriser": ["AttributeVectoriser"],
+    },
+    "vision": {
+        "vision.segmentation": ["ImageSegmentation"],
+        "vision.stereo": ["StereoMatching", "disparity_error"],
+    },
+    "lattice": {
+        "lattice.onsager": [
+            "critical_coupling",
+            "ising_energy",
+            "ising_log_partition_density",
+            "ising_magnetisation",
+            "torus_energy",
+            "torus_log_partition",
+        ],
+        "lattice.simulation": ["LatticeRecord", "LatticeSimulation"],
+    },
+    "learning": {
+        "learning.data": ["DataTable", "encode"],
+        "learning.fit": ["fit"],
+        "learning.pc": ["independence_test"],
+        "learning.report": ["FitReport"],
+        "learning.scores": ["AIC", "BIC", "BDeu", "K2", "LogLikelihood", "structure_score"],
+        "learning.statistics": ["SufficientStatistics", "log_likelihood", "sufficient_statistics"],
+        "learning.structure": ["LearnedStructure", "Move", "learn_structure"],
+    },
+    "analysis": {
+        "inference.analysis.aggregate": ["aggregate"],
+        "inference.analysis.augmented": ["AugmentedDecoder", "diverse_best"],
+        "inference.analysis.information": ["Ranking", "mutual_information", "value_of_information"],
+        "inference.analysis.query": ["Distribution", "query"],
+        "inference.analysis.sensitivity": ["Sensitivity", "SensitivityCurve", "TableEntry", "sensitivity"],
+    },
+    "diagnostics": {
+        "inference.core.diagnostics": [
+            "MonteCarlo",
+            "autocorrelation_time",
+            "effective_sample_size",
+            "split_r_hat",
+            "standard_error",
+        ],
+    },
+    "answers": {
+        "factors.factor_graph": ["Structure"],
+        "inference.core.answers": ["Answer", "Components", "LogPartition", "Marginals", "Samples"],
+        "inference.core.counts": ["Counts"],
+        "inference.core.decodings": ["Decoding", "Solution"],
+        "inference.explain": ["Explanation"],
+        "inference.gaussian.answers": ["GaussianDecoding", "GaussianMarginals", "GaussianSamples", "Normal"],
+        "inference.junction_tree.compiled": ["CompiledJunctionTree", "MarginalsBatch"],
+        "inference.belief_propagation.compiled": ["CompiledPropagation", "PropagationBatch"],
+        "inference.sandwich": ["BoundStep", "SandwichLogPartition", "SandwichMarginals"],
+        "models.gaussian_network": ["GaussianCPD"],
+        "models.hopfield": ["Completion"],
+    },
+}
+# What methods need beside themselves.
+_BESIDE_METHODS = {"inference.gibbs.parallel_tempering": ["Ladder", "ladder_of"]}
+# Namespaces that are packages or modules of their own, with ``__all__``.
+_WHOLE = ("datasets", "graphs", "io", "plot", "semirings")
+
+
+def _places(by_module: dict[str, list[str]]) -> dict[str, str]:
+    return {name: f"markovfield.{module}" for module, names in by_module.items() for name in names}
+
+
+NAMESPACES: dict[str, dict[str, str]] = {name: _places(modules) for name, modules in _LAZY.items()}
+EXPORTS: dict[str, str] = {
+    **_places(_TOP),
+    **{name: f"markovfield.{name}" for name in (*_LAZY, "methods", *_WHOLE)},
+}
+
+
+def _methods() -> dict[str, str]:
+    """Every registered method's class, by the registry of inference and that of learning."""
+    found = {}
+    for registry in ("markovfield.inference.core.registry", "markovfield.learning.registry"):
+        for entry in import_module(registry).ENTRIES:
+            module, _, name = entry.where.partition(":")
+            found[name] = f"markovfield.{module}"
+    return {**found, **_places(_BESIDE_METHODS)}
+
+
+def names_in(namespace: str) -> dict[str, str]:
+    """The names of a namespace, and the module of each."""
+    if namespace == "methods":
+        return _methods()
+    if namespace in _WHOLE:
+        place = f"markovfield.{namespace}"
+        return dict.fromkeys(import_module(place).__all__, place)
+    return NAMESPACES[namespace]
+
+
+def moved(name: str) -> str | None:
+    """The namespace that has a name which ``markovfield`` itself has not."""
+    for space in ("methods", *_LAZY, *_WHOLE):
+        try:
+            if name in names_in(space):
+                return space
+        except ImportError:  # An extra that is not installed.
+            continue
+    return None
+
+
+def lazy(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a namespace, which import what is asked for."""
+    namespace = module.rpartition(".")[2]
+
+    def get(name: str) -> Any:
+        if name == "__all__":
+            return sorted(names_in(namespace))
+        place = None if name.startswith("__") else names_in(namespace).get(name)
+        if place is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return getattr(import_module(place), name)
+
+    return get, lambda: sorted(names_in(namespace))

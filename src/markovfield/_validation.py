@@ -38,12 +38,12 @@ def whole_number(value: Any, what: str, least: int | None = None, most: int | No
     3
     >>> whole_number(2.5, "size", 0)
     Traceback (most recent call last):
-    markovfield.exceptions.ModelError: size must be a whole number of at least 0, got 2.5
+    markovfield.exceptions.ModelError: size must be an integer of at least 0, got 2.5
     """
     if _is_whole(value) and (least is None or value >= least) and (most is None or value <= most):
         return int(value)
     limits = "" if least is None else f" of at least {least}" if most is None else f" from {least} to {most}"
-    raise ModelError(f"{what} must be a whole number{limits}, got {value!r}")
+    raise ModelError(f"{what} must be an integer{limits}, got {value!r}")
 
 
 def number(value: Any, what: str, *, least: float | None = None, above: float | None = None) -> float:
@@ -85,7 +85,7 @@ def generator_of(rng: Any, what: str = "rng") -> np.random.Generator:
 
 # What the annotation of a setting promises. A setting of any other type is its method's own to check.
 _TYPES = {
-    "int": (_is_whole, "a whole number"),
+    "int": (_is_whole, "an integer"),
     "float": (_is_number, "a number"),
     "bool": (_is_bool, "True or False"),
     "str": (lambda value: isinstance(value, str), "a string"),
@@ -121,7 +121,7 @@ def check_method(
     ...         check_method(self, least={"sweeps": 1})
     >>> Method(sweeps=2.5)
     Traceback (most recent call last):
-    markovfield.exceptions.ModelError: sweeps of Method must be a whole number or None, got 2.5
+    markovfield.exceptions.ModelError: sweeps of Method must be an integer or None, got 2.5
     >>> Method(sweeps=0)
     Traceback (most recent call last):
     markovfield.exceptions.ModelError: sweeps of Method must be at least 1, got 0

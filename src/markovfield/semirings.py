@@ -2,7 +2,7 @@
 
 Elimination and junction trees only need that "plus" and "times" form a commutative semiring. Each semiring here is one
 of three inner algebras (sums in scaled linear space, sums in log space, maxima in log space) and a reading of its
-result; `markovfield.aggregate` runs them.
+result; `markovfield.analysis.aggregate` runs them.
 """
 
 from __future__ import annotations

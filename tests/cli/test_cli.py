@@ -53,7 +53,7 @@ def uai(tmp_path: Path) -> str:
     net = mf.MarkovNetwork(dict.fromkeys(range(6), 2))
     for a, b in [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5)]:
         net.add_factor([a, b], rng.random((2, 2)) + 0.1)
-    mf.write_uai(net, path)
+    mf.io.write_uai(net, path)
     return str(path)
 
 
@@ -90,7 +90,7 @@ def assert_sentence(err: str) -> str:
 def test_pr(run: Any, uai: str, evidence: str, method: str):
     status, out, err = run("infer", uai, "--evidence", evidence, "--task", "PR", "--method", method, "--json")
     body = json.loads(out)
-    expected = float(mf.log_partition(mf.read_uai(uai), {0: 1, 5: 0})) / math.log(10)
+    expected = float(mf.log_partition(mf.io.read_uai(uai), {0: 1, 5: 0})) / math.log(10)
     assert (status, err) == (0, "")
     assert set(body) == FIELDS | {"log10_partition", "log10_partition_bounds"}
     assert body["task"] == "PR" and body["guarantee"] == "exact"
@@ -103,7 +103,7 @@ def test_pr(run: Any, uai: str, evidence: str, method: str):
 def test_mar(run: Any, uai: str, evidence: str):
     status, out, _ = run("infer", uai, "--evidence", evidence, "--json")
     body = json.loads(out)
-    answer = mf.marginals(mf.read_uai(uai), {0: 1, 5: 0})
+    answer = mf.marginals(mf.io.read_uai(uai), {0: 1, 5: 0})
     assert status == 0
     assert set(body) == FIELDS | {"log10_partition", "log10_partition_bounds", "marginals"}
     assert body["task"] == "MAR"
@@ -115,7 +115,7 @@ def test_mar(run: Any, uai: str, evidence: str):
 def test_mpe(run: Any, uai: str, evidence: str, task: str):
     status, out, _ = run("infer", uai, "--evidence", evidence, "--task", task, "--json")
     body = json.loads(out)
-    answer = mf.decode(mf.read_uai(uai), {0: 1, 5: 0})
+    answer = mf.decode(mf.io.read_uai(uai), {0: 1, 5: 0})
     assert status == 0
     assert set(body) == FIELDS | {"log10_score", "assignment"}
     assert body["task"] == task.upper()
@@ -128,7 +128,7 @@ def test_mmap(run: Any, uai: str, evidence: str, tmp_path: Path):
     query.write_text("2 4 2")
     words = ("infer", uai, "--evidence", evidence, "--task", "MMAP", "--json")
     by_file, by_name = run(*words, "--query", str(query)), run(*words, "--query-variables", "4,2")
-    answer = mf.decode(mf.read_uai(uai), {0: 1, 5: 0}, variables=[4, 2])
+    answer = mf.decode(mf.io.read_uai(uai), {0: 1, 5: 0}, variables=[4, 2])
     for status, out, _ in (by_file, by_name):
         body = json.loads(out)
         assert status == 0
@@ -184,8 +184,8 @@ def test_result_files_can_be_read_back(run: Any, uai: str, evidence: str, tmp_pa
     words = ["infer", uai, "--evidence", evidence, "--task", task, "-o", str(target)]
     status, out, _ = run(*words, *(["-q", "4,2"] if task == "MMAP" else []))
     assert status == 0 and "wrote" in out
-    result = mf.read_uai_result(target)
-    graph, known = mf.read_uai(uai), {0: 1, 5: 0}
+    result = mf.io.read_uai_result(target)
+    graph, known = mf.io.read_uai(uai), {0: 1, 5: 0}
     assert result.task == task
     if task == "PR":
         assert result.log10_partition == pytest.approx(float(mf.log_partition(graph, known)) / math.log(10))
@@ -211,7 +211,7 @@ def test_tables_for_people(run: Any, bif: str):
 
 def test_long_tables_are_cut(run: Any, tmp_path: Path):
     path = tmp_path / "long.uai"
-    mf.write_uai(mf.MarkovNetwork(dict.fromkeys(range(45), 2)), path)
+    mf.io.write_uai(mf.MarkovNetwork(dict.fromkeys(range(45), 2)), path)
     for task in ("MAR", "MPE"):
         out = run("infer", str(path), "--task", task)[1]
         assert "... and 5 more variables; --all shows them" in out
@@ -325,7 +325,7 @@ def test_explain(run: Any, bif: str, task: str, verb: str):
     words = ("explain", bif, "--task", task, "--method", "junction_tree", "-e", "quake=no")
     status, out, _ = run(*words)
     assert status == 0
-    expected = mf.explain(mf.read_bif(bif), verb, evidence={"quake": "no"}, method="junction_tree")
+    expected = mf.explain(mf.io.read_bif(bif), verb, evidence={"quake": "no"}, method="junction_tree")
     for label, _ in expected.rows():
         assert label in out
     status, out, _ = run(*words, "--json")
@@ -337,7 +337,7 @@ def test_explain_of_marginal_map(run: Any, bif: str):
     words = ("explain", bif, "--task", "MMAP", "-q", "quake", "--method", "junction_tree", "--json")
     status, out, _ = run(*words)
     assert status == 0
-    expected = mf.explain(mf.read_bif(bif), "decode", method="junction_tree", variables=["quake"])
+    expected = mf.explain(mf.io.read_bif(bif), "decode", method="junction_tree", variables=["quake"])
     assert json.loads(out) == expected.to_dict()
 
 

@@ -38,7 +38,7 @@ def network(n: int = 8) -> mf.MarkovNetwork:
 @pytest.fixture
 def wcsp(tmp_path: Path) -> str:
     path = tmp_path / "costs.wcsp"
-    mf.write_wcsp(network(), path)
+    mf.io.write_wcsp(network(), path)
     return str(path)
 
 
@@ -75,7 +75,7 @@ def test_several_best_and_files(run: Any, wcsp: str, tmp_path: Path):
     states = np.array(solution.read_text().split(), int)
     assert network().compile().score(states) == pytest.approx(scores[0])
     assert run("decode", wcsp, "-o", str(result))[0] == 0
-    assert mf.read_uai_result(result).task == "MPE"
+    assert mf.io.read_uai_result(result).task == "MPE"
 
 
 def test_marginal_map(run: Any, wcsp: str):

@@ -22,7 +22,7 @@ def network(tmp_path: Path) -> Path:
     net.add_cpt("wet", ["rain"], [[0.9, 0.1], [0.2, 0.8]])
     net.add_cpt("slip", ["wet"], [[0.99, 0.01], [0.7, 0.3]])
     path = tmp_path / "rain.bif"
-    mf.write_bif(net, path)
+    mf.io.write_bif(net, path)
     return path
 
 
@@ -56,7 +56,7 @@ class TestQuery:
         body = json.loads(
             run(capsys, "query", data_path("bif", "alarm.bif.gz"), "--target", "HR", "--evidence", "CVP=LOW", "--json")
         )
-        net = mf.read_bif(data_path("bif", "alarm.bif.gz"))
+        net = mf.io.read_bif(data_path("bif", "alarm.bif.gz"))
         expected = mf.marginals(net, {"CVP": "LOW"})["HR"]
         np.testing.assert_allclose([row["probability"] for row in body["probabilities"]], expected, atol=1e-9)
 
@@ -82,7 +82,7 @@ class TestLearn:
         run(capsys, "sample", network, "-n", 4000, "--seed", 1, "-o", table)
         text = run(capsys, "learn", table, "--structure", "hillclimb", "--out", made)
         assert "Bayesian network: 3 variables, 2 arcs" in text and "log-likelihood" in text and "wrote" in text
-        learnt = mf.read_bif(made)
+        learnt = mf.io.read_bif(made)
         assert mf.probability(learnt, {"rain": "yes"}, {"wet": "yes"}) == pytest.approx(2 / 3, abs=0.05)
 
     @pytest.mark.parametrize("structure", ["chow_liu", "pc", "none"])
@@ -110,9 +110,9 @@ class TestLearn:
         table, model = tmp_path / "data.csv", tmp_path / "net.bif"
         table.write_text("harm,x\nNone,1\nMild,2\nNA,1\n")
         body = json.loads(run(capsys, "learn", table, "--structure", "none", "--json", "-o", model))
-        assert body["method"] == "expectation_maximization" and mf.read_bif(model).states("harm") == ("Mild", "None")
+        assert body["method"] == "expectation_maximization" and mf.io.read_bif(model).states("harm") == ("Mild", "None")
         run(capsys, "learn", table, "--structure", "none", "--missing", "", "-o", model)
-        assert mf.read_bif(model).states("harm") == ("Mild", "NA", "None")
+        assert mf.io.read_bif(model).states("harm") == ("Mild", "NA", "None")
         body = json.loads(run(capsys, "learn", table, "--network", model, "--json"))
         assert body["method"] == "maximum_likelihood"
 

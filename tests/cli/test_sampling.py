@@ -29,7 +29,7 @@ def uai(tmp_path: Path) -> str:
     net.add_factor([0, 1], [[1, 2, 3], [3, 2, 1]])
     net.add_factor([1, 2], [[1, 2], [3, 1], [1, 1]])
     path = tmp_path / "small.uai"
-    mf.write_uai(net, path)
+    mf.io.write_uai(net, path)
     return str(path)
 
 
@@ -95,7 +95,7 @@ def test_the_exact_energy_stands_beside(run: Any):
     body = json.loads(
         run("lattice", "ising", "--size", "16", "--coupling", "0.3", "--sweeps", "2000", "--json", "--seed", "0")[1]
     )
-    assert body["exact_energy"] == pytest.approx(mf.torus_energy((16, 16), 0.3))
+    assert body["exact_energy"] == pytest.approx(mf.lattice.torus_energy((16, 16), 0.3))
     # Six standard errors: false alarm 2e-9.
     assert abs(body["energy"] - body["exact_energy"]) < 6 * body["energy_error"]
 
@@ -141,7 +141,7 @@ def test_bad_lattices(run: Any, words: tuple[str, ...], match: str):
     assert status == 2 and not out and match in " ".join(err.split())
 
 
-def test_a_lattice_that_has_not_settled_says_so(run: Any):
+def test_a_lattice_that_has_not_converged_says_so(run: Any):
     words = ("lattice", "ising", "--size", "64", "--method", "gibbs", "--sweeps", "300", "--seed", "0")
     body = json.loads(run(*words, "--json")[1])
     assert body["lattices"] == 2 and body["converged"] is False

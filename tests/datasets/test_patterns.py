@@ -1,4 +1,4 @@
-"""Pictures drawn by code, and photographs where there are any."""
+"""Images drawn by code, and photographs where there are any."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.data import data_path
 
 
 def test_patterns_are_spins_and_differ():
-    pictures = binary_patterns()
-    assert pictures.shape == (7, 50, 50) and pictures.dtype == np.int8
-    assert set(np.unique(pictures)) == {-1, 1}
-    flat = pictures.reshape(7, -1).astype(float)
+    images = binary_patterns()
+    assert images.shape == (7, 50, 50) and images.dtype == np.int8
+    assert set(np.unique(images)) == {-1, 1}
+    flat = images.reshape(7, -1).astype(float)
     overlap = flat @ flat.T / 2500
     assert np.abs(overlap - np.eye(7)).max() < 0.75
     # Ink and paper both cover a good part.
     assert ((flat > 0).mean(axis=1) > 0.1).all() and ((flat > 0).mean(axis=1) < 0.9).all()
-    np.testing.assert_array_equal(binary_patterns(["tree"])[0], pictures[2])
+    np.testing.assert_array_equal(binary_patterns(["tree"])[0], images[2])
     assert binary_patterns(["face", "rings"], size=20).shape == (2, 20, 20)
 
 
@@ -50,7 +50,7 @@ def test_a_photograph_given_by_the_environment(tmp_path: Path, monkeypatch: pyte
     plt.imsave(tmp_path / "images" / "grey.png", np.linspace(0, 1, 12).reshape(3, 4), cmap="gray")
     monkeypatch.setenv("MARKOVFIELD_DATA", str(tmp_path))
     assert photograph("grey.png").shape[:2] == (3, 4)
-    with pytest.raises(FileNotFoundError, match=r"no picture 'other.png' .* set MARKOVFIELD_DATA"):
+    with pytest.raises(FileNotFoundError, match=r"no image 'other.png' .* set MARKOVFIELD_DATA"):
         photograph("other.png")
 
 

@@ -62,7 +62,7 @@ def test_half_size():
     np.testing.assert_array_equal(half.disparity, whole.disparity[::2, ::2] / 2)
 
 
-def test_pictures_given_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_images_given_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     image = pytest.importorskip("PIL.Image")
     folder = tmp_path / "stereo" / "cones"
     folder.mkdir(parents=True)
@@ -71,7 +71,7 @@ def test_pictures_given_by_the_environment(tmp_path: Path, monkeypatch: pytest.M
     grey = np.zeros((6, 9), np.uint8)
     grey[:, 4:] = 8
     monkeypatch.setenv("MARKOVFIELD_DATA", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"no picture cones/im2 .* set MARKOVFIELD_DATA .* random_dots\(\)"):
+    with pytest.raises(FileNotFoundError, match=r"no image cones/im2 .* set MARKOVFIELD_DATA .* random_dots\(\)"):
         stereo_pair("cones")
     image.fromarray(colour).save(folder / "im2.ppm")
     image.fromarray(colour[:, ::-1]).save(folder / "im6.png")

@@ -72,7 +72,7 @@ def test_changed_networks_agree_with_the_oracle(spec: Spec, seed: int, method: s
     answer = mf.marginals(changed, method=method)
     for v, name in enumerate(graph.variables):
         np.testing.assert_allclose(answer[name], oracle.marginal(v), atol=1e-9)
-    assert mf.aggregate(spec.build(), "counting", method=method) == spec.oracle().count
+    assert mf.analysis.aggregate(spec.build(), "counting", method=method) == spec.oracle().count
 
 
 def test_a_compiled_tree_plans_anew_where_marks_are_lost():
@@ -102,7 +102,7 @@ def test_directed_cycles_are_no_distributions(tmp_path: Path):
     """P(a | b) P(b | a): every row sums to one, and all together do not."""
     path = tmp_path / "cycle.uai"
     path.write_text("BAYES 2 2 2 2  2 1 0  2 0 1  4 .1 .9 .8 .2  4 .3 .7 .5 .5")
-    graph = mf.read_uai(path)
+    graph = mf.io.read_uai(path)
     total = 0.1 * 0.3 + 0.8 * 0.7 + 0.9 * 0.5 + 0.2 * 0.5
     assert (graph.structure.child == -1).all()
     for method in [*EXACT, "auto"]:
@@ -125,7 +125,7 @@ def test_files_with_few_digits_have_one_log_partition(tmp_path: Path, digits: in
     first, rest = text.split()[:3], text.split()[3:]
     path = tmp_path / "rounded.uai"
     path.write_text(f"BAYES 2 3 3 2  1 0  2 0 1  3 {' '.join(first)}  9 {' '.join(rest)}")
-    graph = mf.read_uai(path)
+    graph = mf.io.read_uai(path)
     given = np.array(rest, float).reshape(3, 3).sum(axis=1)
     wanted = float(np.log(np.array(first, float) @ given))
     for method in [*EXACT, "belief_propagation", "auto"]:

@@ -147,11 +147,11 @@ class TestInference:
         graph = net.compile()
         factors = [(graph.structure.scope(f).tolist(), graph.table(f)) for f in range(graph.n_factors)]
         oracle = Oracle([3] * 4, factors)
-        assert mf.aggregate(net, "counting") == oracle.count
-        assert mf.aggregate(net, "entropy") == pytest.approx(oracle.entropy)
+        assert mf.analysis.aggregate(net, "counting") == oracle.count
+        assert mf.analysis.aggregate(net, "entropy") == pytest.approx(oracle.entropy)
         soft = FactorGraph(graph.structure, np.where(np.isneginf(graph.log_tables), -9.0, graph.log_tables))
         factors = [(graph.structure.scope(f).tolist(), soft.table(f)) for f in range(graph.n_factors)]
-        assert mf.aggregate(soft, "min_sum") == pytest.approx(Oracle([3] * 4, factors).lowest_score)
+        assert mf.analysis.aggregate(soft, "min_sum") == pytest.approx(Oracle([3] * 4, factors).lowest_score)
 
 
 class TestBuilder:

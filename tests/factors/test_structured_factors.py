@@ -158,7 +158,7 @@ class TestStructure:
         with pytest.raises(mf.ModelError, match=message):
             Structure.from_arrays(**(arguments | changes))
 
-    def test_lowered(self):
+    def test_in_plain_tables(self):
         net, _, _ = random_network(3)
         graph = net.compile()
         assert graph.structure.has_latent
@@ -446,7 +446,7 @@ class TestBounds:
 
     def test_an_order_and_a_time_limit(self):
         net, _, _ = noisy_or(30, leak=0.001)
-        method = mf.JunctionTree(order=net.variables)
+        method = mf.methods.JunctionTree(order=net.variables)
         usual = mf.decode(net, {"y": 1})
         assert mf.decode(net, {"y": 1}, method=method).score == pytest.approx(usual.score)
         with pytest.raises(TimeoutError, match="time limit"):
@@ -471,4 +471,4 @@ def test_what_would_maximise_or_count_contributions_is_refused():
         with pytest.raises(
             mf.ModelError, match=f"the semiring '{semiring}' needs factors whose table is made of cells"
         ):
-            mf.aggregate(net, semiring)
+            mf.analysis.aggregate(net, semiring)

@@ -5,7 +5,7 @@ no answer and breaks nothing, unless the method takes every model; any other exc
 
 * "exact": 1e-9 for logs and probabilities, and what rounding does to sums of log-potentials of that size;
 * "optimal": the assignment's true score is the best but for 1e-9 of the *spread* of the potentials and that rounding;
-  where all log-potentials are whole numbers it is the best, exactly; the tolerance it states is at most ten times that;
+  where all log-potentials are integers it is the best, exactly; the tolerance it states is at most ten times that;
 * estimates that call themselves converged: six of their own standard errors or of those of as many independent draws,
   and as a floor what twenty of these draws weigh (a state of that probability is missed once in 10^8).
 """
@@ -56,7 +56,7 @@ def ask(model: Any, case: Case, question: Question, **others: Any) -> Any:
     if question.verb == "query":
         return mf.query(model, keywords["targets"], evidence, given=keywords.get("given", ()), method=method)
     if question.verb == "aggregate":
-        return mf.aggregate(model, keywords["semiring"], evidence, method=method)
+        return mf.analysis.aggregate(model, keywords["semiring"], evidence, method=method)
     if question.stop >= 0:
         calls = iter(range(question.stop))
         keywords["callback"] = lambda progress: next(calls, None) is None

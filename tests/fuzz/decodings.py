@@ -68,7 +68,7 @@ def check_plain(case: Case, question: Question, answer: Any) -> Iterator[Broken]
     if score == -np.inf or not abs(answer.score - score) <= case.rounding + TOLERANCE * case.unit + summed:
         yield Broken("the score is that of the assignment", said)
         return
-    # Whole numbers leave nothing to rounding while a float holds them.
+    # Integers leave nothing to rounding while a float holds them.
     slack = 0.0 if case.integer else room
     if answer.upper_bound < best - max(slack, case.rounding):
         yield Broken("the upper bound holds", said)

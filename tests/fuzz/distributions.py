@@ -194,7 +194,7 @@ def check_aggregate(case: Case, question: Question, answer: Any) -> Iterator[Bro
     room = TOLERANCE + case.rounding
     name = ring if isinstance(ring, str) else ring.name
     if name == "counting":
-        # Above 2^53 a float that says so is as good as the whole number.
+        # Above 2^53 a float that says so is as good as the integer.
         rough = isinstance(answer, float) and oracle.count > 2**53 and abs(answer / oracle.count - 1) < 1e-9
         if not rough and not (isinstance(answer, int) and answer == oracle.count):
             yield Broken("the count is right", f"{answer!r} for {oracle.count}")

@@ -206,7 +206,7 @@ def logic(rng: np.random.Generator) -> Spec:
 
 
 def whole_numbers(rng: np.random.Generator) -> Spec:
-    """Factors of any arity whose log-potentials are small whole numbers: optimality can be judged exactly."""
+    """Factors of any arity whose log-potentials are small integers: optimality can be judged exactly."""
     spec = graph(rng)
     operations = []
     for op in spec.operations:

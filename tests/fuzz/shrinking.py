@@ -237,7 +237,7 @@ def _fewer_states(case: Case, questions: tuple[Question, ...], v: int) -> Iterat
 
 
 def _simpler_numbers(case: Case, questions: tuple[Question, ...]) -> Iterator[Trial]:
-    """Fewer scopes on a table, and zeros, whole numbers or shorter numbers in it."""
+    """Fewer scopes on a table, and zeros, integers or shorter numbers in it."""
     if case.form == "tables":
         assert case.tables is not None
         for simpler in (np.zeros(len(case.tables)), np.round(case.tables), np.round(case.tables, 1)):

@@ -84,7 +84,7 @@ class Strip:
         return own, between
 
     def _passes(self, total: Callable[[Matrix, int], Matrix]) -> tuple[list[Matrix], list[Matrix]]:
-        """What comes from the left, own scores included, and from the right, without them."""
+        """What comes from the left, unary scores included, and from the right, without them."""
         own, between = self._steps
         left, right = [own[0]], [np.zeros(len(own[-1]), np.longdouble)]
         for step, score in zip(between, own[1:], strict=True):
@@ -173,7 +173,7 @@ class Strip:
 
     @property
     def count(self) -> int:
-        """Number of possible assignments, in whole numbers."""
+        """Number of possible assignments, in integers."""
         own, between = self._steps
         many = [int(x) for x in np.isfinite(own[0])]
         for step, score in zip(between, own[1:], strict=True):

@@ -273,7 +273,7 @@ class Estimating(Bounding):
         )
 
 
-BUCKETS = mf.MiniBucket(i_bound=3, max_iterations=10)
+BUCKETS = mf.methods.MiniBucket(i_bound=3, max_iterations=10)
 
 
 def test_an_estimate_is_taken_where_the_bounds_allow_it_and_mini_buckets_come_near_it():
@@ -310,7 +310,7 @@ def test_no_looser_than_mini_buckets_alone():
     """Without a clock they are run to the end, whatever else is."""
     for seed in range(3):
         net = grid(9, seed)
-        methods = ("mean_field", mf.MiniBucket(i_bound=5, max_iterations=15), "belief_propagation")
+        methods = ("mean_field", mf.methods.MiniBucket(i_bound=5, max_iterations=15), "belief_propagation")
         low, high = mf.log_partition(net, method=Sandwich(time_limit=None, methods=methods)).log_partition_bounds
         alone = mf.log_partition(net, method=methods[1]).log_partition_bounds
         assert low >= alone[0] and high <= alone[1]
@@ -318,7 +318,7 @@ def test_no_looser_than_mini_buckets_alone():
 
 def test_work_is_counted_and_not_timed():
     net = grid(9)
-    methods = (mf.MiniBucket(i_bound=8, max_iterations=5),)
+    methods = (mf.methods.MiniBucket(i_bound=8, max_iterations=5),)
     sizes = {}
     for work in (2.0**17, 2.0**21, 2.0**40):
         answer = mf.log_partition(net, method=Sandwich(time_limit=None, methods=methods, work_limit=work))
@@ -368,7 +368,7 @@ def test_the_lower_bound_of_mini_buckets_has_time_of_its_own(monkeypatch: pytest
     monkeypatch.setattr(Buckets, "tighten", noted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        method = mf.MiniBucket(i_bound=2, max_iterations=12, tolerance=0.0)
+        method = mf.methods.MiniBucket(i_bound=2, max_iterations=12, tolerance=0.0)
         mf.log_partition(grid(6), method=method, time_limit=1000.0)
     # Probes, then the upper bound for a share of the time, then the lower one for the rest.
     assert limits[-2:] == [600.0, 1000.0]

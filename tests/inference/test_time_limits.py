@@ -213,7 +213,7 @@ def test_a_portfolio_ends_in_time(monkeypatch: pytest.MonkeyPatch, late: float, 
     clock = Clock(0.01)
     monkeypatch.setattr(time, "perf_counter", clock)
     running = Running(jobs, limit, started=-late * limit)
-    method, known = mf.Portfolio(), Evidence.parse(graph.structure, None)
+    method, known = mf.methods.Portfolio(), Evidence.parse(graph.structure, None)
     answer = method.decode(graph, known, running=running, rng=np.random.default_rng(0))
     assert np.isfinite(answer.score)
     assert answer.seconds <= max(1.1 * limit, (late + 0.1) * limit)

@@ -108,7 +108,7 @@ def test_bayesian_network_can_be_changed_after_loading(tmp_path):
 
 def test_a_million_unnamed_variables_are_saved_by_their_number(tmp_path):
     n = 1_000_000
-    structure = mf.Structure.from_arrays(np.full(n, 2), np.arange(n + 1), np.arange(n), np.zeros(n), n_cells=2)
+    structure = mf.answers.Structure.from_arrays(np.full(n, 2), np.arange(n + 1), np.arange(n), np.zeros(n), n_cells=2)
     graph = mf.FactorGraph(structure, np.zeros(2))
     mio.save(graph, tmp_path / "m")
     assert mio.load(tmp_path / "m").variables == range(n)

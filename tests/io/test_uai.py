@@ -166,7 +166,7 @@ def test_round_trip_of_any_bayesian_network(folder, spec: Spec):
 
 
 def test_bayes_output_puts_the_child_last(tmp_path):
-    structure = mf.Structure.from_arrays([2, 3], [0, 1, 3], [0, 1, 0], [0, 2], n_cells=8, child=[0, 1])
+    structure = mf.answers.Structure.from_arrays([2, 3], [0, 1, 3], [0, 1, 0], [0, 2], n_cells=8, child=[0, 1])
     rows = np.array([[0.2, 0.1], [0.3, 0.1], [0.5, 0.8]])  # axes (child, parent)
     graph = mf.FactorGraph(structure, np.log(np.concatenate([[0.5, 0.5], rows.ravel()])))
     mio.write_uai(graph, tmp_path / "m.uai", type="BAYES")

@@ -165,7 +165,7 @@ def test_stopping_keeps_the_best_so_far():
     [
         ({"score": "bci"}, "no score 'bci'"),
         ({"tabu": -1}, "tabu of HillClimbing must be an integer of at least 0, got -1"),
-        ({"restarts": 1.5}, "restarts of HillClimbing must be a whole number"),
+        ({"restarts": 1.5}, "restarts of HillClimbing must be an integer"),
         ({"max_parents": -1}, "max_parents of HillClimbing must be None or an integer of at least 0"),
         ({"perturbation": 0}, "perturbation of HillClimbing must be None or an integer of at least 1"),
         ({"tolerance": -1.0}, "tolerance of HillClimbing must not be negative"),

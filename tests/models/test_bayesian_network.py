@@ -406,8 +406,8 @@ class TestNoisy:
         (lambda net: net.add_deterministic("b", ["a"], 3), "must be callable, got int"),
         (lambda net: net.add_deterministic("b", ["a"], lambda: 0), "the function of 'b' does not take"),
         (lambda net: mf.BayesianNetwork.from_networkx([(1, 2)]), r"networkx.DiGraph, got list"),
-        (lambda net: mf.sensitivity(net, "a"), "are dicts from variable to state"),
-        (lambda net: mf.value_of_information(net, "a", [["x", 3]]), "utility must be numbers"),
+        (lambda net: mf.analysis.sensitivity(net, "a"), "are dicts from variable to state"),
+        (lambda net: mf.analysis.value_of_information(net, "a", [["x", 3]]), "utility must be numbers"),
     ],
 )
 def test_what_is_no_model_is_named(call: Any, message: str):

@@ -125,9 +125,9 @@ def test_zero_by_default():
 
 
 def test_what_is_refused():
-    with pytest.raises(mf.ModelError, match=r"n_visible=...\) must be a whole number of at least 1, got 0"):
+    with pytest.raises(mf.ModelError, match=r"n_visible=...\) must be an integer of at least 1, got 0"):
         BoltzmannMachine(0)
-    with pytest.raises(mf.ModelError, match=r"n_hidden=...\) must be a whole number of at least 1, got 1.5"):
+    with pytest.raises(mf.ModelError, match=r"n_hidden=...\) must be an integer of at least 1, got 1.5"):
         RestrictedBoltzmannMachine(2, 1.5)  # type: ignore[arg-type]
     with pytest.raises(mf.ModelError, match=r"weights=...\) must have shape \(3, 3\), got \(2, 2\)"):
         BoltzmannMachine(2, 1, np.zeros((2, 2)))

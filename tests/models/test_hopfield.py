@@ -79,7 +79,7 @@ def test_completion_ends_where_no_free_unit_wants_to_change(seed: int, all_free:
 def test_energies_fall_along_the_way():
     memory = small(11, 40)
     start = random_patterns(1, 40, 3)[0]
-    # One unit at a time: forty moments in the first sweep.
+    # One neuron at a time: forty moments in the first sweep.
     moments = [i / 40 for i in range(41)]
     found = memory.complete(start, np.zeros(40, bool), record=moments, rng=5)
     energies = [float(memory.energy(state)) for state in found.history]
@@ -119,7 +119,7 @@ def test_pseudo_likelihood_stores_more():
     assert stable(memory) == 1.0
     np.testing.assert_allclose(memory.weights, memory.weights.T, atol=1e-12)
     assert not np.diagonal(memory.weights).any()
-    # Patterns that resemble each other: 80 % of the units agree with one prototype.
+    # Patterns that resemble each other: 80 % of the neurons agree with one prototype.
     flips = np.where(np.random.default_rng(3).random((8, n)) < 0.2, -1, 1)
     alike = flips * patterns[0]
     assert stable(Hopfield(n).store(alike)) < 0.5
@@ -181,7 +181,7 @@ def test_storing_one_after_the_other():
     turns = Hopfield((5, 10)).store(patterns[:3]).store(patterns[3].reshape(5, 10) > 0)
     np.testing.assert_allclose(turns.weights, together.weights)
     assert turns.patterns.shape == (4, 5, 10)
-    assert repr(turns) == "Hopfield(5 x 10 units, 4 patterns)"
+    assert repr(turns) == "Hopfield(5 x 10 neurons, 4 patterns)"
 
 
 def test_a_unit_that_nothing_pulls_becomes_down():
@@ -191,7 +191,7 @@ def test_a_unit_that_nothing_pulls_becomes_down():
 
 def test_what_is_refused():
     for shape in (0, (), (3, -1), "ab"):
-        with pytest.raises(mf.ModelError, match="number of units or an image's lengths"):
+        with pytest.raises(mf.ModelError, match="number of neurons or an image's lengths"):
             Hopfield(shape)  # type: ignore[arg-type]
     memory = Hopfield((2, 3))
     with pytest.raises(mf.ModelError, match=r"patterns of shape \(2, 3\), got shape \(3, 2\)"):

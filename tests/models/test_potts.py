@@ -114,7 +114,7 @@ def test_graphs_and_fields_by_site():
 
 
 def test_what_is_refused():
-    with pytest.raises(mf.ModelError, match="whole number of at least 2, got 1"):
+    with pytest.raises(mf.ModelError, match="integer of at least 2, got 1"):
         Potts((2, 2), 1)
     with pytest.raises(mf.ModelError, match=r"needs shape \(3,\) or \(2, 2, 3\), got \(2, 2\)"):
         Potts((2, 2), 3, 1.0, np.zeros((2, 2)))

@@ -1,4 +1,4 @@
-"""The picture of a chain's weights."""
+"""The plot of a linear chain's weights."""
 
 from __future__ import annotations
 

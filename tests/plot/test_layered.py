@@ -75,7 +75,7 @@ def test_layers_point_down_and_nothing_overlaps(parents: dict[int, list[int]]):
 
 
 def test_a_textbook_network_has_few_crossings_and_fits_a_page():
-    net = mf.read_bif(data_path("bif", "alarm.bif.gz"))
+    net = mf.io.read_bif(data_path("bif", "alarm.bif.gz"))
     at = {v: i for i, v in enumerate(net.variables)}
     parents = {at[v]: [at[p] for p in net.parents(v)] for v in net.variables}
     boxes = [(80.0, 22.0)] * len(at)

@@ -114,7 +114,7 @@ def test_no_false_certainty():
 
 
 def test_alarm_is_legible(tmp_path: Path):
-    net = mf.read_bif(data_path("bif", "alarm.bif.gz"))
+    net = mf.io.read_bif(data_path("bif", "alarm.bif.gz"))
     ax = plot.posteriors(net, {"CVP": "LOW", "HR": "HIGH"})
     assert len(boxes(ax)) == 37 and len(bars(ax)) == 105
     for a, b in combinations(boxes(ax), 2):

@@ -199,7 +199,7 @@ def test_a_chosen_order_and_given_axes():
     chain = mf.MarkovNetwork(dict.fromkeys("ABCD", 2))
     chain.add_factors([["A", "B"], ["B", "C"], ["C", "D"]], np.ones((2, 2)))
     _, ax = plt.subplots()
-    assert plot.junction_tree(chain, method=mf.JunctionTree(order=("A", "B", "C", "D")), ax=ax, title="T") is ax
+    assert plot.junction_tree(chain, method=mf.methods.JunctionTree(order=("A", "B", "C", "D")), ax=ax, title="T") is ax
     assert sorted(texts(ax)) == ["A, B", "B", "B, C", "C", "C, D"]
 
 

@@ -116,7 +116,7 @@ def test_a_gaussian_field_is_its_markov_graph():
 
 @pytest.mark.parametrize("name", ["asia", "sachs", "alarm", "hepar2"])
 def test_reference_networks(name: str, tmp_path: Path):
-    net = mf.read_bif(data_path("bif", f"{name}.bif.gz"))
+    net = mf.io.read_bif(data_path("bif", f"{name}.bif.gz"))
     ax = plot.graph(net, layout="layered")
     boxes = [p.get_extents() for p in ax.patches if isinstance(p, FancyBboxPatch)]
     assert len(boxes) == len(net.variables)

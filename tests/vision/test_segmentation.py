@@ -105,7 +105,7 @@ def test_few_labels_are_enough(observation: str):
     image = noisy(truth, colours, 0.3, 3)
     labels = few_labels(truth, 30, 4)
     model = ImageSegmentation(3, 1.5, observation, n_bins=3, shrinkage=5.0).fit(image, labels)
-    method = mf.BeliefPropagation(max_iterations=200, damping=0.2)
+    method = mf.methods.BeliefPropagation(max_iterations=200, damping=0.2)
     found = model.predict(image, method, labels=labels)
     alone = ImageSegmentation(3, 0.0, observation, n_bins=3, shrinkage=5.0).fit(image, labels).predict(image, method)
     assert (found != truth).mean() < 0.02 < (alone != truth).mean()
@@ -116,7 +116,7 @@ def test_few_labels_are_enough(observation: str):
 
 
 @pytest.mark.parametrize("observation", ["gaussian", "histogram"])
-@pytest.mark.parametrize("inference", ["junction_tree", mf.MeanField(tolerance=1e-9, max_iterations=2000)])
+@pytest.mark.parametrize("inference", ["junction_tree", mf.methods.MeanField(tolerance=1e-9, max_iterations=2000)])
 def test_em_climbs(observation: str, inference: Any):
     truth = stripes(5, 40, 2)
     image = noisy(truth, np.array([0.0, 1.0]), 0.5, 5)

@@ -159,7 +159,7 @@ def test_no_prior_is_the_best_cost_of_each_pixel():
         ("truncated_linear", AlphaExpansion()),
         ("truncated_quadratic", AlphaBetaSwap()),
         ("potts", AlphaExpansion()),
-        ("truncated_quadratic", mf.BeliefPropagation(max_iterations=60, damping=0.3, tolerance=1e-2)),
+        ("truncated_quadratic", mf.methods.BeliefPropagation(max_iterations=60, damping=0.3, tolerance=1e-2)),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*did not converge")
@@ -178,7 +178,9 @@ def test_the_gaussian_prior_blurs_jumps():
     errors = []
     for smoothness in ("gaussian", "truncated_quadratic"):
         model = StereoMatching(10, smoothness=smoothness, weight=0.4, noise=0.05)
-        answer = model.predict_marginals(pair.left, pair.right, mf.BeliefPropagation(max_iterations=40, tolerance=1e-3))
+        answer = model.predict_marginals(
+            pair.left, pair.right, mf.methods.BeliefPropagation(max_iterations=40, tolerance=1e-3)
+        )
         errors.append(disparity_error(answer.argmax(axis=2), pair.disparity))
     assert errors[1] < 0.02
     assert errors[0] > 3 * errors[1] and errors[0] > 0.04
@@ -192,7 +194,7 @@ def test_tsukuba():
     alone = model.costs(pair.left, pair.right).argmin(axis=2)
     answer = mf.decode(graph, method=AlphaExpansion())
     found = answer.states.reshape(alone.shape)
-    # At half size an error of half a disparity is one of the whole picture's.
+    # At half size an error of half a disparity is one of the whole image's.
     errors = [disparity_error(x, pair.disparity, threshold=0.5) for x in (alone, found)]
     assert errors[1] < 0.08
     assert errors[0] > 0.3
@@ -222,8 +224,8 @@ def test_the_manners_of_scikit_learn():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"max_disparity": 0}, r"max_disparity=...\) must be a whole number of at least 1, got 0"),
-        ({"max_disparity": 2.5}, r"max_disparity=...\) must be a whole number of at least 1, got 2.5"),
+        ({"max_disparity": 0}, r"max_disparity=...\) must be an integer of at least 1, got 0"),
+        ({"max_disparity": 2.5}, r"max_disparity=...\) must be an integer of at least 1, got 2.5"),
         ({"smoothness": "huber"}, r"smoothness=...\) must be one of 'gaussian', .* got 'huber'"),
         ({"weight": -1.0}, r"weight=...\) must be a number of at least zero, got -1"),
         ({"truncation": 0}, r"truncation=...\) must be above zero"),

@@ -1,4 +1,16 @@
-"""The command line: infer, explain, sample, demo."""
+"""The command line, ``markovfield``: infer, explain, decode, sample, lattice, query, learn, draw, crf and demo.
+
+Commands read files, call the verbs of the library and show answers as tables or as one JSON object. Nothing is computed
+here. Imports come late, so that help and mistakes answer at once.
+
+Files, in reading order:
+
+* `_entry`, `app`: where the command starts; the list of commands, and failures as one sentence and an exit code;
+* `networks`, `decoding`, `sampling`, `crf`, `demo`: the commands, by subject;
+* `_options`, `_reading`, `_errors`, `_progress`: shared options; evidence, methods and files; failures; the spinner;
+* `_report`, `_crf_report`, `_crf_files`: answers for people and machines; those of ``crf``, and its files;
+* `_demo_steps`, `_demo_page`: what the demo runs, and the page that it leaves behind.
+"""
 
 from markovfield.cli._entry import main
 

@@ -33,7 +33,7 @@ LEFT_OUT = "_"
 
 
 def train_on_items(crf: ChainCRF, data: Path, dev: Path | None, time_limit: float | None) -> ChainCRF:
-    """A chain from a file of CRFsuite's."""
+    """A linear-chain CRF from a file of CRFsuite's."""
     from markovfield.io.crfsuite_items import read_crfsuite_items
 
     items = read_crfsuite_items(data)
@@ -91,7 +91,7 @@ def check_some(data: Path, sequences: int) -> None:
 
 
 def chain_of(model: ChainTagger | ChainCRF) -> ChainCRF:
-    """The chain itself, of a tagger or alone."""
+    """The CRF itself, of a tagger or alone."""
     from markovfield.sequence.chain.crf import ChainCRF
 
     return model if isinstance(model, ChainCRF) else model.crf_

@@ -78,7 +78,7 @@ def restore(text: str = "MARKOVFIELD", height: int = 14) -> Denoised:
 
     # One variable for each pixel. Column after column is a good order; without one, the library looks for it.
     pixels = np.arange(image.clean.size).reshape(image.clean.shape)
-    method = mf.JunctionTree(order=tuple(pixels.T.ravel().tolist()))
+    method = mf.methods.JunctionTree(order=tuple(pixels.T.ravel().tolist()))
     first = mf.marginals(net, method=method)  # compiles the kernels, once and for all
     answer = mf.marginals(net, method=method)
     best = mf.decode(net, method=method)
@@ -103,7 +103,7 @@ def draw_tree() -> Tree:
     net = mf.datasets.diagnosis_network()
     order = ["light", "bill", "noise", "room", "thermostat", "filter"]
     order += ["compressor", "heating", "airflow", "coil", "refrigerant", "weather"]
-    method = mf.JunctionTree(order=tuple(order))
+    method = mf.methods.JunctionTree(order=tuple(order))
 
     seen: dict[Any, Any] = {"room": "cold", "noise": "rattling", "light": "on"}
     explanation = mf.explain(net, "marginals", evidence=seen)

@@ -93,7 +93,7 @@ def infer(
             answer = mf.decode(graph, known, variables=names, method=chosen, **running)
     if output is not None:
         with writing(output):
-            mf.write_uai_result(output, task.value, answer, query=positions)
+            mf.io.write_uai_result(output, task.value, answer, query=positions)
     if as_json:
         report.write_json(out, report.to_json(task.value, answer))
         return

@@ -1,4 +1,4 @@
-"""Sequence labelling from files: train a chain, tag, score, and look inside."""
+"""Sequence labelling from files: train a linear-chain CRF, tag, score, and look inside."""
 
 from __future__ import annotations
 

@@ -126,4 +126,4 @@ def _write(path: Path, answer: mf.Decoding, positions: list[int] | None) -> None
     if path.suffix == ".sol":
         write_text(path, [" ".join(str(int(s)) for s in answer.states), "\n"])
         return
-    mf.write_uai_result(path, "MPE" if positions is None else "MMAP", answer, query=positions)
+    mf.io.write_uai_result(path, "MPE" if positions is None else "MMAP", answer, query=positions)

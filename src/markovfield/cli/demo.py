@@ -88,8 +88,8 @@ def _diagnosis(folder: Path, out: Console) -> Chapter:
     ]  # fmt: skip
     for rank, solution in enumerate(found.explanations.n_best, 1):
         fault = [f"{part} {state}" for part, state in solution.assignment.items() if _broken(part, state)]
-        chance = _percent(math.exp(solution.score - found.light.log_partition))
-        facts.append((f"explanation {rank}", f"{' and '.join(fault) or 'nothing broken'} ({chance})"))
+        probability = _percent(math.exp(solution.score - found.light.log_partition))
+        facts.append((f"explanation {rank}", f"{' and '.join(fault) or 'nothing broken'} ({probability})"))
     facts.append(("guarantee", f"{found.light.guarantee}, by {found.light.method}"))
     _say(out, facts)
     _save(out, folder, found.network_picture, "network.png")

@@ -84,7 +84,7 @@ def query(
         if informative:
             if len(targets) != 1:
                 raise CommandError(f"--informative ranks for one target, got {len(targets)}")
-            ranking = mf.mutual_information(graph, targets[0], evidence=known, method=method)
+            ranking = mf.analysis.mutual_information(graph, targets[0], evidence=known, method=method)
     if as_json:
         report.write_json(out, report.distribution_json(answer, ranking))
         return
@@ -142,7 +142,7 @@ def learn(
             del columns[name]
         running: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit, "callback": waiting.callback}
         found = None
-        table = mf.encode(columns, bare, weights=weights)
+        table = mf.learning.encode(columns, bare, weights=weights)
         if bare is None:
             if structure != NO_STRUCTURE:
                 chosen = _structure_method(structure or "hill_climbing", score, max_parents, alpha)
@@ -162,7 +162,7 @@ def learn(
 
 def _columns(data: Path, missing: tuple[str, ...], network: Any) -> dict[str, Any]:
     """The columns of a file; what a given network calls a state is never taken for missing."""
-    columns: dict[str, Any] = dict(mf.read_csv(data, missing=()))
+    columns: dict[str, Any] = dict(mf.io.read_csv(data, missing=()))
     for name, column in columns.items():
         known = network is not None and name in network.variables
         states = {str(s) for s in network.states(name)} if known else set()
@@ -173,12 +173,12 @@ def _columns(data: Path, missing: tuple[str, ...], network: Any) -> dict[str, An
 
 def _structure_method(name: str, score: str, max_parents: int | None, alpha: float) -> Any:
     method = resolve(name, "learn_structure", "DataTable")
-    if isinstance(method, mf.HillClimbing):
-        return mf.HillClimbing(score=score, max_parents=max_parents)
-    return mf.PC(alpha=alpha) if isinstance(method, mf.PC) else method
+    if isinstance(method, mf.methods.HillClimbing):
+        return mf.methods.HillClimbing(score=score, max_parents=max_parents)
+    return mf.methods.PC(alpha=alpha) if isinstance(method, mf.methods.PC) else method
 
 
-def _independent(table: mf.DataTable) -> mf.BayesianNetwork:
+def _independent(table: mf.learning.DataTable) -> mf.BayesianNetwork:
     net = mf.BayesianNetwork(dict(zip(table.variables, table.states, strict=True)))
     for v in table.variables:
         net.set_parents(v, [])

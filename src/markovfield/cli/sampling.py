@@ -94,7 +94,7 @@ def sample(
 
 
 def _with_chains(method: Any, settings: dict[str, int | None]) -> Any:
-    """The method with settings of its chains, where any were given."""
+    """The method with settings of its Markov chains, where any were given."""
     given = {name: value for name, value in settings.items() if value is not None}
     if not given:
         return method
@@ -108,7 +108,7 @@ def _with_chains(method: Any, settings: dict[str, int | None]) -> Any:
 
 
 def _mixing(drawn: mf.Samples) -> Text:
-    """One line on how far the chains can be trusted; yellow where they should not be."""
+    """One line on how far the Markov chains can be trusted; yellow where they should not be."""
     worst, size = drawn.r_hat, drawn.effective_sample_size
     said = f"smallest effective sample size {size:.0f}" if np.isfinite(size) else "too short to tell how they mix"
     said += f", largest R-hat {worst:.3f}" if np.isfinite(worst) else ""
@@ -317,7 +317,7 @@ def _lattice_model(
     if coupling is None:
         if len(shape) != 2:
             raise CommandError("the critical coupling is known in two dimensions only: give --coupling")
-        coupling = mf.critical_coupling() if name == "ising" else mf.critical_coupling(states)
+        coupling = mf.lattice.critical_coupling() if name == "ising" else mf.lattice.critical_coupling(states)
     if name == "ising":
         return mf.Ising(shape, coupling, field, periodic=periodic)
     if field:
@@ -377,7 +377,7 @@ def _tell_lattice(out: Any, model: Any, simulation: Any, records: Sequence[Any],
     plain = isinstance(model, mf.Ising) and len(model.shape or ()) == 2 and np.ndim(model.coupling) == 0
     if plain and not free and np.ndim(model.field) == 0 and not model.field:
         with suppress(mf.ModelError):  # an antiferromagnet on an odd length
-            body["exact_energy"] = mf.torus_energy(model.shape, float(model.coupling))
+            body["exact_energy"] = mf.lattice.torus_energy(model.shape, float(model.coupling))
     if as_json:
         report.write_json(out, body)
         return

@@ -1,4 +1,4 @@
-"""Small pictures drawn by code, a landscape to segment, and photographs from the reference data where there are any."""
+"""Small images drawn by code, a landscape to segment, and photographs from the reference data where there are any."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _DRAWN: dict[str, Callable[[FloatArray, FloatArray], Mask]] = {
 
 
 def binary_patterns(names: Sequence[str] | None = None, *, size: int = 50) -> npt.NDArray[np.int8]:
-    """Square pictures of -1 (paper) and +1 (ink), to be stored in a `Hopfield` network (Murphy, figure 19.7).
+    """Square images of -1 (paper) and +1 (ink), to be stored in a `Hopfield` network (Murphy, figure 19.7).
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def binary_patterns(names: Sequence[str] | None = None, *, size: int = 50) -> np
     Returns
     -------
     ndarray
-        ``int8[pictures, size, size]``.
+        ``int8[images, size, size]``.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def binary_patterns(names: Sequence[str] | None = None, *, size: int = 50) -> np
 
 
 class Landscape(NamedTuple):
-    """A picture in colours, ``float64[rows, columns, 3]`` from 0 to 1, and what each pixel shows, ``int64``."""
+    """An image in colours, ``float64[rows, columns, 3]`` from 0 to 1, and what each pixel shows, ``int64``."""
 
     image: FloatArray
     labels: npt.NDArray[np.int64]
@@ -152,15 +152,15 @@ def landscape(
 
 
 def photograph(name: str) -> FloatArray:
-    """Read a picture of the reference data: ``float64`` from 0 to 1, ``[rows, columns]`` or with channels.
+    """Read an image of the reference data: ``float64`` from 0 to 1, ``[rows, columns]`` or with channels.
 
     The folder is ``images`` within ``MARKOVFIELD_DATA``, or within ``shared/data`` next to the project.
 
     Examples
     --------
-    >>> photograph("no_such_picture.png")
+    >>> photograph("no_such_image.png")
     Traceback (most recent call last):
-    FileNotFoundError: there is no picture 'no_such_picture.png' in the reference data; set MARKOVFIELD_DATA ...
+    FileNotFoundError: there is no image 'no_such_image.png' in the reference data; set MARKOVFIELD_DATA ...
     """
     given = os.environ.get("MARKOVFIELD_DATA")
     above = Path(__file__).resolve().parents
@@ -168,7 +168,7 @@ def photograph(name: str) -> FloatArray:
     path = root / "images" / name
     if not path.is_file():
         raise FileNotFoundError(
-            f"there is no picture {name!r} in the reference data; set MARKOVFIELD_DATA to the folder that holds images/"
+            f"there is no image {name!r} in the reference data; set MARKOVFIELD_DATA to the folder that holds images/"
         )
     from matplotlib.image import imread
 

@@ -44,7 +44,7 @@ def stereo_pair(name: str = "tsukuba", *, step: int = 1) -> StereoPair:
     """Read a Middlebury pair (Scharstein and Szeliski 2002, 2003) from the reference data.
 
     The folder is ``stereo/<name>`` within ``MARKOVFIELD_DATA``, or within ``shared/data`` next to the project, with the
-    pictures ``im2`` (left), ``im6`` (right) and ``disp2`` (true disparities of the left) as PNG, PPM or PGM. Reading
+    images ``im2`` (left), ``im6`` (right) and ``disp2`` (true disparities of the left) as PNG, PPM or PGM. Reading
     them takes Pillow, which comes with the extra ``plot``.
 
     Parameters
@@ -67,10 +67,10 @@ def stereo_pair(name: str = "tsukuba", *, step: int = 1) -> StereoPair:
     given = os.environ.get("MARKOVFIELD_DATA")
     above = Path(__file__).resolve().parents
     root = Path(given) if given else above[min(4, len(above) - 1)] / "shared" / "data"
-    left, right, grey = (_picture(root / "stereo" / name, file) for file in ("im2", "im6", "disp2"))
+    left, right, grey = (_image(root / "stereo" / name, file) for file in ("im2", "im6", "disp2"))
     if not left.shape[:2] == right.shape[:2] == grey.shape[:2]:
-        sizes = ", ".join(str(picture.shape[:2]) for picture in (left, right, grey))
-        raise ModelError(f"the pictures of the pair {name!r} must be of one size, got {sizes}")
+        sizes = ", ".join(str(image.shape[:2]) for image in (left, right, grey))
+        raise ModelError(f"the images of the pair {name!r} must be of one size, got {sizes}")
     grey = grey if grey.ndim == 2 else grey[..., 0]
     disparity = np.where(grey > 0, grey / SCALES[name], np.nan)
     most = int(np.ceil(np.nanmax(disparity)))
@@ -87,12 +87,12 @@ def _blocks(view: FloatArray, step: int) -> FloatArray:
     return np.asarray(view.reshape(rows, step, columns, step, *view.shape[2:]).mean(axis=(1, 3)))
 
 
-def _picture(folder: Path, name: str) -> FloatArray:
+def _image(folder: Path, name: str) -> FloatArray:
     """Numbers from 0 to 255, ``[rows, columns]`` or with three channels."""
     path = next((p for p in (folder / f"{name}{ending}" for ending in ENDINGS) if p.is_file()), None)
     if path is None:
         raise FileNotFoundError(
-            f"there is no picture {folder.name}/{name} in the reference data; set MARKOVFIELD_DATA to the folder that "
+            f"there is no image {folder.name}/{name} in the reference data; set MARKOVFIELD_DATA to the folder that "
             "holds stereo/, or take random_dots()"
         )
     from PIL import Image

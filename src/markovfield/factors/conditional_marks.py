@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.factors.factor_kinds import NOISY_MAX, TABLE, table_cells
+from markovfield.factors.remembered import Shelf, remembered
 
 if TYPE_CHECKING:
     from markovfield.factors.factor_graph import Structure
@@ -25,6 +26,10 @@ IntArray = npt.NDArray[Any]
 # How far from one the sum of a row may be: the rounding of a division, a logarithm and a sum, and nothing more.
 ROW_TOLERANCE = 1e-12
 SPARE_CELLS = 10**6
+
+# Under this key a structure that lost marks keeps the one that has them all; and that one, those that it became.
+DECLARED = "declared"
+_WITH_MARKS: Shelf[Structure] = Shelf(1000)
 
 
 def sound_marks(n_variables: int, scope_offsets: IntArray, scopes: IntArray, child: IntArray) -> IntArray:
@@ -81,22 +86,20 @@ def _with_marks(s: Structure, factors: IntArray) -> Structure:
     """The structure with the marks of these factors only."""
     if len(factors) == np.count_nonzero(s.child >= 0):
         return s
-    kept = s.cache.setdefault("with_marks", {})
+    kept = _WITH_MARKS.of(s)
     found: Structure | None = kept.get(factors.tobytes())
     if found is None:
         child = np.full(s.n_factors, -1, np.int32)
         child[factors] = s.child[factors]
         child.flags.writeable = False
         found = kept[factors.tobytes()] = replace(s, child=child)
-        found.cache["declared"] = s
+        found.cache[DECLARED] = s
     return found
 
 
+@remembered
 def _rows(s: Structure) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Cells of all marked factors row by row, where each row starts, the marked factors, and the first row of each."""
-    found: tuple[IntArray, IntArray, IntArray, IntArray] | None = s.cache.get("rows")
-    if found is not None:
-        return found
     pieces, lengths, first_row, rows = [], [], [], 0
     factors, room = [], float(8 * s.n_cells + SPARE_CELLS)
     for f in np.flatnonzero(s.child >= 0).tolist():
@@ -123,8 +126,7 @@ def _rows(s: Structure) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     ends = np.cumsum(np.concatenate([none, *lengths]))
     starts = np.concatenate([none, ends]) - np.concatenate([none, *lengths])
     cells = np.concatenate([none, *pieces])
-    found = s.cache["rows"] = (cells, starts, np.array(factors, np.int64), np.array(first_row, np.int64))
-    return found
+    return cells, starts, np.array(factors, np.int64), np.array(first_row, np.int64)
 
 
 def _with_child_last(s: Structure, f: int) -> IntArray:

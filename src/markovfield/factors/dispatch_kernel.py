@@ -10,6 +10,9 @@
 
 n is the number of variables, each with few states; K the states of a variable. Messages are logs, in the order of the
 scope, one after the other in one flat array; ``-inf`` is a hard zero and stays one.
+
+Invariant: the arguments and the layout of messages, which every caller shares. Free to change: how a kind is computed,
+and the scratch it needs, as long as `structured_work_size` says so.
 """
 
 from __future__ import annotations
@@ -69,11 +72,11 @@ def structured_factor_messages(
     ----------
     kind
         Any kind but a plain table. The contributions of a noisy-max are summed whatever else is maximised, and that
-        has no fast form: its maxima come out as nan.
+        has no fast algorithm: its maxima come out as nan.
     cards, strides
         ``int64[n]``, the states of each variable and the factor's "strides", as in the structure.
     pool, base
-        The log-potentials, and where the factor's own start.
+        The log-potentials, and where those of the factor start.
     incoming, outgoing
         Flat log-messages, variable by variable in the order of the scope. Those going out are shifted so that the
         largest entry of each is zero (all are -inf where nothing is possible).

@@ -13,6 +13,9 @@ from running sums (maxima) from either end, at O(K) whatever the cells are. Stat
 Which it is, is read off the cells, O(cap) at each call: any other numbers in the same cells stay exact. Nothing is ever
 subtracted. Sums run in linear space; where one comes out too small to be sure of, the message is done again in log
 space.
+
+Invariant: exact for any cells, whatever shape was recognised. Free to change: `LEAST_WINDOW`, and which shapes have a
+fast path.
 """
 
 from __future__ import annotations
@@ -310,7 +313,7 @@ def _log_sums(
 
 @kernel
 def _whole(incoming: Array, outgoing: Array, target: int, m: int, maximise: bool) -> float:
-    """The total of the first variable's own message and what it is sent, from ``outgoing[target]`` on."""
+    """The total of the first variable's incoming message and what it is sent, from ``outgoing[target]`` on."""
     top = -np.inf
     for x in range(m):
         top = max(top, outgoing[target + x] + incoming[x])

@@ -1,4 +1,4 @@
-"""The intermediate form of everything discrete and factored: a frozen structure and a pool of log-potentials.
+"""The compiled form of everything discrete and factored: a frozen structure and a pool of log-potentials.
 
 A factor reads the pool through a base offset and one stride per axis, so that many factors can share one table,
 and so that fixing a variable, or naming one twice in a scope, only changes an offset or a stride.
@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.factors.conditional_marks import sound_marks, true_marks
+from markovfield.factors.conditional_marks import DECLARED, sound_marks, true_marks
 from markovfield.factors.factor_kinds import (
     CARDINALITY,
     CLAUSE,
@@ -158,35 +159,44 @@ class Structure:
         """Number of factors."""
         return len(self.table_offsets)
 
-    @property
+    @cached_property
     def value_offsets(self) -> npt.NDArray[np.int64]:
         """``int64[n + 1]``: where each variable's states start in a vector over all variables' states."""
-        offsets: npt.NDArray[np.int64] | None = self.cache.get("value_offsets")
-        if offsets is None:
-            offsets = np.zeros(self.n_variables + 1, np.int64)
-            np.cumsum(self.cardinalities, out=offsets[1:])
-            offsets.flags.writeable = False
-            self.cache["value_offsets"] = offsets
+        offsets = np.zeros(self.n_variables + 1, np.int64)
+        np.cumsum(self.cardinalities, out=offsets[1:])
+        offsets.flags.writeable = False
         return offsets
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
         """Whether every factor is a plain table."""
-        plain: bool | None = self.cache.get("plain")
-        if plain is None:
-            plain = self.cache["plain"] = not np.any(self.kind != TABLE)
-        return plain
+        return not np.any(self.kind != TABLE)
 
     @property
+    def declared(self) -> Structure:
+        """The structure with all marks that its model set; this may keep only those that its tables bear out."""
+        found: Structure = self.cache.get(DECLARED, self)
+        return found
+
+    @cached_property
+    def is_marked(self) -> bool:
+        """Whether some factor is a conditional distribution."""
+        return bool(np.any(self.child >= 0))
+
+    @cached_property
     def has_latent(self) -> bool:
         """Whether a factor sums over contributions that no variable of the model shows (a noisy-max).
 
         Then the auxiliary variables of the graph of tables may be summed out, but not maximised.
         """
-        latent: bool | None = self.cache.get("latent")
-        if latent is None:
-            latent = self.cache["latent"] = bool(np.any(self.kind == NOISY_MAX))
-        return latent
+        return bool(np.any(self.kind == NOISY_MAX))
+
+    @cached_property
+    def as_tables(self) -> tuple[Structure, FloatArray, npt.NDArray[np.int64]]:
+        """An equivalent structure of plain tables, the cells it appends to the pool, and which cells those copy."""
+        from markovfield.factors.to_tables import tables_of_structure
+
+        return tables_of_structure(self)
 
     def scope(self, factor: int) -> npt.NDArray[np.int32]:
         """Positions of a factor's variables, in axis order."""
@@ -302,7 +312,7 @@ class FactorGraph:
         Factors that were conditional distributions are looked at (a pass over their cells): those that no longer sum to
         one lose their mark, and those that do again have it back.
         """
-        declared = self.structure.cache.get("declared", self.structure)
+        declared = self.structure.declared
         return FactorGraph(declared, np.asarray(log_tables, np.float64))
 
     def cells(self, factor: int) -> npt.NDArray[np.int64]:
@@ -419,28 +429,17 @@ class FactorGraph:
         After the model's own cells come constant tables, and the tables of distance potentials, copied from its cells;
         `own_counts` adds up expected counts. The structural half is done once and kept with the structure.
         """
-        if self.structure.is_plain:
-            return self
-        found: FactorGraph | None = self.cache.get("as_tables")
-        if found is None:
-            as_tables = self.structure.cache.get("as_tables")
-            if as_tables is None:
-                from markovfield.factors.to_tables import tables_of_structure
+        return self if self.structure.is_plain else self._as_tables
 
-                as_tables = self.structure.cache["as_tables"] = tables_of_structure(self.structure)
-            structure, constants, origin = as_tables
-            rest = (
-                np.where(origin >= 0, self.log_tables[np.maximum(origin, 0)], constants) if len(origin) else constants
-            )
-            pool = np.concatenate([self.log_tables, rest])
-            found = self.cache["as_tables"] = FactorGraph(structure, pool, marks_hold=True)
-        return found
+    @cached_property
+    def _as_tables(self) -> FactorGraph:
+        structure, constants, origin = self.structure.as_tables
+        rest = np.where(origin >= 0, self.log_tables[np.maximum(origin, 0)], constants) if len(origin) else constants
+        return FactorGraph(structure, np.concatenate([self.log_tables, rest]), marks_hold=True)
 
     def _copied(self) -> npt.NDArray[np.int64]:
         """Which of this graph's cells each cell that rewriting appended is a copy of; -1 for constants."""
-        self.to_tables()
-        as_tables = self.structure.cache.get("as_tables")
-        return np.zeros(0, np.int64) if as_tables is None else as_tables[2]
+        return np.zeros(0, np.int64) if self.structure.is_plain else self.structure.as_tables[2]
 
     def own_counts(self, counts: FloatArray) -> FloatArray:
         """Expected counts of the graph of tables's pool as those of this graph's: copies add to their originals."""

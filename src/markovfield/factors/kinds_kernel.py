@@ -1,4 +1,8 @@
-"""The kinds of factor, as numbers that kernels and structures share; what each reads is said here."""
+"""The kinds of factor, as numbers that kernels and structures share; what each reads is said here.
+
+Invariant: the numbers, and how the "strides" of structured factors are read, are part of the archive format and of
+every compiled structure. A new kind gets the next number; none is ever used for something else.
+"""
 
 __all__ = ["CARDINALITY", "CLAUSE", "DISTANCE", "NOISY_MAX", "PARITY", "TABLE", "cap_of", "literal_of"]
 

@@ -1,8 +1,11 @@
 """Messages of factors that count true literals: clauses, cardinality potentials, parities. All in log space.
 
-Each axis comes down to two numbers, the weight of its literal being false and of its being true. A chain over the axes
-then carries "how many so far" (up to a cap, or modulo two): forwards and backwards, with no difference ever taken, so
-that nothing cancels. Counts of c = cap + 1 states cost O(n c).
+Each axis comes down to two numbers, the weight of its literal being false and of its being true. A linear chain over
+the axes then carries "how many so far" (up to a cap, or modulo two): forwards and backwards, with no difference ever
+taken, so that nothing cancels. Counts of c = cap + 1 states cost O(n c).
+
+Invariant: messages of all axes in scope order in one flat array, literals as in `kinds_kernel`. Free to change:
+`SORTED_ABOVE`, and the layout of scratch, which `literal_work_size` sizes.
 """
 
 from __future__ import annotations

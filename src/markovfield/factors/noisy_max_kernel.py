@@ -1,7 +1,10 @@
-"""Sum messages of a noisy-max, in log space: a chain over its parents that carries the largest contribution so far.
+"""Sum messages of a noisy-max, in log space: a linear chain over its parents carries the largest contribution so far.
 
 A parent comes down to the distribution of its contribution. Forwards and backwards, two running sums a parent, and no
 difference of cumulative products, which would cancel: O(states * K) for each parent.
+
+Invariant: parents' messages in scope order, the child's last; blocks of cells as in `kinds_kernel`. The layout of
+scratch is free to change with `noisy_max_work_size`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@
 | table | its cells |
 | clause, cardinality, parity | the states of its variables, and sorting n numbers |
 | distance | the product of the states |
+
+Invariant: `FactorLayout`, and that scores of states lie axis after axis in scope order. How a kind finds its best
+configuration is free to change; ties may go either way.
 """
 
 from __future__ import annotations

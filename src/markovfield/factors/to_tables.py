@@ -1,4 +1,4 @@
-"""Structured factors: kinds whose meaning is far smaller than their table, and how each lowers to small tables.
+"""Structured factors: kinds whose meaning is far smaller than their table, and each of them in plain tables.
 
 Exact methods run on the graph of tables. A kind's parameters live in the common pool, and rewriting leaves them where
 they are, so expected counts of the parameters come out in the original cells.
@@ -37,8 +37,8 @@ def tables_of_structure(
 ) -> tuple[Structure, np.ndarray[Any, np.dtype[np.float64]], npt.NDArray[np.int64]]:
     """Replace every structured factor by small tables; also return what to append to the pool.
 
-    A clause of k literals becomes a chain of auxiliary binary variables "one of the first i literals is true": k - 1
-    constant tables over (previous, variable, next), then the clause's own two cells as a table on the last. Any
+    A clause of k literals becomes a linear chain of auxiliary binary variables "one of the first i literals is true":
+    k - 1 constant tables over (previous, variable, next), then the clause's own two cells as a table on the last. Any
     arity costs O(k) cells, and adds at most two to the width.
 
     A parity is such a chain of "an odd number of the first i", and a cardinality potential of cap c one of counters of
@@ -110,7 +110,7 @@ class _Builder:
         return len(self.cardinalities) - 1
 
     def add_counter(self, f: int, kind: int, cap: int) -> None:
-        """A clause, a parity or a cardinality potential: a chain of "how many of the first i literals hold"."""
+        """A clause, a parity or a cardinality potential: a linear chain of "how many of the first i literals hold"."""
         base = int(self.structure.table_offsets[f])
         scope, strides = self.structure.scope(f).tolist(), self.structure.strides(f).tolist()
         if not scope:

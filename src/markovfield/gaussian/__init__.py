@@ -1,1 +1,15 @@
-"""gaussian."""
+"""Gaussian fields: marginals, conditionals, samples and densities of real-valued variables.
+
+The compiled form of linear-Gaussian models: a sparse precision matrix and an information vector (Murphy 19.27), where
+a zero of the precision is a missing edge (Murphy 19.28). It answers for itself.
+
+Files, in reading order:
+
+* `gaussian_field`: `GaussianField`, what can be asked of it, and its graphs;
+* `_sparse_factor`: a sparse factorisation of the precision, by SciPy's SuperLU: solves, determinant, samples, and the
+  diagonal of the inverse by the Takahashi equations.
+
+One factorisation, made once and kept, answers all questions. For a planar lattice of n variables it takes about n^1.5
+operations and n log n memory; in the worst case n^3 and n^2. Dense matrices are made only where asked for, and up to
+10,000 variables.
+"""

@@ -17,7 +17,7 @@ __all__ = ["count_topological_sorts", "topological_sorts"]
 MAX_SETS = 2**16
 """Most sets of nodes whose sorts are counted and remembered."""
 MAX_COMPONENT = 200
-"""Most nodes of a connected part, which bound the depth of the recursion."""
+"""Most nodes of a connected component, which bound the depth of the recursion."""
 
 
 def topological_sorts(dag: nx.DiGraph) -> Iterator[list[Any]]:
@@ -38,7 +38,7 @@ def topological_sorts(dag: nx.DiGraph) -> Iterator[list[Any]]:
 def count_topological_sorts(dag: nx.DiGraph) -> int:
     """How many topological sorts a DAG has: n! without arrows, 1 when every two nodes are joined.
 
-    Parts that are not connected are counted apart and interleaved (a binomial coefficient); a connected part is the sum
+    Connected components are counted apart and interleaved (a binomial coefficient); a component is the sum
     over the nodes that can come first, or last, where those are fewer, of the count without it. Counts of sets of nodes
     met before are remembered.
 
@@ -46,7 +46,7 @@ def count_topological_sorts(dag: nx.DiGraph) -> int:
     ----------
     dag
         A directed acyclic graph. The problem is #P-complete: a graph that needs more than ``2**16`` sets, or with a
-        connected part of more than 200 nodes, is refused.
+        connected component of more than 200 nodes, is refused.
 
     Returns
     -------
@@ -68,28 +68,28 @@ def count_topological_sorts(dag: nx.DiGraph) -> int:
 
     def count(nodes: int) -> int:
         total, placed = 1, 0
-        for part in _parts(nodes, joined):
-            size = part.bit_count()
+        for component in _components(nodes, joined):
+            size = component.bit_count()
             placed += size
             total *= comb(placed, size)
             if size > 2:
-                total *= count_connected(part, size)
+                total *= count_connected(component, size)
         return total
 
-    def count_connected(part: int, size: int) -> int:
-        found = known.get(part)
+    def count_connected(component: int, size: int) -> int:
+        found = known.get(component)
         if found is None:
             if size > MAX_COMPONENT:
                 raise ModelError(
-                    f"count_topological_sorts takes connected parts of up to {MAX_COMPONENT} nodes, got one of {size}"
+                    f"count_topological_sorts takes components of up to {MAX_COMPONENT} nodes, got one of {size}"
                 )
             if len(known) >= MAX_SETS:
                 raise ModelError(f"count_topological_sorts gave up: the graph needs counts of over {MAX_SETS} sets")
-            members = _bits(part)
-            first = [i for i in members if not parents[i] & part]
-            last = [i for i in members if not children[i] & part]
+            members = _bits(component)
+            first = [i for i in members if not parents[i] & component]
+            last = [i for i in members if not children[i] & component]
             ends = first if len(first) <= len(last) else last
-            found = known[part] = sum(count(part & ~(1 << i)) for i in ends)
+            found = known[component] = sum(count(component & ~(1 << i)) for i in ends)
         return found
 
     return count((1 << len(dag)) - 1)
@@ -104,17 +104,17 @@ def _bits(mask: int) -> list[int]:
     return found
 
 
-def _parts(nodes: int, joined: list[int]) -> list[int]:
+def _components(nodes: int, joined: list[int]) -> list[int]:
     """Sets of nodes joined by arrows, within a set; all sets as bit masks."""
-    parts = []
+    components = []
     while nodes:
-        part = frontier = nodes & -nodes
+        component = frontier = nodes & -nodes
         # Most sets are connected: stop as soon as all is found.
-        while frontier and part != nodes:
+        while frontier and component != nodes:
             low = frontier & -frontier
-            new = joined[low.bit_length() - 1] & nodes & ~part
-            part |= new
+            new = joined[low.bit_length() - 1] & nodes & ~component
+            component |= new
             frontier = (frontier ^ low) | new
-        parts.append(part)
-        nodes &= ~part
-    return parts
+        components.append(component)
+        nodes &= ~component
+    return components

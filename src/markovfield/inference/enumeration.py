@@ -15,10 +15,11 @@ from markovfield._validation import check_method
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
 from markovfield.factors.factor_kinds import DISTANCE, caps, holds, literals, offset_of_count
+from markovfield.factors.remembered import remembered
 from markovfield.factors.to_tables import noisy_max_counts, noisy_max_table
 from markovfield.inference.core.answers import LogPartition, Marginals, Samples
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
-from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.evidence import Evidence, no_evidence
 from markovfield.inference.core.running import Running
 
 __all__ = ["Enumeration", "joint_states"]
@@ -28,21 +29,21 @@ FloatArray = npt.NDArray[np.float64]
 
 def joint_states(graph: FactorGraph, evidence: Evidence) -> float:
     """log2 of the number of assignments consistent with the evidence."""
-    everything = all_bits(graph)
-    cache = graph.structure.cache
-    if evidence is cache.get("no_evidence"):
-        return everything
-    return float(cache["bits"][evidence.states < 0].sum())
+    if evidence is no_evidence(graph.structure):
+        return all_bits(graph)
+    return float(_bits(graph.structure)[0][evidence.states < 0].sum())
 
 
 def all_bits(graph: FactorGraph) -> float:
     """log2 of the number of assignments without evidence."""
-    cache = graph.structure.cache
-    found: float | None = cache.get("all bits")
-    if found is None:
-        cache["bits"] = np.log2(graph.structure.cardinalities)
-        found = cache["all bits"] = float(cache["bits"].sum())
-    return found
+    return _bits(graph.structure)[1]
+
+
+@remembered
+def _bits(structure: Structure) -> tuple[FloatArray, float]:
+    """log2 of the states of each variable, and their sum."""
+    bits = np.log2(structure.cardinalities)
+    return bits, float(bits.sum())
 
 
 @dataclass(frozen=True)
@@ -154,16 +155,13 @@ class Enumeration:
         return Samples(graph=graph, states=states, method=self.name, seconds=time.perf_counter() - running.started)
 
 
+@remembered
 def _walks(structure: Structure) -> list[tuple[int, int, list[tuple[int, int]]]]:
     """Kind, base and (variable, stride) pairs of every factor, in bytes: the structure as plain Python numbers."""
-    found: list[tuple[int, int, list[tuple[int, int]]]] | None = structure.cache.get("walks")
-    if found is None:
-        pairs = list(zip(structure.scopes.tolist(), (8 * structure.table_strides).tolist(), strict=True))
-        ends = structure.scope_offsets.tolist()
-        bases, kinds = (8 * structure.table_offsets).tolist(), structure.kind.tolist()
-        found = [(kinds[f], bases[f], pairs[ends[f] : ends[f + 1]]) for f in range(structure.n_factors)]
-        structure.cache["walks"] = found
-    return found
+    pairs = list(zip(structure.scopes.tolist(), (8 * structure.table_strides).tolist(), strict=True))
+    ends = structure.scope_offsets.tolist()
+    bases, kinds = (8 * structure.table_offsets).tolist(), structure.kind.tolist()
+    return [(kinds[f], bases[f], pairs[ends[f] : ends[f + 1]]) for f in range(structure.n_factors)]
 
 
 class _Joint:

@@ -140,7 +140,7 @@ class Sandwich:
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
     >>> _ = net.add_factor(["A", "B"], [[3.0, 1.0], [1.0, 3.0]])
-    >>> answer = mf.log_partition(net, method=mf.Sandwich(time_limit=1.0))
+    >>> answer = mf.log_partition(net, method=mf.methods.Sandwich(time_limit=1.0))
     >>> answer.guarantee, [step.method for step in answer.details]
     ('exact', ['junction_tree'])
     """

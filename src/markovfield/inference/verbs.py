@@ -40,7 +40,7 @@ def form_of(model: Any) -> Any:
     if type(model).__name__ in ANSWERED_BY:
         return model
     if isinstance(model, str):
-        raise ModelError(f"expected a model, got the text {model!r}; mf.io.read_network reads a model from a file")
+        raise ModelError(f"expected a model, got the text {model!r}; mf.read_network reads a model from a file")
     if not hasattr(model, "compile"):
         raise ModelError(f"expected a model with a compile() method, got {type(model).__name__}")
     form = model.compile()

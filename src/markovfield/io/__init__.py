@@ -1,4 +1,20 @@
-"""Reading and writing models and data: BIF, XMLBIF, Hugin, UAI, wcsp, AD3, CoNLL, CRFsuite, and our own archive."""
+"""Reading and writing models and data: BIF, XMLBIF, Hugin, UAI, wcsp, cfn, AD3, CoNLL, CRFsuite, CSV, our own archive.
+
+A malformed file is a `FormatError` that starts with file, line and column. Files are written whole or not at all.
+
+Files, in reading order:
+
+* `networks`: one reader and one writer for all formats of networks, by the ending of the name;
+* `bif`, `_bif_plain`, `_bif_careful`, `_bif_table`: BIF at C speed in the plain layout, and by the whole grammar;
+* `xmlbif`, `hugin`, `_hugin_reader`, `_families`, `_written`: the other formats of Bayesian networks;
+* `uai`, `uai_evidence`, `uai_results`: models, evidence and answers of the UAI competitions;
+* `wcsp`, `cfn`, `_wcsp_model`, `_wcsp_globals`: cost function networks of toulbar2;
+* `ad3`: factor graphs of AD3;
+* `conll`, `crfsuite_items`, `columns`: sequences with labels; tables of data;
+* `archive`, `_text`: our own format for every model; text files, compressed or not.
+
+Reading is linear in the file; the archive allocates nothing that the size of the file does not bound.
+"""
 
 from markovfield.io.ad3 import read_ad3
 from markovfield.io.archive import load, save

@@ -30,7 +30,7 @@ class Parameters(ABC):
 
     @abstractmethod
     def integer(self, what: str, low: int, high: int) -> int:
-        """The next parameter as a whole number in a range."""
+        """The next parameter as an integer in a range."""
 
     @abstractmethod
     def word(self, what: str) -> str:
@@ -169,13 +169,13 @@ def _knapsack(model: CostModel, scope: Sequence[int], given: Parameters, blame: 
 def _maximum(model: CostModel, scope: Sequence[int], given: Parameters, blame: Blame, name: str) -> None:
     """The largest of costs that each variable has by itself."""
     default = given.number("the default cost")
-    own = [np.full(model.cards[v], default) for v in scope]
+    unary = [np.full(model.cards[v], default) for v in scope]
     for _ in range(given.integer("the number of tuples", 0, sum(model.shape(scope)))):
         i = given.integer("a position in the scope", 0, len(scope) - 1)
         value = given.integer("a value", 0, model.cards[scope[i]] - 1)
-        own[i][value] = given.number("a cost")
+        unary[i][value] = given.number("a cost")
     states = _states(model, scope, name, blame)
-    _add(model, scope, np.max([own[i][states[:, i]] for i in range(len(scope))], axis=0), blame)
+    _add(model, scope, np.max([unary[i][states[:, i]] for i in range(len(scope))], axis=0), blame)
 
 
 _GLOBALS = {

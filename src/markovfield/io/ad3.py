@@ -70,12 +70,12 @@ def read_ad3(path: PathLike) -> MarkovNetwork:
     # Every variable has a number and every factor two words and more, so neither count can exceed the file.
     n = tokens.integer("the number of variables", high=len(tokens))
     m = tokens.integer("the number of factors", high=len(tokens))
-    own = _floats(tokens, n, "the log-potentials of the variables")
-    bad = np.flatnonzero(~np.isfinite(own))
+    unary = _floats(tokens, n, "the log-potentials of the variables")
+    bad = np.flatnonzero(~np.isfinite(unary))
     if len(bad):
         raise tokens.error(2 + int(bad[0]), f"a log-potential must be finite, got {tokens.show(2 + int(bad[0]))}")
     net = MarkovNetwork({i + 1: 2 for i in range(n)})
-    for v, value in enumerate(own.tolist(), 1):
+    for v, value in enumerate(unary.tolist(), 1):
         net.add_factor([v], log_table=[0.0, value])
     for f in range(m):
         _add_factor(net, tokens, n, f + 1)

@@ -117,7 +117,7 @@ class _Cfn:
     def integer(self, item: Any, what: str, low: int, high: int) -> int:
         value = self.number(item, what)
         if value != np.floor(value) or not low <= value <= high:
-            raise self.error(item.at, f"{what} must be a whole number from {low} to {high}, got {item.text[:30]!r}")
+            raise self.error(item.at, f"{what} must be an integer from {low} to {high}, got {item.text[:30]!r}")
         return int(value)
 
     def block(self, item: Any, what: str) -> _Block:
@@ -322,7 +322,7 @@ class _Functions:
 
 
 def cfn_pieces(graph: FactorGraph, tables: list[npt.NDArray[np.int64]], top: int, digits: int) -> Iterator[str]:
-    """A graph as a cfn file; ``tables`` are whole-number costs in steps of 10^-digits, their largest forbidden."""
+    """A graph as a cfn file; ``tables`` are integer costs in steps of 10^-digits, their largest forbidden."""
     s = graph.structure
     names = as_text(s.names.variables, "variables")
     for name in names:

@@ -215,7 +215,7 @@ def _is_name(word: bytes) -> bool:
 def write_wcsp(model: _Compilable, path: PathLike, *, decimals: int | None = None) -> None:
     """Write a model as a cost function network: cfn where the name says so, else wcsp; ``.gz`` or ``.xz`` compress.
 
-    Costs are minus the log-potentials. In a wcsp file they are whole numbers, ``10**decimals`` times as large, and
+    Costs are minus the log-potentials. In a wcsp file they are integers, ``10**decimals`` times as large, and
     variables are their positions; a cfn file keeps names and writes ``decimals`` digits. The upper bound is beyond the
     cost of every possible assignment, and stands for ``-inf``. A wcsp file has no costs below zero: what a table has
     there is taken out into a negative constant, which `read_wcsp` adds again and toulbar2 leaves out. Tables that
@@ -229,7 +229,7 @@ def write_wcsp(model: _Compilable, path: PathLike, *, decimals: int | None = Non
         The file; it is replaced only once the new one is complete.
     decimals
         Digits after the point to round costs to, 0 to 9. None takes as few as hold every cost exactly, and refuses a
-        model that nine do not hold; a wcsp file then needs whole numbers.
+        model that nine do not hold; a wcsp file then needs integers.
 
     Raises
     ------
@@ -281,7 +281,7 @@ def _decimals(graph: FactorGraph, decimals: int | None, named: bool) -> int:
 
 
 def _tables(graph: FactorGraph, digits: int) -> Iterator[npt.NDArray[np.int64]]:
-    """Whole-number costs of each factor, shaped like its table."""
+    """Integer costs of each factor, shaped like its table."""
     s = graph.structure
     for f in range(s.n_factors):
         bits = float(np.log2(s.cardinalities[s.scope(f)]).sum())

@@ -1,7 +1,7 @@
 """Random numbers inside kernels: xoshiro256++ streams, one row of four words for each stream.
 
-A stream belongs to a chain, a shard or a row of a lattice, never to a thread, so that draws do not depend on how many
-threads there are. The generator is that of Blackman and Vigna (2021): four words of state, a period of 2^256 - 1.
+A stream belongs to a Markov chain, a shard or a row of a lattice, never to a thread, so that draws do not depend on how
+many threads there are. The generator is that of Blackman and Vigna (2021): four words of state, period 2^256 - 1.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def draw_unit(state):
 
 @kernel
 def draw_index(state, n):
-    """A whole number in [0, n), for n below 2^32: its bias is below n / 2^53."""
+    """An integer in [0, n), for n below 2^32: its bias is below n / 2^53."""
     return min(np.int64(draw_unit(state) * n), n - 1)
 
 

@@ -17,3 +17,7 @@ In reading order:
 Cost: a sweep is linear in the sites: more than ten updates a nanosecond in packed bits (on two cores), some tens of
 nanoseconds a site for Swendsen-Wang. Results do not depend on the number of threads.
 """
+
+from markovfield._exports import lazy
+
+__getattr__, __dir__ = lazy(__name__)

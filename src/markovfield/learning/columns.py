@@ -165,7 +165,7 @@ class _States:
 
 
 def _as_integers(column: Column) -> Column:
-    """A float column of whole numbers as an integer one: what a library makes of integers with gaps."""
+    """A float column of integral values as an integer one: what a library makes of integers with gaps."""
     values = column.values
     if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
         return column

@@ -1,4 +1,8 @@
-"""Counting how often the variables of a family take each of their joint states."""
+"""Counting how often the variables of a family take each of their joint states.
+
+Invariant: codes are ``int16[variables, rows]``, -1 for missing; tables have the last member of a family fastest; rows
+are added in their order, so that weighted sums do not depend on threads. Free to change: `BLOCK`, `LANES` and `SMALL`.
+"""
 
 from __future__ import annotations
 

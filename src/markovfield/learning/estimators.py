@@ -93,7 +93,7 @@ class MaximumLikelihood:
     --------
     >>> import markovfield as mf
     >>> net = mf.BayesianNetwork({"rain": ["no", "yes"]})
-    >>> fitted = mf.fit(net, {"rain": ["no", "no", "yes", "no"]}, method=mf.MaximumLikelihood())
+    >>> fitted = mf.fit(net, {"rain": ["no", "no", "yes", "no"]}, method=mf.methods.MaximumLikelihood())
     >>> fitted.cpt("rain").tolist()
     [0.75, 0.25]
     """
@@ -130,7 +130,7 @@ class DirichletEstimate:
     --------
     >>> import markovfield as mf
     >>> net = mf.BayesianNetwork({"rain": ["no", "yes"]})
-    >>> fitted = mf.fit(net, {"rain": ["no", "no", "yes", "no"]}, method=mf.DirichletEstimate(prior="k2"))
+    >>> fitted = mf.fit(net, {"rain": ["no", "no", "yes", "no"]}, method=mf.methods.DirichletEstimate(prior="k2"))
     >>> fitted.cpt("rain").round(4).tolist()
     [0.6667, 0.3333]
     """

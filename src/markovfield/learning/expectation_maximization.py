@@ -66,7 +66,7 @@ class ExpectationMaximization:
     >>> net = mf.BayesianNetwork({"A": 2, "B": 2})
     >>> net.set_parents("B", ["A"])
     >>> data = {"A": [0, 0, 1, 1, 1, -1], "B": [0, 0, 1, 1, -1, 1]}
-    >>> fitted = mf.fit(net, data, method=mf.ExpectationMaximization(), rng=0)
+    >>> fitted = mf.fit(net, data, method=mf.methods.ExpectationMaximization(), rng=0)
     >>> fitted.cpt("A").round(2).tolist(), fitted.fit_report.converged
     ([0.33, 0.67], True)
     """
@@ -88,7 +88,7 @@ class ExpectationMaximization:
         for setting in ("max_iterations", "restarts"):
             value = getattr(self, setting)
             if not isinstance(value, int | np.integer) or value < 1:
-                raise ModelError(f"{setting} must be a whole number of at least 1, got {value!r}")
+                raise ModelError(f"{setting} must be an integer of at least 1, got {value!r}")
         if not isinstance(self.tolerance, int | float) or not self.tolerance >= 0:
             raise ModelError(f"tolerance must be a number and not negative, got {self.tolerance!r}")
 

@@ -3,6 +3,9 @@
 All candidates for the one more parent share what is already there, so its cell numbers (``base``) are computed once,
 and several candidates are counted by one pass over the rows, jointly: their shared table is summed out afterwards,
 which costs less than a pass for each.
+
+Invariant: counts are ``[configuration, state, candidate]``, the last candidate of a group fastest; scores are those of
+`fit_of_table` whichever way candidates are grouped. How candidates are grouped is free to change.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def fit(
     weights
         One weight for each row, or the name of the column that holds them.
     init
-        A network whose tables to start from (EM): an earlier answer, for one.
+        Warm start of EM: a network whose tables it begins with, an earlier answer for one.
     rng
         Seed or generator of random starts.
     n_jobs, time_limit, callback

@@ -2,6 +2,9 @@
 
 A history is a table of vectors, steps first and then changes of the gradient. Vectors are handled in parts, whose sums
 are added up in order: the answer does not depend on how many threads the parts are spread over.
+
+Invariant: the layout of the history, and the order in which parts are added up. Free to change: `CHUNK`, entries that
+stay in cache while every vector goes by.
 """
 
 from __future__ import annotations

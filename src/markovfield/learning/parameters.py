@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.remembered import Shelf
 from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName
 
@@ -66,10 +67,7 @@ class Parameters:
     @classmethod
     def of(cls, graph: FactorGraph) -> Parameters:
         """Find the rows of a compiled Bayesian network."""
-        found: Parameters | None = graph.structure.cache.get("parameters")
-        if found is None:
-            found = graph.structure.cache["parameters"] = cls._find(graph)
-        return found
+        return _PARAMETERS.get(graph.structure, None, lambda: cls._find(graph))
 
     @classmethod
     def _find(cls, graph: FactorGraph) -> Parameters:
@@ -190,3 +188,6 @@ def fitted(network: BayesianNetwork, parameters: Parameters, pool: FloatArray) -
         tables.append(np.ascontiguousarray(np.moveaxis(pool[parameters.graph.cells(factor[v])], scope.index(v), -1)))
     states = {name: s.names.states.get(i, int(s.cardinalities[i])) for i, name in enumerate(s.names.variables)}
     return BayesianNetwork._from_tables(states, parents, tables, name=network.name, properties=dict(network.properties))
+
+
+_PARAMETERS: Shelf[Parameters] = Shelf(1)

@@ -1,4 +1,4 @@
-"""Structure from tests of independence: the PC algorithm, in the form that does not depend on the variables' order."""
+"""Structure from tests of independence: the PC algorithm, stable under reordering of the variables."""
 
 from __future__ import annotations
 

@@ -119,8 +119,8 @@ class Observations:
                     "start from tables without zeros there"
                 )
             counts += expected
-            heard = self.weights > 0
-            value += float(np.dot(self.weights[heard], found[heard]))
+            counted = self.weights > 0
+            value += float(np.dot(self.weights[counted], found[counted]))
         return SufficientStatistics(self.graph, counts, value, self.table.total_weight)
 
 
@@ -150,7 +150,7 @@ def sufficient_statistics(
     >>> net = mf.BayesianNetwork({"A": 2, "B": 2})
     >>> net.add_cpt("A", [], [0.5, 0.5])
     >>> net.add_cpt("B", ["A"], [[0.9, 0.1], [0.2, 0.8]])
-    >>> found = mf.sufficient_statistics(net, {"A": [0, -1], "B": [1, 1]})
+    >>> found = mf.learning.sufficient_statistics(net, {"A": [0, -1], "B": [1, 1]})
     >>> found["A"].round(3).tolist()
     [1.111, 0.889]
     """
@@ -167,7 +167,7 @@ def log_likelihood(network: BayesianNetwork, data: Any, *, weights: Any = None, 
     >>> import markovfield as mf
     >>> net = mf.BayesianNetwork({"A": ["no", "yes"]})
     >>> net.add_cpt("A", [], [0.25, 0.75])
-    >>> round(mf.log_likelihood(net, {"A": ["yes", "no", None]}), 4)
+    >>> round(mf.learning.log_likelihood(net, {"A": ["yes", "no", None]}), 4)
     -1.674
     """
     try:

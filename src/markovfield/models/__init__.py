@@ -1,4 +1,21 @@
-"""What a user writes down; each model compiles itself to a form."""
+"""Models: what a user writes down; each compiles itself to a form, a `FactorGraph` or a `GaussianField`.
+
+Sources: Murphy 19.3 and 19.4, Caetano 2 to 4; each file names its equations.
+
+Files, in reading order:
+
+* `markov_network`: variables with states, and factors over them, plain and structured;
+* `bayesian_network`: each variable with its distribution given its parents; tables and noisy-max;
+* `gaussian_network`: linear-Gaussian networks (Murphy 19.4.4.1);
+* `ising`, `potts`: spins and labels on a lattice or any graph (Murphy 19.4.1, 19.4.3);
+* `hopfield`, `boltzmann`: fully connected networks of neurons, restricted ones (Murphy 19.4.2);
+* `_conditionals`, `_assembly`, `_cycles`: distributions given parents, checked; their factor graph; directed cycles;
+* `_sites`, `_site_model`: sites, pairs and numbers of lattice models; what those have in common;
+* `_pseudo_likelihood`, `hopfield_kernel`: learning of a Hopfield network; completing a pattern;
+* `_parameters`, `_networkx`: arrays that a user may set; what a networkx graph says.
+
+Compiling is linear in the cells of the tables, is done once, and is kept until the model changes.
+"""
 
 from markovfield.models.bayesian_network import BayesianNetwork
 from markovfield.models.boltzmann import BoltzmannMachine, RestrictedBoltzmannMachine

@@ -10,7 +10,7 @@ import numpy.typing as npt
 __all__ = ["PseudoLikelihood", "fit_weights"]
 
 FloatArray = npt.NDArray[np.float64]
-# With fewer patterns than units by this factor, weights are sought in the space that the patterns span: it is worse
+# With fewer patterns than neurons by this factor, weights are sought in the space that the patterns span: it is worse
 # conditioned, so that it has to be much smaller to be the quicker way.
 FEWER = 8
 
@@ -18,12 +18,12 @@ FEWER = 8
 class PseudoLikelihood:
     """Minus the log-pseudo-likelihood of patterns, plus (l2/2) times the sum of squares of all weights and biases.
 
-    Each unit's full conditional is sigm(2 y_s a_s) with a = y W + b, so the loss is the sum over patterns and units of
-    log(1 + exp(-2 y_s a_s)): convex in W and b.
+    Each neuron's full conditional is sigm(2 y_s a_s) with a = y W + b, so the loss is the sum over patterns and
+    neurons of log(1 + exp(-2 y_s a_s)): convex in W and b.
 
     The parameters are the weights themselves, each pair once, where there are many patterns. Where there are few, P
-    patterns of n units, they are P n numbers A with W = A'Y + Y'A without its diagonal: gradients and the penalty stay
-    in that space, so the minimum lies there too, and an evaluation costs O(P^2 n) instead of O(P n^2).
+    patterns of n neurons, they are P n numbers A with W = A'Y + Y'A without its diagonal: gradients and the penalty
+    stay in that space, so the minimum lies there too, and an evaluation costs O(P^2 n) instead of O(P n^2).
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class PseudoLikelihood:
     l2
         At least zero.
     biases
-        Whether units have biases too.
+        Whether neurons have biases too.
     few
         Whether to take the second kind of parameters; None to choose by the numbers.
     """

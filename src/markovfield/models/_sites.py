@@ -87,7 +87,7 @@ class Sites:
         return Names(self.variables)
 
     @property
-    def form(self) -> tuple[int, ...]:
+    def array_shape(self) -> tuple[int, ...]:
         """Shape of an array with one entry for each site."""
         return self.shape if self.shape is not None else (self.n,)
 
@@ -112,14 +112,15 @@ class Sites:
     def rows(self, values: npt.ArrayLike, what: str) -> tuple[npt.NDArray[Any], tuple[int, ...], tuple[int, ...]]:
         """Values for all sites as ``[rows, n]``, with the shape before the sites and that of the sites as given."""
         array = np.asarray(values)
-        k = len(self.form)
-        if array.ndim >= k and array.shape[array.ndim - k :] == self.form:
-            before, last = array.shape[: array.ndim - k], self.form
+        k = len(self.array_shape)
+        if array.ndim >= k and array.shape[array.ndim - k :] == self.array_shape:
+            before, last = array.shape[: array.ndim - k], self.array_shape
         elif array.shape[-1:] == (self.n,):
             before, last = array.shape[:-1], (self.n,)
         else:
-            flat = "" if len(self.form) == 1 else f" or of {self.n} numbers"
-            raise ModelError(f"{what} needs arrays of shape {self.form}{flat} for the sites, got shape {array.shape}")
+            flat = "" if len(self.array_shape) == 1 else f" or of {self.n} numbers"
+            whole = f"{self.array_shape}{flat}"
+            raise ModelError(f"{what} needs arrays of shape {whole} for the sites, got shape {array.shape}")
         return array.reshape(math.prod(before), self.n), before, last
 
 
@@ -314,18 +315,18 @@ def site_values(sites: Sites, field: Any, where: Any, model: str, default: Any, 
     if isinstance(field, Mapping):
         values = np.broadcast_to(np.asarray(default, np.float64), (sites.n, *last)).copy()
         for site, value in field.items():
-            own = given_numbers(value, what)
-            if own.shape != last:
-                raise ModelError(f"{what} needs shape {last} for the site {site!r}, got {own.shape}")
-            values[sites.position(site, model)] = own
-        return _frozen(values.reshape(*sites.form, *last))
+            numbers = given_numbers(value, what)
+            if numbers.shape != last:
+                raise ModelError(f"{what} needs shape {last} for the site {site!r}, got {numbers.shape}")
+            values[sites.position(site, model)] = numbers
+        return _frozen(values.reshape(*sites.array_shape, *last))
     values = given_numbers(field, what)
     if values.shape == last:
         return float(values) if last == () else _frozen(values)
     if values.shape == (sites.n, *last):
-        values = values.reshape(*sites.form, *last)
-    if values.shape != (*sites.form, *last):
-        raise ModelError(f"{what} needs shape {last} or {(*sites.form, *last)}, got {values.shape}")
+        values = values.reshape(*sites.array_shape, *last)
+    if values.shape != (*sites.array_shape, *last):
+        raise ModelError(f"{what} needs shape {last} or {(*sites.array_shape, *last)}, got {values.shape}")
     return _frozen(values)
 
 
@@ -334,13 +335,13 @@ def pair_graph(
     n_states: int,
     names: Names,
     pairs: tuple[FloatArray, IntArray],
-    own: tuple[FloatArray, IntArray] | None,
+    unary: tuple[FloatArray, IntArray] | None,
     *,
     distance: bool = False,
 ) -> FactorGraph:
-    """A graph of one factor for each edge, then one for each site.
+    """A graph of one factor for each edge, then one unary factor for each site.
 
-    ``pairs`` are the distinct tables ``[d, cells]`` and the one each edge reads; ``own`` the same for sites, or None.
+    ``pairs`` are the distinct tables ``[d, cells]`` and the one each edge reads; ``unary`` the same for sites, or None.
     With ``distance``, a pair's cells are its log-potentials by how far apart the states are. Pairs come first in the
     pool too, so that other potentials of sites are another end of it.
     """
@@ -351,15 +352,15 @@ def pair_graph(
     scopes, bases = [sites.edges.ravel()], [which * size]
     strides = [np.tile(np.array([size - 1] * 2 if distance else [n_states, 1], np.int64), m)]
     cells = [tables.ravel()]
-    n_own = 0
-    if own is not None:
-        n_own = n
+    n_unary = 0
+    if unary is not None:
+        n_unary = n
         offsets.append(np.arange(2 * m + 1, 2 * m + n + 1, dtype=np.int64))
         scopes.append(np.arange(n))
-        bases.append(tables.size + own[1] * n_states)
+        bases.append(tables.size + unary[1] * n_states)
         strides.append(np.ones(n, np.int64))
-        cells.append(own[0].ravel())
-    kind = np.full(m + n_own, TABLE, np.int8)
+        cells.append(unary[0].ravel())
+    kind = np.full(m + n_unary, TABLE, np.int8)
     if distance:
         kind[:m] = DISTANCE
     pool = np.concatenate(cells)

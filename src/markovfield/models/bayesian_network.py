@@ -408,7 +408,7 @@ class BayesianNetwork:
 
         Rows that sum to one only nearly, as those of files with few digits, are rescaled as by `add_cpt`.
         """
-        s = graph.structure.cache.get("declared", graph.structure)
+        s = graph.structure.declared
         plain = np.isin(s.kind, (TABLE, NOISY_MAX)).all()
         if not plain or sorted(s.child.tolist()) != list(range(s.n_variables)):
             raise ModelError("a Bayesian network needs exactly one conditional table for each variable")

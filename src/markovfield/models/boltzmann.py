@@ -24,7 +24,7 @@ MOST_SUMMED, CHUNK = 24, 12
 
 
 def _bits(states: npt.ArrayLike, n: int, what: str) -> FloatArray:
-    """Units of 0 and 1 as float64, the last axis theirs."""
+    """Neurons of 0 and 1 as float64, the last axis theirs."""
     array = np.asarray(states)
     if array.shape[-1:] != (n,):
         raise ModelError(f"{what} needs a last axis of {n} units, got shape {array.shape}")
@@ -41,12 +41,12 @@ def _unit_names(n_visible: int, n_hidden: int) -> Names:
 def _graph(names: Names, edges: IntArray, weights: FloatArray, biases: FloatArray) -> FactorGraph:
     """A table of its own for every weight, so that learning can move each alone."""
     pairs = (weights[:, None] * np.array([0.0, 0.0, 0.0, 1.0]), np.arange(len(edges)))
-    own = (biases[:, None] * np.array([0.0, 1.0]), np.arange(len(biases)))
-    return pair_graph(Sites(names.variables, None, (), edges), 2, names, pairs, own)
+    unary = (biases[:, None] * np.array([0.0, 1.0]), np.arange(len(biases)))
+    return pair_graph(Sites(names.variables, None, (), edges), 2, names, pairs, unary)
 
 
 class BoltzmannMachine:
-    """Units of 0 and 1, all joined to all, some of them visible and some hidden.
+    """Neurons of 0 and 1, all joined to all, some of them visible and some hidden.
 
         log p(y) = 1/2 y'Wy + b'y - log Z,     p(y_s = 1 | rest) = sigm((W y + b)_s)      (Murphy 19.21)
 
@@ -96,11 +96,11 @@ class BoltzmannMachine:
         return (-0.5 * ((y @ self.weights) * y).sum(axis=-1) - y @ self.biases)[()]
 
     def full_conditional(self, states: npt.ArrayLike) -> FloatArray:
-        """For each unit, p(y_s = 1 | all others), in the shape of ``states``."""
+        """For each neuron, p(y_s = 1 | all others), in the shape of ``states``."""
         return sigmoid(_bits(states, self.n_units, "full_conditional(states)") @ self.weights + self.biases)
 
     def compile(self) -> FactorGraph:
-        """A `FactorGraph` with a factor for each pair of units, then one for each unit."""
+        """A `FactorGraph` with a factor for each pair of neurons, then a unary one for each."""
         upper = np.triu_indices(self.n_units, 1)
         edges = np.stack(upper, axis=1).astype(np.int64)
         return _graph(_unit_names(self.n_visible, self.n_hidden), edges, self.weights[upper], self.biases)
@@ -198,8 +198,8 @@ class RestrictedBoltzmannMachine:
     ) -> tuple[Bits, Bits]:
         """Go on from visible states by so many steps of block Gibbs: hidden given visible, visible given hidden.
 
-        Returns the last visible states and hidden states drawn given them. All rows move at once, each a chain of its
-        own; a step costs two products of matrices.
+        Returns the last visible states and hidden states drawn given them. All rows move at once, each a Markov
+        chain; a step costs two products of matrices.
         """
         steps = whole_number(steps, "gibbs(steps=...)", 0)
         generator = generator_of(rng)
@@ -266,7 +266,9 @@ class RestrictedBoltzmannMachine:
         return Statistics(v.T @ h / len(v), v.mean(axis=0), h.mean(axis=0))
 
     def compile(self) -> FactorGraph:
-        """A `FactorGraph` with a factor for each pair of a visible and a hidden unit, then one for each unit."""
+        """A `FactorGraph` with a factor for each pair of a visible and a hidden unit, then a unary one for each
+        unit.
+        """
         v, h = np.divmod(np.arange(self.weights.size, dtype=np.int64), self.n_hidden)
         biases = np.concatenate([self.visible_biases, self.hidden_biases])
         edges = np.stack([v, self.n_visible + h], axis=1)

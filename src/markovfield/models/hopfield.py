@@ -30,15 +30,15 @@ class Completion:
     Attributes
     ----------
     state
-        ``int8``, -1 and +1, in the shape of the units.
+        ``int8``, -1 and +1, in the shape of the neurons.
     energy
-        Of that state; no change of a single unit that was free lowers it where ``converged``.
+        Of that state; no change of a single neuron that was free lowers it where ``converged``.
     sweeps
-        How often each free unit was visited.
+        How often each free neuron was visited.
     converged
         Whether the last sweep changed nothing.
     history
-        The states at the moments asked for with ``record``; 0 for units not visited yet.
+        The states at the moments asked for with ``record``; 0 for neurons not visited yet.
     """
 
     state: Spins
@@ -54,18 +54,19 @@ class Hopfield:
         log p(y) = 1/2 y'Wy + b'y - log Z,     p(y_s = +1 | rest) = sigm(2 (W y + b)_s)
 
     (Murphy 19.19 with the sign of 19.17, and 19.21 for spins -1 and +1.) `store` sets the weights; `complete` goes
-    downhill in energy from part of a pattern, unit after unit (ICM), to the memory it reminds of.
+    downhill in energy from part of a pattern, neuron after neuron (ICM), to the memory it reminds of.
 
-    With Hebb's outer product, random patterns are fixed points, but for a few per cent of their units, up to about
+    With Hebb's outer product, random patterns are fixed points, but for a few per cent of their neurons, up to about
     0.138 n of them (Amit, Gutfreund and Sompolinsky 1985), and far fewer when they resemble each other, as images do.
-    Maximum pseudo-likelihood makes each unit's conditional separate the patterns: more than n random ones become fixed
-    points, and correlated ones too, since it also raises the energy of what is not stored. How far from a pattern one
-    may start and still find it shrinks as the memory fills: to complete halves of patterns, stay well below n.
+    Maximum pseudo-likelihood makes each neuron's conditional separate the patterns: more than n random ones become
+    fixed points, and correlated ones too, since it also raises the energy of what is not stored. How far from a
+    pattern one may start and still find it shrinks as the memory fills: to complete halves of patterns, stay well
+    below n.
 
     Parameters
     ----------
     shape
-        Number of units, or the shape of an image of them.
+        Number of neurons, or the shape of an image of them.
 
     Attributes
     ----------
@@ -81,7 +82,7 @@ class Hopfield:
     >>> patterns = np.random.default_rng(0).choice([-1, 1], (3, 100))
     >>> memory = Hopfield(100).store(patterns)
     >>> memory
-    Hopfield(100 units, 3 patterns)
+    Hopfield(100 neurons, 3 patterns)
     >>> seen = np.where(np.arange(100) < 30, patterns[1], np.nan)
     >>> found = memory.complete(seen)
     >>> bool((found.state == patterns[1]).all()), found.converged
@@ -95,24 +96,24 @@ class Hopfield:
         given = tuple(shape) if isinstance(shape, (list, tuple, np.ndarray)) else (shape,)
         whole = all(isinstance(x, (int, np.integer)) and not isinstance(x, bool) and x >= 1 for x in given)
         if not given or not whole:
-            raise ModelError(f"Hopfield(shape) must be a number of units or an image's lengths, got {shape!r}")
+            raise ModelError(f"Hopfield(shape) must be a number of neurons or an image's lengths, got {shape!r}")
         self.shape: tuple[int, ...] = tuple(int(x) for x in given)
         self.weights = self.biases = None
         self.patterns: Spins = np.zeros((0, *self.shape), np.int8)
 
     def __repr__(self) -> str:
         p = len(self.patterns)
-        return f"Hopfield({' x '.join(map(str, self.shape))} units, {p} pattern{'s' * (p != 1)})"
+        return f"Hopfield({' x '.join(map(str, self.shape))} neurons, {p} pattern{'s' * (p != 1)})"
 
     @property
     def n_units(self) -> int:
-        """Number of units."""
+        """Number of neurons."""
         return math.prod(self.shape)
 
     # ---- memory ---------------------------------------------------------------------------------------------
 
     def _rows(self, states: npt.ArrayLike, what: str) -> tuple[FloatArray, tuple[int, ...]]:
-        """Spins as ``float64[rows, n]`` with the shape before that of the units; bools count as -1 and +1."""
+        """Spins as ``float64[rows, n]`` with the shape before that of the neurons; bools count as -1 and +1."""
         array = np.asarray(states)
         k = len(self.shape)
         if array.ndim >= k and array.shape[array.ndim - k :] == self.shape:
@@ -149,11 +150,11 @@ class Hopfield:
         patterns
             ``[P, *shape]`` or one pattern, of -1 and +1 or bools.
         rule
-            ``"outer"``: weights are the mean over units of the outer products, W = 1/n sum of y y' (Hopfield 1982), in
-            O(P n^2). ``"pseudo_likelihood"``: weights that minimise minus the log-pseudo-likelihood of the
+            ``"outer"``: weights are the mean over neurons of the outer products, W = 1/n sum of y y' (Hopfield 1982),
+            in O(P n^2). ``"pseudo_likelihood"``: weights that minimise minus the log-pseudo-likelihood of the
             patterns plus ``l2/2`` times the sum of their squares, by L-BFGS; each step O(P^2 n) or O(P n^2).
         l2, biases
-            The penalty, and whether units get biases (penalised too); for pseudo-likelihood. With no penalty the
+            The penalty, and whether neurons get biases (penalised too); for pseudo-likelihood. With no penalty the
             minimum may be at infinity, and the iterations stop where the gradient is small.
         max_iterations, tolerance
             Of L-BFGS; the tolerance is of the gradient's largest entry, for each pattern.
@@ -191,7 +192,7 @@ class Hopfield:
         return total.reshape(before)[()]
 
     def full_conditional(self, states: npt.ArrayLike) -> FloatArray:
-        """For each unit, p(y_s = +1 | all others) = sigm(2 (W y + b)_s), in the shape of the units."""
+        """For each neuron, p(y_s = +1 | all others) = sigm(2 (W y + b)_s), in the shape of the neurons."""
         rows, before = self._spins(states, "full_conditional(states)")
         pull = rows @ self.weights + self.biases
         return sigmoid(2.0 * pull).reshape(*before, *self.shape)
@@ -206,18 +207,18 @@ class Hopfield:
         record: Sequence[float] = (),
         rng: int | np.random.Generator | None = None,
     ) -> Completion:
-        """Complete one pattern by iterated conditional modes: each unit takes its likelier state, in turn.
+        """Complete one pattern by iterated conditional modes: each neuron takes its likelier state, in turn.
 
         Parameters
         ----------
         partial
-            ``[*shape]`` of -1 and +1, with nan for units that are not known.
+            ``[*shape]`` of -1 and +1, with nan for neurons that are not known.
         known
-            ``bool[*shape]``: units that are given and stay as they are; by default those that are not nan. Others that
-            are not nan are where the search starts; a nan says nothing to its neighbours until it is first visited.
-            To clean a noisy pattern up, pass ``known=np.zeros(shape, bool)``.
+            ``bool[*shape]``: neurons that are given and stay as they are; by default those that are not nan. Others
+            that are not nan are where the search starts; a nan says nothing to its neighbours until it is first
+            visited. To clean a noisy pattern up, pass ``known=np.zeros(shape, bool)``.
         max_sweeps
-            Most visits to each free unit.
+            Most visits to each free neuron.
         order
             ``"random"`` in every sweep, or ``"sequential"``: 0, 1, ...
         record
@@ -263,7 +264,7 @@ class Hopfield:
         return Completion(state, float(self.energy(state)), sweeps, not changed, history)
 
     def _start(self, partial: npt.ArrayLike, known: npt.ArrayLike | None) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-        """Where `complete` starts, 0 for what is not known, and the units it may change."""
+        """Where `complete` starts, 0 for what is not known, and the neurons it may change."""
         rows, before = self._rows(partial, "complete(partial)")
         if len(rows) != 1:
             raise ModelError(f"complete(partial) takes one pattern of shape {self.shape}, got {before} of them")
@@ -281,15 +282,15 @@ class Hopfield:
                 )
             fixed = mask.ravel()
             if (fixed & missing).any():
-                raise ModelError("complete(known=...) names a unit as known that is nan")
+                raise ModelError("complete(known=...) names a neuron as known that is nan")
         return np.where(missing, 0.0, row), np.flatnonzero(~fixed)
 
     def compile(self) -> FactorGraph:
-        """A `FactorGraph` with a factor and a table for each pair of units: for small networks."""
+        """A `FactorGraph` with a factor and a table for each pair of neurons: for small networks."""
         n = self.n_units
         upper = np.triu_indices(n, 1)
         edges = np.stack(upper, axis=1).astype(np.int64)
         pairs = (self.weights[upper][:, None] * np.array([1.0, -1.0, -1.0, 1.0]), np.arange(len(edges)))
-        own = (self.biases[:, None] * np.array([-1.0, 1.0]), np.arange(n))
+        unary = (self.biases[:, None] * np.array([-1.0, 1.0]), np.arange(n))
         names = Names(range(n), SameStates(n, (-1, 1)))
-        return pair_graph(Sites(range(n), None, (), edges), 2, names, pairs, own)
+        return pair_graph(Sites(range(n), None, (), edges), 2, names, pairs, unary)

@@ -1,4 +1,8 @@
-"""Iterated conditional modes on a fully connected network of spins: unit after unit takes its likelier state."""
+"""Iterated conditional modes on a fully connected network of spins: neuron after neuron takes its likelier state.
+
+Invariant: ``fields`` are ``weights @ states`` plus biases before and after every call; weights are symmetric with a
+zero diagonal. The order of visits is the caller's.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,11 @@ __all__ = ["update_units"]
 
 @kernel
 def update_units(weights, fields, states, order, start, stop):  # type: ignore[no-untyped-def]
-    """Visit the units ``order[start:stop]``; returns how many changed.
+    """Visit the neurons ``order[start:stop]``; returns how many changed.
 
-    ``states`` are -1 or +1, or 0 for a unit that has not been visited yet. ``fields`` are ``weights @ states`` plus the
-    biases, and are kept so: a visit costs O(1), a change O(n). A field of zero leaves a state as it is, so the energy
-    falls with every change but that of a unit not visited before, which then becomes -1 (Murphy, below 19.21).
+    ``states`` are -1 or +1, or 0 for a neuron that has not been visited yet. ``fields`` are ``weights @ states`` plus
+    the biases, and are kept so: a visit costs O(1), a change O(n). A field of zero leaves a state as it is, so the
+    energy falls with every change but that of a neuron not visited before, which then becomes -1 (Murphy, below 19.21).
     """
     changed = 0
     for at in range(start, stop):

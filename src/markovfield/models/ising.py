@@ -21,7 +21,7 @@ __all__ = ["Ising"]
 SPINS: dict[str, tuple[int, int]] = {"-1/+1": (-1, 1), "0/1": (0, 1)}
 # log-potentials of a pair of states for a coupling of one, and of a state for a field of one.
 PAIR = {"-1/+1": np.array([1.0, -1.0, -1.0, 1.0]), "0/1": np.array([0.0, 0.0, 0.0, 1.0])}
-OWN = {"-1/+1": np.array([-1.0, 1.0]), "0/1": np.array([0.0, 1.0])}
+UNARY = {"-1/+1": np.array([-1.0, 1.0]), "0/1": np.array([0.0, 1.0])}
 
 
 class Ising(SiteModel):
@@ -102,7 +102,7 @@ class Ising(SiteModel):
         """Two: a spin is down or up."""
         return 2
 
-    def _own(self) -> FloatArray:
+    def _fields(self) -> FloatArray:
         """The field of each site, ``float64[n]``."""
         return np.broadcast_to(np.asarray(self.field).ravel(), (self.n_variables,))
 
@@ -111,12 +111,12 @@ class Ising(SiteModel):
         if self._compiled is None:
             values, which = np.unique(self.edge_couplings, return_inverse=True)
             pairs = (values[:, None] * PAIR[self.spins], which.reshape(-1))
-            own = None
+            unary = None
             if not (isinstance(self.field, float) and self.field == 0.0):
-                fields, read = np.unique(self._own(), return_inverse=True)
-                own = (fields[:, None] * OWN[self.spins], read.reshape(-1))
+                fields, read = np.unique(self._fields(), return_inverse=True)
+                unary = (fields[:, None] * UNARY[self.spins], read.reshape(-1))
             states = SameStates(self.n_variables, (-1, 1)) if self.spins == "-1/+1" else {}
-            self._compiled = pair_graph(self._sites, 2, Names(self.variables, states), pairs, own)
+            self._compiled = pair_graph(self._sites, 2, Names(self.variables, states), pairs, unary)
         return self._compiled
 
     # ---- spins ----------------------------------------------------------------------------------------------
@@ -145,13 +145,13 @@ class Ising(SiteModel):
         if rows.size and (rows.min() < 0 or rows.max() > 1):
             raise ModelError(f"to_spins(answer) needs state indices 0 and 1, got {rows[(rows < 0) | (rows > 1)][0]}")
         low, high = SPINS[self.spins]
-        return np.where(rows == 1, np.int8(high), np.int8(low)).reshape(*before, *self._sites.form)
+        return np.where(rows == 1, np.int8(high), np.int8(low)).reshape(*before, *self._sites.array_shape)
 
     def _pull(self, row: FloatArray) -> FloatArray:
         """For each site its field plus the couplings times the neighbouring spins."""
         i, j = self.edges[:, 0], self.edges[:, 1]
         w, n = self.edge_couplings, self.n_variables
-        return np.asarray(self._own() + np.bincount(i, w * row[j], n) + np.bincount(j, w * row[i], n))
+        return np.asarray(self._fields() + np.bincount(i, w * row[j], n) + np.bincount(j, w * row[i], n))
 
     def full_conditional(self, states: npt.ArrayLike) -> FloatArray:
         """For each site, p(y_s = +1 | all other spins), in the shape of ``states`` (Murphy 19.21, exercise 19.5).
@@ -178,7 +178,7 @@ class Ising(SiteModel):
         """Minus the sum of log-potentials of each configuration: low energy is high probability."""
         rows, before, _ = self._rows(states, "energy(states)")
         i, j = self.edges[:, 0], self.edges[:, 1]
-        total = [-float(self.edge_couplings @ (row[i] * row[j]) + self._own() @ row) for row in rows]
+        total = [-float(self.edge_couplings @ (row[i] * row[j]) + self._fields() @ row) for row in rows]
         return np.array(total, np.float64).reshape(before)[()]
 
     def magnetisation(self, states: npt.ArrayLike) -> Any:
@@ -205,16 +205,16 @@ class Ising(SiteModel):
         made.spins, made._sites, made._compiled = spins, self._sites, None
         around = np.bincount(self.edges.ravel(), np.repeat(self.edge_couplings, 2), self.n_variables)
         if spins == self.spins:
-            scale, fields = 1.0, self._own().copy()
+            scale, fields = 1.0, self._fields().copy()
         elif spins == "0/1":
-            scale, fields = 4.0, 2 * self._own() - 2 * around
+            scale, fields = 4.0, 2 * self._fields() - 2 * around
         else:
-            scale, fields = 0.25, self._own() / 2 + around / 4
+            scale, fields = 0.25, self._fields() / 2 + around / 4
         made.edge_couplings = scale * self.edge_couplings
         if isinstance(self.coupling, tuple):
             made.coupling = tuple(scale * c for c in self.coupling)
         else:
             made.coupling = scale * self.coupling if isinstance(self.coupling, float) else made.edge_couplings
-        made.field = fields.reshape(self._sites.form)
+        made.field = fields.reshape(self._sites.array_shape)
         made.edge_couplings.flags.writeable = made.field.flags.writeable = False
         return made

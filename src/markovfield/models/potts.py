@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Potts"]
 
-# Up to here a pair is a plain table, on which messages settle soonest (they may run variable by variable); above, it is
-# a distance potential of two cells, whose messages take O(K).
+# Up to here a pair is a plain table, on which messages converge soonest (they may run variable by variable); above, it
+# is a distance potential of two cells, whose messages take O(K).
 MOST_STATES, MOST_CELLS = 16, 2**22
 
 
@@ -82,10 +82,10 @@ class Potts(SiteModel):
         """Number of states of each site."""
         return self._n_states
 
-    def _own(self) -> FloatArray:
-        """Log-potentials of the states of each site, ``float64[n, n_states]``."""
-        own = np.zeros(self.n_states) if self.field is None else self.field.reshape(-1, self.n_states)
-        return np.broadcast_to(own, (self.n_variables, self.n_states))
+    def _unary(self) -> FloatArray:
+        """Unary log-potentials: those of the states of each site, ``float64[n, n_states]``."""
+        unary = np.zeros(self.n_states) if self.field is None else self.field.reshape(-1, self.n_states)
+        return np.broadcast_to(unary, (self.n_variables, self.n_states))
 
     def compile(self) -> FactorGraph:
         """Freeze into a `FactorGraph`: a factor for each edge, then, where there is a field, one for each site."""
@@ -97,13 +97,13 @@ class Potts(SiteModel):
                 np.stack([values, np.zeros(len(values))], axis=1) if distance else values[:, None] * np.eye(k).ravel()
             )
             pairs = (cells, which.reshape(-1))
-            own = None
+            unary = None
             if self.field is not None:
                 tables = self.field.reshape(-1, self.n_states)
                 n = self.n_variables
-                own = (tables, np.arange(n) if len(tables) == n else np.zeros(n, np.int64))
+                unary = (tables, np.arange(n) if len(tables) == n else np.zeros(n, np.int64))
             names = Names(self.variables)
-            self._compiled = pair_graph(self._sites, self.n_states, names, pairs, own, distance=distance)
+            self._compiled = pair_graph(self._sites, self.n_states, names, pairs, unary, distance=distance)
         return self._compiled
 
     # ---- states ---------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Potts(SiteModel):
     def to_states(self, answer: Any) -> npt.NDArray[np.int32]:
         """States in the shape of the lattice, ``int32[..., *shape]``, from samples, a decoding or an array."""
         rows, before, _ = self._rows(answer, "to_states(answer)")
-        return rows.reshape(*before, *self._sites.form).astype(np.int32)
+        return rows.reshape(*before, *self._sites.array_shape).astype(np.int32)
 
     def full_conditional(self, states: npt.ArrayLike) -> FloatArray:
         """For each site, the probabilities of its states given all others, ``float64[..., n_states]``.
@@ -136,7 +136,7 @@ class Potts(SiteModel):
         out = np.empty((len(rows), n, k))
         for r, row in enumerate(rows):
             pull = np.bincount(i * k + row[j], w, n * k) + np.bincount(j * k + row[i], w, n * k)
-            scores = self._own() + pull.reshape(n, k)
+            scores = self._unary() + pull.reshape(n, k)
             weights = np.exp(scores - scores.max(axis=1, keepdims=True))
             out[r] = weights / weights.sum(axis=1, keepdims=True)
         return out.reshape(*before, *last, k)
@@ -145,6 +145,6 @@ class Potts(SiteModel):
         """Minus the sum of log-potentials of each configuration: low energy is high probability."""
         rows, before, _ = self._rows(states, "energy(states)")
         i, j = self.edges[:, 0], self.edges[:, 1]
-        own, site = self._own(), np.arange(self.n_variables)
-        total = [-float(self.edge_couplings @ (row[i] == row[j]) + own[site, row].sum()) for row in rows]
+        unary, site = self._unary(), np.arange(self.n_variables)
+        total = [-float(self.edge_couplings @ (row[i] == row[j]) + unary[site, row].sum()) for row in rows]
         return np.array(total, np.float64).reshape(before)[()]

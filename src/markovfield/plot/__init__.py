@@ -1,4 +1,16 @@
-"""Pictures of answers, graphs, junction trees and lattices (matplotlib, loaded on first use)."""
+"""Plots of answers, graphs, junction trees and lattices (matplotlib, loaded on first use).
+
+Every function draws on axes given or made, and returns them. What is drawn is laid out in points, so that text fits.
+
+Files, in reading order:
+
+* `bars`, `panels`: marginals as bars; the same on the nodes of a graph;
+* `diagrams`, `cliques`: models and graphs of all kinds; junction trees;
+* `lattices`, `fields`: images, marginals of lattices; spins, regions, films;
+* `convergence`, `chain_weights`: residuals and bounds; weights of a linear-chain CRF;
+* `_sketch`, `_style`: what there is to draw, whatever it comes from; colours, text and axes in points;
+* `_layered`, `_scatter`, `_trees`, `_graphviz`: places of nodes: layered (Sugiyama), by graph distance, trees, ``dot``.
+"""
 
 from markovfield.plot.bars import marginals
 from markovfield.plot.chain_weights import chain_weights

@@ -276,9 +276,9 @@ def _levels(n: int, parents: Mapping[int, Sequence[int]], widths: Sequence[float
     if found.x is None:
         return level
     level = np.round(found.x).astype(int).tolist()
-    for part in _components(n, arcs):
-        top = min(level[v] for v in part)
-        for v in part:
+    for component in _components(n, arcs):
+        top = min(level[v] for v in component)
+        for v in component:
             level[v] -= top
     # A node pulled as much up as down may stand anywhere between: best where there is room.
     used = [0.0] * (max(level) + 1)
@@ -321,7 +321,7 @@ def _components(n: int, arcs: list[tuple[int, int]]) -> list[list[int]]:
     graph = nx.Graph()
     graph.add_nodes_from(range(n))
     graph.add_edges_from(arcs)
-    return [sorted(part) for part in nx.connected_components(graph)]
+    return [sorted(component) for component in nx.connected_components(graph)]
 
 
 def layered(

@@ -24,26 +24,26 @@ def scatter(
     drawn = nx.Graph()
     drawn.add_nodes_from(range(n))
     drawn.add_edges_from(edges)
-    parts: list[npt.NDArray[np.float64]] = []
+    components: list[npt.NDArray[np.float64]] = []
     members: list[list[int]] = []
     for component in sorted(nx.connected_components(drawn), key=lambda c: (-len(c), min(c))):
         nodes = sorted(component)
-        part = drawn.subgraph(nodes)
-        found = _pivot_scaling(part, nodes)
+        component = drawn.subgraph(nodes)
+        found = _pivot_scaling(component, nodes)
         if 2 < len(nodes) <= MOST_STRESS:
             # Stress alone falls into twisted local optima; from here it only evens out the distances.
             start = dict(zip(nodes, found, strict=True))
-            refined = nx.kamada_kawai_layout(part, pos=start)
+            refined = nx.kamada_kawai_layout(component, pos=start)
             found = np.array([refined[v] for v in nodes])
         # Layouts are free up to reflection: let the first nodes stand at the upper left.
         rank = np.arange(len(nodes)) - (len(nodes) - 1) / 2
         found = found * np.where(rank @ found < 0, -1.0, 1.0) * np.array([1.0, -1.0])
-        parts.append(_stretch(found, [sizes[v] for v in nodes]))
+        components.append(_stretch(found, [sizes[v] for v in nodes]))
         members.append(nodes)
-    return _side_by_side(parts, members, sizes)
+    return _side_by_side(components, members, sizes)
 
 
-def _pivot_scaling(part: Any, nodes: list[int]) -> npt.NDArray[np.float64]:
+def _pivot_scaling(component: Any, nodes: list[int]) -> npt.NDArray[np.float64]:
     """Multidimensional scaling of graph distances to some pivots (Brandes and Pich 2006); linear in the graph."""
     import networkx as nx
 
@@ -53,7 +53,7 @@ def _pivot_scaling(part: Any, nodes: list[int]) -> npt.NDArray[np.float64]:
     columns = []
     pivot = 0
     for _ in range(min(len(nodes), PIVOTS)):
-        reached = nx.single_source_shortest_path_length(part, nodes[pivot])
+        reached = nx.single_source_shortest_path_length(component, nodes[pivot])
         columns.append([float(reached[v]) for v in nodes])
         nearest = np.minimum(nearest, columns[-1])
         pivot = int(np.argmax(nearest))
@@ -86,24 +86,24 @@ def _stretch(places: npt.NDArray[np.float64], sizes: list[tuple[float, float]]) 
 
 
 def _side_by_side(
-    parts: list[npt.NDArray[np.float64]], members: list[list[int]], sizes: list[tuple[float, float]]
+    components: list[npt.NDArray[np.float64]], members: list[list[int]], sizes: list[tuple[float, float]]
 ) -> tuple[npt.NDArray[np.float64], float, float]:
     """Components in rows of about the width of the largest one."""
     gap = 24.0
     boxes = []
-    for part, nodes in zip(parts, members, strict=True):
+    for component, nodes in zip(components, members, strict=True):
         half = np.array([sizes[v] for v in nodes]) / 2
-        low, high = (part - half).min(axis=0), (part + half).max(axis=0)
-        part -= low
+        low, high = (component - half).min(axis=0), (component + half).max(axis=0)
+        component -= low
         boxes.append(high - low)
     area = sum((w + gap) * (h + gap) for w, h in boxes)
     limit = max([w for w, _ in boxes] + [1.4 * float(np.sqrt(area))])
     places = np.zeros((sum(len(m) for m in members), 2))
     x = y = tall = width = 0.0
-    for part, nodes, (w, h) in zip(parts, members, boxes, strict=True):
+    for component, nodes, (w, h) in zip(components, members, boxes, strict=True):
         if x and x + w > limit:
             x, y, tall = 0.0, y + tall + gap, 0.0
-        places[nodes] = part + np.array([x, y])
+        places[nodes] = component + np.array([x, y])
         x, tall = x + w + gap, max(tall, h)
         width = max(width, x - gap)
     return places, float(width), float(y + tall)

@@ -1,4 +1,4 @@
-"""What a chain has learnt: a map of its transitions, and the attributes that speak most for each label."""
+"""What a linear chain has learnt: a map of its transitions, and the attributes that speak most for each label."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CELL, LINE = 0.42, 0.19
 
 
 def chain_weights(crf: Any, *, top: int = 5, labels: list[Any] | None = None, title: str | None = None) -> list[Axes]:
-    """Draw a fitted chain's weights: transitions as a heat map, and each label's strongest attributes as bars.
+    """Draw the weights of a fitted linear chain: transitions as a heat map, strongest attributes of labels as bars.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How methods that iterate settled: residuals sweep by sweep, and bounds on log Z as they close."""
+"""How methods that iterate converged: residuals sweep by sweep, and bounds on log Z as they close."""
 
 from __future__ import annotations
 

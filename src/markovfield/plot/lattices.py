@@ -1,4 +1,4 @@
-"""Images: pixels, marginals of a lattice model, restored pictures side by side."""
+"""Images: pixels, marginals of a lattice model, restored images side by side."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def image_grid(
     >>> [ax.get_title(loc="left") for ax in axes]
     ['clean', 'noisy']
     """
-    pictures = [_pixels(image, None) for image in images]
-    if not pictures or len({p.shape for p in pictures}) > 1:
+    grids = [_pixels(image, None) for image in images]
+    if not grids or len({p.shape for p in grids}) > 1:
         raise ModelError("image_grid(images) needs at least one image, all of the same shape")
-    if titles is not None and len(titles) != len(pictures):
-        raise ModelError(f"image_grid has {len(pictures)} images and {len(titles)} titles")
-    n_rows = -(-len(pictures) // n_columns)
-    rows, columns = pictures[0].shape
+    if titles is not None and len(titles) != len(grids):
+        raise ModelError(f"image_grid has {len(grids)} images and {len(titles)} titles")
+    n_rows = -(-len(grids) // n_columns)
+    rows, columns = grids[0].shape
     cell = width / n_columns
     height = n_rows * (cell * rows / columns + (0.3 if titles else 0.1)) + (0.5 if heading else 0.0)
     figure, grid = style.pyplot().subplots(
@@ -122,10 +122,10 @@ def image_grid(
     figure.get_layout_engine().set(h_pad=0.03, hspace=0.0, w_pad=0.04)
     axes: list[Axes] = list(grid.ravel())
     for i, ax in enumerate(axes):
-        if i < len(pictures):
-            lattice(pictures[i], title=titles[i] if titles else None, limits=limits, cmap=cmap, ax=ax)
+        if i < len(grids):
+            lattice(grids[i], title=titles[i] if titles else None, limits=limits, cmap=cmap, ax=ax)
         else:
             ax.set_axis_off()
     if heading:
         figure.suptitle(heading, x=0.01, ha="left", fontsize=style.TITLE_SIZE, fontweight="bold", color=style.INK)
-    return axes[: len(pictures)]
+    return axes[: len(grids)]

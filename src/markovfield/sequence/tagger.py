@@ -1,4 +1,4 @@
-"""A tagger for columns of text: features and a chain, trained, used and saved as one."""
+"""A tagger for columns of text: features and a linear-chain CRF, trained, used and saved as one."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ class ChainTagger(BaseEstimator):
         return named.column(str(self.label_))
 
     def transform(self, X: Sentences) -> TokenAttributes:
-        """For each sentence and token the list of its attributes: what the chain is given."""
+        """For each sentence and token the list of its attributes: what the CRF is given."""
         return self.features_.transform(self._read(X))
 
     def transform_edges(self, X: Sentences) -> TokenAttributes | None:
@@ -317,7 +317,7 @@ class ChainTagger(BaseEstimator):
 
 
 def load_chain(path: PathLike) -> ChainTagger | ChainCRF:
-    """Load a tagger, or a chain that takes attributes as they are."""
+    """Load a tagger, or a linear-chain CRF that takes attributes as they are."""
     return read_archive(path, chain_archive.VERSION, _assembled)
 
 

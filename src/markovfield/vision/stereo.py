@@ -20,8 +20,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 SMOOTHNESS = ("gaussian", "truncated_quadratic", "truncated_linear", "potts")
 DATA = ("absolute", "squared", "birchfield_tomasi")
-# Up to here a pair is a plain table, on which messages may run variable by variable and settle soonest; above, it is a
-# distance potential, whose messages take O(K).
+# Up to here a pair is a plain table, on which messages may run variable by variable and converge soonest; above, it is
+# a distance potential, whose messages take O(K).
 MOST_STATES = 32
 # Weights that give way to contrast are rounded to so many steps, so that pairs share few tables.
 STEPS = 32
@@ -145,9 +145,9 @@ class StereoMatching:
             apart = np.minimum(np.abs(states[:, None] - states), len(cells) - 1)
             cells = cells[apart].ravel()
         weights, which = self._weights(left, sites)
-        own = (-costs.reshape(-1, n_states), np.arange(rows * columns))
+        unary = (-costs.reshape(-1, n_states), np.arange(rows * columns))
         pairs = (0.0 - weights[:, None] * cells, which)
-        return pair_graph(sites, n_states, Names(sites.variables), pairs, own, distance=as_distance)
+        return pair_graph(sites, n_states, Names(sites.variables), pairs, unary, distance=as_distance)
 
     def _distances(self, n_states: int) -> FloatArray:
         """The cost of each difference of disparities, up to the first from which on it stays the same."""
@@ -192,7 +192,7 @@ class StereoMatching:
         whole = isinstance(self.max_disparity, (int, np.integer)) and not isinstance(self.max_disparity, bool)
         odd = isinstance(self.window, (int, np.integer)) and self.window >= 1 and self.window % 2 == 1
         rules = [
-            ("max_disparity", whole and self.max_disparity >= 1, "a whole number of at least 1"),
+            ("max_disparity", whole and self.max_disparity >= 1, "an integer of at least 1"),
             ("smoothness", self.smoothness in SMOOTHNESS, f"one of {', '.join(map(repr, SMOOTHNESS))}"),
             ("weight", 0 <= self.weight < np.inf, "a number of at least zero"),
             ("truncation", self.truncation > 0, "above zero"),
@@ -217,7 +217,7 @@ def disparity_error(
     found
         Disparities, ``[rows, columns]``.
     truth
-        Disparities, nan where they are not known; with ``scale``, a picture of grey values that are disparities times
+        Disparities, nan where they are not known; with ``scale``, an image of grey values that are disparities times
         ``scale``, 0 where they are not known (the way of the Middlebury pairs; Scharstein and Szeliski 2002).
 
     Examples

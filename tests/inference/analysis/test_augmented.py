@@ -18,7 +18,7 @@ def test_added_unaries_are_added(spec: Spec, seed: int):
     if oracle.impossible:
         return
     rng = np.random.default_rng(seed)
-    decoder = mf.AugmentedDecoder(spec.build())
+    decoder = mf.analysis.AugmentedDecoder(spec.build())
     for scale in (0.0, 1.0, 3.0):
         unaries = scale * rng.normal(size=sum(spec.cardinalities))
         joint = oracle.scores.reshape(spec.cardinalities).astype(np.float64)
@@ -40,7 +40,7 @@ def test_nothing_is_planned_twice_and_the_model_stays():
     rng = np.random.default_rng(0)
     graph = mf.Ising((8, 8), coupling=0.3, field=0.1).compile()
     before = graph.log_tables.copy()
-    decoder = mf.AugmentedDecoder(graph, method="junction_tree")
+    decoder = mf.analysis.AugmentedDecoder(graph, method="junction_tree")
     decoder.decode(rng.normal(size=128))
     kept = set(decoder._structure.cache)
     for _ in range(5):
@@ -54,7 +54,7 @@ def test_nothing_is_planned_twice_and_the_model_stays():
 def test_hamming_loss():
     net = mf.MarkovNetwork({"a": ["x", "y"], "b": 3})
     net.add_factor(["a", "b"], np.ones((2, 3)))
-    decoder = mf.AugmentedDecoder(net)
+    decoder = mf.analysis.AugmentedDecoder(net)
     assert decoder.hamming({"a": "y"}, 2.0).tolist() == [2.0, 0.0, 0.0, 0.0, 0.0]
     assert decoder.hamming([0, 2]).tolist() == [0.0, 1.0, 1.0, 1.0, 0.0]
     assert decoder.decode(decoder.hamming([0, 2])).score == pytest.approx(2.0)
@@ -70,7 +70,7 @@ def test_diverse_assignments_are_what_they_maximise():
     graph = net.compile()
     joint = np.array([graph.score(np.array(s)) for s in np.ndindex(*[3] * 6)])
     states = np.array(list(np.ndindex(*[3] * 6)))
-    found = mf.diverse_best(net, 4, penalty=0.5)
+    found = mf.analysis.diverse_best(net, 4, penalty=0.5)
     penalties = np.zeros(len(joint))
     for answer in found:
         assert answer.score == pytest.approx(graph.score(answer.states))
@@ -81,14 +81,14 @@ def test_diverse_assignments_are_what_they_maximise():
     assert len({a.states.tobytes() for a in found}) == 4
     for bad, match in [({"n": 0, "penalty": 1.0}, "n must be"), ({"n": 2, "penalty": 0.0}, "penalty must be")]:
         with pytest.raises(mf.ModelError, match=match):
-            mf.diverse_best(net, **bad)
+            mf.analysis.diverse_best(net, **bad)
 
 
 def test_earlier_answers_keep_their_graph():
     """They shared one buffer, and the score of an answer's own graph changed with the next decoding."""
     net = mf.MarkovNetwork({"a": 2, "b": 2})
     net.add_factor(["a", "b"], log_table=[[0.0, 0.0], [0.0, 1.0]])
-    decoder = mf.AugmentedDecoder(net)
+    decoder = mf.analysis.AugmentedDecoder(net)
     first = decoder.decode([5.0, 0.0, 5.0, 0.0])
     assert first.graph.score(first.states) == first.score == 10.0
     second = decoder.decode([0.0, 7.0, 0.0, 0.0], log_tables=np.array([0.0, 0.0, 0.0, 3.0]))
@@ -103,6 +103,6 @@ def test_earlier_answers_keep_their_graph():
 
 
 def test_unaries_must_be_numbers():
-    decoder = mf.AugmentedDecoder(mf.Ising((2, 2), 1.0))
+    decoder = mf.analysis.AugmentedDecoder(mf.Ising((2, 2), 1.0))
     with pytest.raises(mf.ModelError, match="must be numbers, got nan"):
         decoder.decode(np.full(8, np.nan))

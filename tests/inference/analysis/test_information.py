@@ -31,7 +31,7 @@ def test_mutual_information_agrees_with_the_oracle(case, seed: int):
     if oracle.impossible or len(free) < 2:
         return
     target = free[seed % len(free)]
-    ranking = mf.mutual_information(spec.build(), spec.labels[target], evidence=spec.named(evidence))
+    ranking = mf.analysis.mutual_information(spec.build(), spec.labels[target], evidence=spec.named(evidence))
     assert set(ranking.values) == {spec.labels[v] for v in free if v != target}
     for name, value in ranking:
         joint = oracle.joint([target, spec.labels.index(name)])
@@ -51,7 +51,7 @@ def test_value_of_information_agrees_with_the_oracle(case, seed: int):
     rng = np.random.default_rng(seed)
     target, other = rng.permutation(free)[:2].tolist()
     utility = rng.normal(size=(3, spec.cardinalities[target]))
-    ranking = mf.value_of_information(
+    ranking = mf.analysis.value_of_information(
         spec.build(), spec.labels[target], utility, [spec.labels[other]], spec.named(evidence)
     )
     joint = oracle.joint([target, other])
@@ -85,7 +85,7 @@ def test_sensitivity_is_what_changing_the_table_does(case, seed: int):
     target = int(rng.choice(free))
     state = int(rng.integers(spec.cardinalities[target]))
     net = spec.build()
-    found = mf.sensitivity(net, spec.named({target: state}), spec.named(evidence))
+    found = mf.analysis.sensitivity(net, spec.named({target: state}), spec.named(evidence))
     assert found.probability == pytest.approx(spec.oracle(evidence).marginal(target)[state], abs=1e-9)
     v = int(rng.integers(spec.n_variables))
     name = spec.labels[v]
@@ -114,7 +114,7 @@ def test_sensitivity_is_what_changing_the_table_does(case, seed: int):
 def test_the_most_telling_entries_come_first():
     net = mf.datasets.diagnosis_network()
     target = net.variables[0]
-    found = mf.sensitivity(net, {target: net.states(target)[0]})
+    found = mf.analysis.sensitivity(net, {target: net.states(target)[0]})
     top = found.top(5)
     sizes = [abs(entry.derivative) for entry in top]
     assert sizes == sorted(sizes, reverse=True)
@@ -126,7 +126,7 @@ def test_an_event_that_cannot_happen_yet_can_be_made_possible():
     net = mf.BayesianNetwork({"a": 2, "b": 2})
     net.add_cpt("a", [], [1.0, 0.0])
     net.add_cpt("b", ["a"], [[1.0, 0.0], [0.0, 1.0]])
-    found = mf.sensitivity(net, {"b": 1})
+    found = mf.analysis.sensitivity(net, {"b": 1})
     assert found.probability == 0.0
     assert found.derivatives["a"][1] == pytest.approx(1.0)
     assert found.curve("a", 1)(0.25) == pytest.approx(0.25)
@@ -139,7 +139,7 @@ def test_beside_a_noisy_or_the_tables_still_answer():
     net.add_noisy_or("c", ["a", "b"], [0.8, 0.5], leak=0.1)
     plain = net.copy()
     plain.add_cpt("c", ["a", "b"], net.cpt("c"))
-    found, expected = (mf.sensitivity(n, {"a": 1}, {"c": 1}) for n in (net, plain))
+    found, expected = (mf.analysis.sensitivity(n, {"a": 1}, {"c": 1}) for n in (net, plain))
     assert set(found.derivatives) == {"a", "b"}
     for v in ("a", "b"):
         np.testing.assert_allclose(found.derivatives[v], expected.derivatives[v], atol=1e-9)
@@ -152,22 +152,22 @@ def test_bad_questions():
     net.add_cpt("a", [], [0.5, 0.5])
     net.add_cpt("b", ["a"], [[0.5, 0.5], [0.1, 0.9]])
     with pytest.raises(mf.ModelError, match="is observed"):
-        mf.mutual_information(net, "a", evidence={"a": 0})
+        mf.analysis.mutual_information(net, "a", evidence={"a": 0})
     with pytest.raises(mf.ModelError, match="among the variables"):
-        mf.mutual_information(net, "a", ["a"])
+        mf.analysis.mutual_information(net, "a", ["a"])
     with pytest.raises(mf.ModelError, match="not in the ranking"):
-        mf.mutual_information(net, "a")["a"]
+        mf.analysis.mutual_information(net, "a")["a"]
     with pytest.raises(mf.ModelError, match=r"\[actions, 2\]"):
-        mf.value_of_information(net, "a", [1.0, 2.0])
+        mf.analysis.value_of_information(net, "a", [1.0, 2.0])
     with pytest.raises(mf.ModelError, match="needs an event"):
-        mf.sensitivity(net, {})
+        mf.analysis.sensitivity(net, {})
     with pytest.raises(mf.ModelError, match="in the event and in the evidence"):
-        mf.sensitivity(net, {"a": 0}, {"a": 1})
+        mf.analysis.sensitivity(net, {"a": 0}, {"a": 1})
     with pytest.raises(mf.ModelError, match="state for each of its parents"):
-        mf.sensitivity(net, {"a": 0}).curve("b", 0)
+        mf.analysis.sensitivity(net, {"a": 0}).curve("b", 0)
     with pytest.raises(mf.ModelError, match="from 0 to 1"):
-        mf.sensitivity(net, {"a": 0}).curve("a", 0)(1.5)
+        mf.analysis.sensitivity(net, {"a": 0}).curve("a", 0)(1.5)
     markov = mf.MarkovNetwork({"a": 2})
     markov.add_factor(["a"], [1.0, 2.0])
     with pytest.raises(mf.ModelError, match="needs a Bayesian network"):
-        mf.sensitivity(markov, {"a": 0})
+        mf.analysis.sensitivity(markov, {"a": 0})

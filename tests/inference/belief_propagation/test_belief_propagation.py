@@ -17,7 +17,7 @@ from tests.patience import patience
 from tests.strategies import Clause, Spec, Table, specs, specs_with_evidence
 
 TOLERANCE = 1e-9
-TREE = mf.BeliefPropagation("tree")
+TREE = mf.methods.BeliefPropagation("tree")
 
 
 def close_logs(ours: Any, theirs: Any) -> None:

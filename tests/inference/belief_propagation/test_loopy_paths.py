@@ -25,7 +25,7 @@ class TestBatches:
         rows = np.array(
             [[rng.integers(-1, c) if rng.random() < 0.4 else -1 for c in spec.cardinalities] for _ in range(37)]
         )
-        method = mf.BeliefPropagation("synchronous", tolerance=1e-11, damping=0.2)
+        method = mf.methods.BeliefPropagation("synchronous", tolerance=1e-11, damping=0.2)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             batch = method.compile(graph).run_batch(rows, impossible="nan")
@@ -52,26 +52,26 @@ class TestBatches:
             net.add_factor([v, (v + 1) % 6], log_table=0.3 * rng.normal(size=(2, 2)))
         net.add_clause({0: 1, 2: 1, 4: 0}, weight=1.5)
         rows = rng.integers(-1, 2, (100, 6))
-        compiled = mf.BeliefPropagation(tolerance=1e-12).compile(net)
+        compiled = mf.methods.BeliefPropagation(tolerance=1e-12).compile(net)
         one, two = compiled.run_batch(rows, n_jobs=1), compiled.run_batch(rows, n_jobs=3)
         np.testing.assert_array_equal(one.values, two.values)
         for i in (0, 17, 99):
             known = {v: int(x) for v, x in enumerate(rows[i]) if x >= 0}
-            answer = mf.marginals(net, known, method=mf.BeliefPropagation("synchronous", tolerance=1e-12))
+            answer = mf.marginals(net, known, method=mf.methods.BeliefPropagation("synchronous", tolerance=1e-12))
             np.testing.assert_allclose(one.values[i], answer.values, atol=1e-9)
             assert one.log_partition[i] == pytest.approx(answer.log_partition, abs=1e-9)
 
     def test_impossible_rows(self):
         net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
         net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], log_table=[[0.0, -np.inf], [-np.inf, 0.0]])
-        compiled = mf.BeliefPropagation.compile(net)
+        compiled = mf.methods.BeliefPropagation.compile(net)
         with pytest.raises(mf.ImpossibleEvidenceError, match=r"row 1: A=0, C=1"):
             compiled.run_batch([[0, -1, -1], [0, -1, 1]])
         batch = compiled.run_batch([[0, -1, -1], [0, -1, 1]], impossible="nan")
         assert batch.log_partition[1] == -np.inf and np.isnan(batch["B"][1]).all()
         assert batch["B"][0].tolist() == [1.0, 0.0]
         with pytest.raises(mf.ModelError, match=r"takes schedules .* got 'residual'"):
-            mf.BeliefPropagation("residual").compile(net)
+            mf.methods.BeliefPropagation("residual").compile(net)
         with pytest.raises(mf.ModelError, match="must be 'raise' or 'nan', got 'no'"):
             compiled.run_batch([[0, -1, -1]], impossible="no")
 

@@ -20,8 +20,8 @@ ITERATED = ("synchronous", "sequential", "residual")
 TOLERANCE = 1e-9
 
 
-def bp(schedule: str, **more: Any) -> mf.BeliefPropagation:
-    return mf.BeliefPropagation(schedule, **{"tolerance": 1e-13, "max_iterations": 5000, **more})
+def bp(schedule: str, **more: Any) -> mf.methods.BeliefPropagation:
+    return mf.methods.BeliefPropagation(schedule, **{"tolerance": 1e-13, "max_iterations": 5000, **more})
 
 
 class Flooding:
@@ -222,7 +222,7 @@ class TestForests:
         check_forest(spec, evidence, bp(schedule))
 
 
-def check_forest(spec: Spec, evidence: dict[int, Any], method: mf.BeliefPropagation) -> None:
+def check_forest(spec: Spec, evidence: dict[int, Any], method: mf.methods.BeliefPropagation) -> None:
     oracle = spec.oracle(evidence)
     model, known = spec.build(), spec.named(evidence)
     if oracle.impossible:
@@ -285,7 +285,7 @@ class TestRunning:
                 strength = 3.0 * rng.normal()
                 net.add_factor([a, b], log_table=[[strength, -strength], [-strength, strength]])
         with pytest.warns(ConvergenceWarning, match="belief_propagation did not converge in 50 iterations"):
-            answer = mf.marginals(net, method=mf.BeliefPropagation(schedule, max_iterations=50))
+            answer = mf.marginals(net, method=mf.methods.BeliefPropagation(schedule, max_iterations=50))
         assert not answer.converged and len(answer.residuals) == 50 and answer.residuals[-1] > 1e-3
         assert np.isfinite(answer.log_partition) and not answer.components.converged.any()
         assert (np.abs(answer.values.reshape(8, 2).sum(axis=1) - 1) < 1e-12).all()
@@ -314,7 +314,7 @@ class TestRunning:
             ({"max_iterations": 0}, "max_iterations .* at least 1"),
         ):
             with pytest.raises(mf.ModelError, match=message):
-                mf.BeliefPropagation(**more)
+                mf.methods.BeliefPropagation(**more)
 
     def test_a_joint_across_factors_is_refused(self):
         answer = mf.marginals(grid(3, 3, 2), method=bp("synchronous"))
@@ -328,7 +328,7 @@ class TestRunning:
             net.add_factor(list(pair), log_table=np.where(np.arange(3)[:, None] < np.arange(3), 0.0, -np.inf))
         for schedule in ITERATED:
             with pytest.raises(mf.ImpossibleEvidenceError, match="even without evidence"):
-                mf.marginals(net, method=mf.BeliefPropagation(schedule))
+                mf.marginals(net, method=mf.methods.BeliefPropagation(schedule))
 
 
 class TestUnions:
@@ -338,7 +338,7 @@ class TestUnions:
         # One component that linear space cannot hold must not disturb the others.
         graphs.append(graphs[0].with_tables(graphs[0].log_tables * 1500.0))
         union = FactorGraph.union(graphs)
-        method = mf.BeliefPropagation(schedule, tolerance=1e-9, max_iterations=200, damping=0.2)
+        method = mf.methods.BeliefPropagation(schedule, tolerance=1e-9, max_iterations=200, damping=0.2)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             whole = mf.marginals(union, method=method)
@@ -369,7 +369,7 @@ class TestDecode:
                 net.add_factor([v, u], log_table=table)
                 factors.append(((v, u), table))
         oracle = Oracle([2] * 12, factors, {3: 1})
-        best = mf.decode(net, {3: 1}, method=mf.BeliefPropagation(schedule, damping=0.3))
+        best = mf.decode(net, {3: 1}, method=mf.methods.BeliefPropagation(schedule, damping=0.3))
         assert best.score == pytest.approx(oracle.best_score)
         assert oracle.score([best[v] for v in range(12)]) == pytest.approx(best.score)
         assert best.gap == np.inf and not best.optimal and best.converged
@@ -377,7 +377,7 @@ class TestDecode:
     def test_ties_are_broken_alike_on_a_cycle(self):
         net = mf.MarkovNetwork(dict.fromkeys(range(6), 2))
         net.add_factors([(i, (i + 1) % 6) for i in range(6)], log_table=[[0.0, -np.inf], [-np.inf, 0.0]])
-        best = mf.decode(net, method=mf.BeliefPropagation("synchronous"))
+        best = mf.decode(net, method=mf.methods.BeliefPropagation("synchronous"))
         assert len(set(best.assignment.values())) == 1 and best.score == 0.0
 
 
@@ -390,7 +390,7 @@ def test_decoding_is_scored_on_the_users_graph(schedule: str):
         net.add_factor([v], log_table=rng.normal(size=2) * 0.5)
     net.add_at_most_one({1: 1, 2: 1, 0: 1}, {3: 0}, weight=-0.4)
     net.add_factor([0, 1, 2], log_table=rng.normal(size=(2, 2, 2)))
-    method = mf.BeliefPropagation(schedule)
+    method = mf.methods.BeliefPropagation(schedule)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         answer = mf.decode(net, method=method)
@@ -405,9 +405,9 @@ def test_a_constant_zero_rules_everything_out(schedule: str):
     net.add_factor([0, 1], [[1.0, 2.0], [3.0, 1.0]])
     net.add_factor([], log_table=-np.inf)
     with pytest.raises(mf.ImpossibleEvidenceError, match="probability zero"):
-        mf.marginals(net, method=mf.BeliefPropagation(schedule))
+        mf.marginals(net, method=mf.methods.BeliefPropagation(schedule))
     with pytest.raises(mf.ImpossibleEvidenceError, match="probability zero"):
-        mf.decode(net, method=mf.BeliefPropagation(schedule))
+        mf.decode(net, method=mf.methods.BeliefPropagation(schedule))
 
 
 @pytest.mark.parametrize("schedule", ["synchronous", "sequential", "residual"])
@@ -426,7 +426,7 @@ def test_messages_that_diverge_are_not_called_impossible(schedule: str):
     net.add_factors(scopes, log_table=table)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        answer = mf.marginals(net, {"x1": 1, "x6": 1}, method=mf.BeliefPropagation(schedule=schedule))
+        answer = mf.marginals(net, {"x1": 1, "x6": 1}, method=mf.methods.BeliefPropagation(schedule=schedule))
     assert answer.guarantee == "approximate"
     for name in net.variables:
         assert answer[name].sum() == pytest.approx(1.0)

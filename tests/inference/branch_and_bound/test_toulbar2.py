@@ -113,5 +113,5 @@ class TestSolver:
     def test_its_end_is_a_proof(self):
         """The bound that toulbar2 states after a search that preprocessing ended is an old one."""
         path = data_path("uai2014", "MAP", "Promedas_46.uai.gz")
-        evidence = mf.read_uai_evidence(path.with_name("Promedas_46.uai.evid"))
-        assert mf.decode(mf.read_uai(path), evidence or None, method=Toulbar2()).optimal
+        evidence = mf.io.read_uai_evidence(path.with_name("Promedas_46.uai.evid"))
+        assert mf.decode(mf.io.read_uai(path), evidence or None, method=Toulbar2()).optimal

@@ -164,11 +164,11 @@ class TestWholeSteps:
         net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
         net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], log_table=[[0, 1], [1, 0]])
         net.add_factor(["A"], log_table=[0, 1])
-        answer = mf.decode(net, method=mf.LinearProgram(cycles=0))
+        answer = mf.decode(net, method=mf.methods.LinearProgram(cycles=0))
         assert answer.optimal and answer.score == answer.upper_bound == 3.0
         assert answer.gap == answer.tolerance == 0.0 and answer.guarantee == "exact"
         net.add_factor(["A"], log_table=[0, math.pi / 4 - 1])
-        other = mf.decode(net, method=mf.LinearProgram(cycles=0))
+        other = mf.decode(net, method=mf.methods.LinearProgram(cycles=0))
         assert not other.optimal and other.upper_bound == pytest.approx(3 + math.pi / 8)
 
 

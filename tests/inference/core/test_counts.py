@@ -96,10 +96,12 @@ def test_counts_are_the_gradient_of_the_methods_own_log_z(method: str):
     if method in {"mini_bucket", "sandwich"}:
         pytest.skip("how mini-buckets are shifted and cut depends on the tables, and their counts hold that fixed")
     tight: Any = {
-        "belief_propagation": lambda: mf.BeliefPropagation(tolerance=1e-13, max_iterations=5000),
-        "tree_reweighted": lambda: mf.TreeReweighted(tolerance=1e-13, max_iterations=5000, optimise_trees=False),
-        "mean_field": lambda: mf.MeanField(tolerance=1e-14, max_iterations=20000),
-        "generalized_bp": lambda: mf.GeneralizedBP(tolerance=1e-13, max_iterations=5000),
+        "belief_propagation": lambda: mf.methods.BeliefPropagation(tolerance=1e-13, max_iterations=5000),
+        "tree_reweighted": lambda: mf.methods.TreeReweighted(
+            tolerance=1e-13, max_iterations=5000, optimise_trees=False
+        ),
+        "mean_field": lambda: mf.methods.MeanField(tolerance=1e-14, max_iterations=20000),
+        "generalized_bp": lambda: mf.methods.GeneralizedBP(tolerance=1e-13, max_iterations=5000),
     }.get(method, lambda: method)
     try:
         chosen = tight()

@@ -18,7 +18,7 @@ def lattice(rows: int = 9, columns: int = 9) -> mf.FactorGraph:
     down = np.stack([index[:-1].ravel(), index[1:].ravel()], axis=1)
     pairs = np.concatenate([across, down])
     rng = np.random.default_rng(0)
-    structure = mf.Structure.from_arrays(
+    structure = mf.answers.Structure.from_arrays(
         np.full(index.size, 2), 2 * np.arange(len(pairs) + 1), pairs.ravel(), np.zeros(len(pairs), int), n_cells=4
     )
     return mf.FactorGraph(structure, rng.normal(size=4))

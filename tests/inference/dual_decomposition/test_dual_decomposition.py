@@ -166,7 +166,7 @@ def test_forests_share_out_the_factors() -> None:
 def test_reference_instances() -> None:
     # The best scores, in powers of ten, are those of the index of the reference data.
     for name, best in (("grid4x4", 44.324972), ("grid3x3", 22.823422), ("smokers_10", 157.214601)):
-        model = mf.read_uai(data_path("uai_small", f"{name}.uai"))
+        model = mf.io.read_uai(data_path("uai_small", f"{name}.uai"))
         answer = mf.decode(model, method=DualDecomposition())
         assert answer.upper_bound / np.log(10) >= best - 1e-5
         assert answer.score / np.log(10) == pytest.approx(best, abs=1e-5)

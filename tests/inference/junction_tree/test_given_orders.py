@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import markovfield as mf
 from tests.strategies import Spec, specs_with_evidence
 
-METHODS = [mf.VariableElimination, mf.JunctionTree]
+METHODS = [mf.methods.VariableElimination, mf.methods.JunctionTree]
 Case = tuple[Spec, dict]
 
 

@@ -101,7 +101,7 @@ def test_higher_arities_share_their_pairs_with_cycles() -> None:
 @pytest.mark.parametrize(("name", "best"), [("grid10x10.f2.wrap", 70.606964), ("grid4x4", 44.324972)])
 def test_reference_instances(name: str, best: float) -> None:
     # The best scores, in powers of ten, are those of the index of the reference data.
-    model = mf.read_uai(data_path("uai_small", f"{name}.uai"))
+    model = mf.io.read_uai(data_path("uai_small", f"{name}.uai"))
     answer = mf.decode(model, method=IntegerProgram())
     assert answer.optimal and answer.score / np.log(10) == pytest.approx(best, abs=1e-5)
 

@@ -45,7 +45,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch, cut: str) -> None:
         monkeypatch.setattr(marginal_scores, "WORK_LIMIT", 1.5)
         monkeypatch.setattr(marginal_scores, "SMALL", 1.0)
         monkeypatch.setattr(
-            marginal_scores, "MiniBucket", lambda **_: mf.MiniBucket(i_bound=1, max_states=4, max_iterations=1)
+            marginal_scores, "MiniBucket", lambda **_: mf.methods.MiniBucket(i_bound=1, max_states=4, max_iterations=1)
         )
 
 
@@ -231,7 +231,7 @@ def test_a_wide_sum_below_few_maximised_variables_is_bracketed() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(marginal_search, "LARGEST_TABLE", 2.0**4)
         patch.setattr(marginal_scores, "WORK_LIMIT", 2.0**6)
-        patch.setattr(marginal_scores, "MiniBucket", lambda **_: mf.MiniBucket(i_bound=4, max_iterations=20))
+        patch.setattr(marginal_scores, "MiniBucket", lambda **_: mf.methods.MiniBucket(i_bound=4, max_iterations=20))
         patch.setattr(marginal_search, "BUCKETS", (((2,), 1.0), ((3, 4), 2.0**12)))
         answer = mf.decode(graph, variables=sought, method="marginal_search", rng=0)
     assert answer.score_guarantee == "lower"
@@ -250,4 +250,4 @@ def test_refusals() -> None:
     with pytest.raises(mf.ModelError, match="the n best"):
         mf.decode(net, method="marginal_search", n_best=2)
     with pytest.raises(mf.ModelError, match="restarts must be at least 0"):
-        mf.MarginalSearch(restarts=-1)
+        mf.methods.MarginalSearch(restarts=-1)

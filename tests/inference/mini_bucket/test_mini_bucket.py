@@ -362,7 +362,7 @@ class TestCutset:
         assert cutset.evidence is not None
         fixed = np.flatnonzero(cutset.evidence.states >= 0)
         assert 0 < len(fixed) < 10
-        assert mf.JunctionTree().tree(prepare(graph, cutset.evidence)).width <= 2
+        assert mf.methods.JunctionTree().tree(prepare(graph, cutset.evidence)).width <= 2
         among = spec.oracle({int(v): int(cutset.evidence.states[v]) for v in fixed})
         assert cutset.bound() == pytest.approx(among.log_partition)
         best = cutset.decode()

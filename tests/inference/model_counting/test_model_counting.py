@@ -76,7 +76,7 @@ def test_sums_of_models_with_zeros(seed: int) -> None:
     answer = mf.log_partition(net, method="sharp_sat")
     assert (answer.method, answer.guarantee, answer.converged) == ("model_counting", "exact", True)
     assert float(answer) == pytest.approx(oracle.log_partition, rel=1e-11, abs=1e-9)
-    assert mf.aggregate(net, "counting", method="dpll") == oracle.count
+    assert mf.analysis.aggregate(net, "counting", method="dpll") == oracle.count
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -111,7 +111,7 @@ def test_marginals_beside_a_junction_tree(seed: int) -> None:
 def test_marginals_of_a_count_that_was_not_finished() -> None:
     net = random_clauses(np.random.default_rng(3), 70, 200)
     with pytest.raises(TimeoutError, match="the models were not counted in time, and without that there are no"):
-        mf.marginals(net, method=mf.ModelCounting(max_steps=1000))
+        mf.marginals(net, method=mf.methods.ModelCounting(max_steps=1000))
 
 
 def test_a_trace_that_does_not_fit() -> None:
@@ -130,7 +130,7 @@ def test_brackets_hold_wherever_the_search_stops(seed: int) -> None:
     slack = 1e-9 * max(1.0, abs(truth)) if truth > -np.inf else 0.0
     for steps in STEPS:
         try:
-            answer = mf.log_partition(net, method=mf.ModelCounting(max_steps=steps))
+            answer = mf.log_partition(net, method=mf.methods.ModelCounting(max_steps=steps))
         except mf.ImpossibleEvidenceError:
             assert truth == -np.inf
             continue
@@ -250,7 +250,7 @@ def test_structured_factors() -> None:
 def test_wide_beyond_junction_trees() -> None:
     """A grid of 3 colours joined by clauses over far pairs: refused by a tree of small work, counted all the same."""
     net = random_clauses(np.random.default_rng(2), 70, 300)
-    refused = mf.JunctionTree(work_limit=2.0**20)
+    refused = mf.methods.JunctionTree(work_limit=2.0**20)
     with pytest.raises(mf.MemoryLimitError):
         mf.log_partition(net, method=refused)
     answer = mf.log_partition(net, method="model_counting")
@@ -275,7 +275,7 @@ def test_chains_without_two_neighbouring_ones(method: str) -> None:
     for n in (10, 75, 78, 100, 400):
         net = mf.MarkovNetwork(dict.fromkeys(range(n), 2))
         net.add_factors(pairwise(range(n)), [[1.0, 1.0], [1.0, 0.0]])
-        found = mf.aggregate(net, "counting", method=method)
+        found = mf.analysis.aggregate(net, "counting", method=method)
         assert type(found) is int
         assert found == fibonacci(n + 2)
 
@@ -283,7 +283,7 @@ def test_chains_without_two_neighbouring_ones(method: str) -> None:
 @pytest.mark.parametrize("method", COUNTERS)
 def test_colourings(method: str) -> None:
     def count(edges: Any, n: int, colours: int) -> int:
-        found = mf.aggregate(colouring(edges, n, colours), "counting", method=method)
+        found = mf.analysis.aggregate(colouring(edges, n, colours), "counting", method=method)
         assert type(found) is int
         return found
 
@@ -306,7 +306,7 @@ def test_independent_sets_of_ladders(method: str) -> None:
         a, b = 1, 3
         for _ in range(n - 1):
             a, b = b, 2 * b + a
-        assert mf.aggregate(net, "counting", method=method) == b
+        assert mf.analysis.aggregate(net, "counting", method=method) == b
 
 
 def test_counts_with_evidence_and_components() -> None:
@@ -318,13 +318,13 @@ def test_counts_with_evidence_and_components() -> None:
     evidence = {0: 1, n: [0.3, 0.0], "free": [0.2, 0.0, 0.5]}
     expected = fibonacci(n) * fibonacci(n + 1) * 2
     for method in COUNTERS:
-        assert mf.aggregate(net, "counting", evidence, method=method) == expected
+        assert mf.analysis.aggregate(net, "counting", evidence, method=method) == expected
 
 
 def test_counting_refuses_what_was_not_counted() -> None:
     net = colouring([(0, 1), (1, 2), (0, 2)], 3, 3)
     with pytest.raises(mf.ModelError, match="counting needs an exact method, and belief_propagation answered with"):
-        mf.aggregate(net, "counting", method="belief_propagation")
+        mf.analysis.aggregate(net, "counting", method="belief_propagation")
 
 
 def test_elimination_modulo_primes_in_few_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,7 +341,7 @@ def test_elimination_modulo_primes_in_few_lanes(monkeypatch: pytest.MonkeyPatch)
         count_by_elimination(problem, 81)
     net = mf.MarkovNetwork(dict.fromkeys(range(60), 2))
     net.add_factors(combinations(range(8), 2), [[1.0, 1.0], [1.0, 0.0]])
-    assert mf.aggregate(net, "counting") == 9 * 2**52
+    assert mf.analysis.aggregate(net, "counting") == 9 * 2**52
 
 
 def test_primes_and_remainders() -> None:
@@ -410,19 +410,19 @@ def test_stopping_by_the_callback() -> None:
 def test_a_clause_that_evidence_satisfies_cannot_be_violated() -> None:
     net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
     net.add_clause({"A": 1, "B": 1, "C": 1})
-    assert mf.aggregate(net, "min_sum") == -np.inf
-    assert mf.aggregate(net, "min_sum", {"A": 1}) == 0.0
-    assert mf.aggregate(net, "min_sum", {"A": 0}) == -np.inf
-    assert mf.aggregate(net, "min_sum", {"A": 0, "B": 0, "C": 1}) == 0.0
+    assert mf.analysis.aggregate(net, "min_sum") == -np.inf
+    assert mf.analysis.aggregate(net, "min_sum", {"A": 1}) == 0.0
+    assert mf.analysis.aggregate(net, "min_sum", {"A": 0}) == -np.inf
+    assert mf.analysis.aggregate(net, "min_sum", {"A": 0, "B": 0, "C": 1}) == 0.0
     net.add_factor(["B"], [2.0, 5.0])
-    assert mf.aggregate(net, "min_sum", {"A": 1}) == pytest.approx(math.log(2.0))
+    assert mf.analysis.aggregate(net, "min_sum", {"A": 1}) == pytest.approx(math.log(2.0))
 
 
 def test_counts_within_reach_of_evidence() -> None:
     net = mf.MarkovNetwork(dict.fromkeys(range(6), 2))
     net.add_cardinality([-np.inf, -np.inf, 2.0, 3.0, 4.0, -np.inf], dict.fromkeys(range(6), 1))
-    assert mf.aggregate(net, "min_sum", {0: 1, 1: 1}) == -np.inf
-    assert mf.aggregate(net, "min_sum", {0: 1, 1: 1, 2: 0, 3: 0}) == 2.0
+    assert mf.analysis.aggregate(net, "min_sum", {0: 1, 1: 1}) == -np.inf
+    assert mf.analysis.aggregate(net, "min_sum", {0: 1, 1: 1, 2: 0, 3: 0}) == 2.0
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -439,7 +439,7 @@ def test_lowest_scores_by_enumeration(seed: int) -> None:
     rows = np.indices([2] * 6).reshape(6, -1).T
     agrees = np.all([rows[:, v] == i for v, i in evidence.items()], axis=0) if evidence else np.ones(64, bool)
     expected = float(graph.score(rows[agrees]).min())
-    assert mf.aggregate(net, "min_sum", evidence) == pytest.approx(expected)
+    assert mf.analysis.aggregate(net, "min_sum", evidence) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
@@ -450,5 +450,5 @@ def test_bounds_of_two_ways_to_the_same_number_do_not_cross(steps: int) -> None:
     table = [[[0, 0], [0, 0], [-0.033, 0], [0, 0]], [[0, 0], [0, 0], [0, 1.051], [0, 0]]]
     net.add_factor(["x0", "x1", "x0"], log_table=table)
     net.add_truncated([["x0", "x1"], ["x1", "x0"]], 2.0, 2.0, power=1)
-    low, high = mf.log_partition(net, method=mf.ModelCounting(max_steps=steps)).log_partition_bounds
+    low, high = mf.log_partition(net, method=mf.methods.ModelCounting(max_steps=steps)).log_partition_bounds
     assert low <= high

@@ -204,7 +204,7 @@ def test_members_go_on_where_they_stopped():
     graph = frustrated_lattice(12, 2)
     exact = mf.decode(graph, method="junction_tree").score
     race = race_of(graph)
-    for member in (Buckets(), Subgraphs(np.random.default_rng(0)), Relaxation(mf.TRWS())):
+    for member in (Buckets(), Subgraphs(np.random.default_rng(0)), Relaxation(mf.methods.TRWS())):
         for turn in range(200):
             before = race.best.score, race.best.bound
             member.turn(race, Running(time_limit=0.05))

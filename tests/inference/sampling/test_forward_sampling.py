@@ -171,7 +171,7 @@ def test_an_observed_noisy_or_weighs_by_its_own_probability():
 
 
 def test_alarm():
-    net = mf.read_bif(data_path("bif", "alarm.bif.gz"))
+    net = mf.io.read_bif(data_path("bif", "alarm.bif.gz"))
     answer = mf.sample(net, 100_000, method=AncestralSampling(), rng=0)
     exact = mf.marginals(net)
     z = []
@@ -194,8 +194,8 @@ def test_weights_that_miss_a_rare_cause_are_not_trusted():
     from sklearn.exceptions import ConvergenceWarning
 
     with pytest.warns(ConvergenceWarning, match=r"likelihood_weighting has not converged: .*'cause' = 1"):
-        drawn = mf.sample(alarm(1e-4), 400, {"sign": 1}, method=mf.LikelihoodWeighting(), rng=0)
+        drawn = mf.sample(alarm(1e-4), 400, {"sign": 1}, method=mf.methods.LikelihoodWeighting(), rng=0)
     assert not drawn["cause"].any() and not drawn.converged and drawn.monte_carlo.doubts
     with pytest.warns(ConvergenceWarning, match=r"its 3000 samples are worth \d of equal weight|worth [1-9]\.\d+ of"):
-        drawn = mf.sample(alarm(1e-3), 3000, {"sign": 1}, method=mf.LikelihoodWeighting(), rng=0)
+        drawn = mf.sample(alarm(1e-3), 3000, {"sign": 1}, method=mf.methods.LikelihoodWeighting(), rng=0)
     assert not drawn.converged

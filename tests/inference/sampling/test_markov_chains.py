@@ -366,38 +366,38 @@ class TestResuming:
     def test_chains_of_other_numbers_burn_in_again(self):
         """Chains that sit in the mode of one field must not be handed over as samples of the opposite one."""
         up, down = mf.Ising((12, 12), 0.3, 0.4), mf.Ising((12, 12), 0.3, -0.4)
-        first = mf.sample(up, 40, method=mf.Gibbs(), rng=0)
-        other = mf.sample(down, 40, method=mf.Gibbs(), init=first)
+        first = mf.sample(up, 40, method=mf.methods.Gibbs(), rng=0)
+        other = mf.sample(down, 40, method=mf.methods.Gibbs(), init=first)
         assert other.iterations > first.iterations + 50
         assert down.magnetisation(other).mean() < -0.5 < 0.5 < up.magnetisation(first).mean()
-        straight = mf.sample(down, 40, method=mf.Gibbs(burn_in=0), init=first)
+        straight = mf.sample(down, 40, method=mf.methods.Gibbs(burn_in=0), init=first)
         assert straight.iterations == first.iterations + 10
 
     def test_moves_are_checked_again(self):
         net = mf.MarkovNetwork({"A": 2, "B": 2})
         net.add_factor(["A", "B"], [[1.0, 0.0], [0.0, 2.0]])
-        trees = mf.sample(net, 40, method=mf.Gibbs(scan="trees"), rng=0)
+        trees = mf.sample(net, 40, method=mf.methods.Gibbs(scan="trees"), rng=0)
         with pytest.raises(mf.ModelError, match="trees"):
-            mf.sample(net, 40, method=mf.Gibbs(), init=trees)
+            mf.sample(net, 40, method=mf.methods.Gibbs(), init=trees)
 
 
 def test_samples_that_do_not_mix_say_so():
     """Two modes that single changes cannot leave: chains disagree, and the answer is not converged."""
     with pytest.warns(UserWarning, match="do not agree"):
-        drawn = mf.sample(mf.Ising((8, 8), 2.0), 400, method=mf.Gibbs(), rng=1)
+        drawn = mf.sample(mf.Ising((8, 8), 2.0), 400, method=mf.methods.Gibbs(), rng=1)
     assert not drawn.converged and drawn.r_hat > 1.1
 
 
 def test_too_few_to_tell():
     model = mf.Ising((3, 3), 0.2)
     for size in (1, 2, 3, 4):
-        assert np.isnan(mf.sample(model, size, method=mf.Gibbs(), rng=0).effective_sample_size)
-    assert not mf.marginals(model, method=mf.Gibbs(sweeps=1, burn_in=0), rng=0).converged
+        assert np.isnan(mf.sample(model, size, method=mf.methods.Gibbs(), rng=0).effective_sample_size)
+    assert not mf.marginals(model, method=mf.methods.Gibbs(sweeps=1, burn_in=0), rng=0).converged
 
 
 def test_more_rows_than_memory_are_refused_at_once():
     with pytest.raises(mf.MemoryLimitError, match="draw fewer"):
-        mf.sample(mf.Ising((30, 30), 0.2), 10**10, method=mf.Gibbs(), rng=0)
+        mf.sample(mf.Ising((30, 30), 0.2), 10**10, method=mf.methods.Gibbs(), rng=0)
 
 
 def test_clusters_where_auto_samples_a_wide_magnet():
@@ -407,6 +407,6 @@ def test_clusters_where_auto_samples_a_wide_magnet():
 
 def test_expected_loss_by_samplers_and_on_wide_models():
     model = mf.Ising((30, 30), 0.3, 0.2)
-    answer = mf.decode(model, loss="hamming", method=mf.Gibbs(sweeps=400), rng=0)
+    answer = mf.decode(model, loss="hamming", method=mf.methods.Gibbs(sweeps=400), rng=0)
     assert answer.score == pytest.approx(model.compile().score(answer.states))
     assert mf.decode(mf.Ising((30, 30), 0.3), loss="hamming").method == "planar"

@@ -118,8 +118,8 @@ def test_answers_agree_with_the_junction_tree(settings: dict):
         assert expected_errors[s] == pytest.approx(sum(1 - row.max() for row in tables[s]), abs=1e-12)
         top = mf.decode(graph, n_best=3, method="junction_tree")
         assert best[s] == [top.assignment[i] for i in range(len(x))]
-        for (labels, chance), theirs in zip(ranked[s], top.n_best, strict=True):
-            assert chance == pytest.approx(np.exp(theirs.score - exact.log_partition), rel=1e-9)
+        for (labels, probability), theirs in zip(ranked[s], top.n_best, strict=True):
+            assert probability == pytest.approx(np.exp(theirs.score - exact.log_partition), rel=1e-9)
             score = graph.score(np.array(["ABC".index(k) for k in labels]))
             assert score == pytest.approx(theirs.score, abs=1e-9)
         numbers = np.array(["ABC".index(k) for k in Y[s]])
@@ -378,7 +378,7 @@ def test_bad_sequences_are_refused(data: tuple, message: str):
         ({"l1": float("nan")}, "l1 must be"),
         ({"solver": "newton"}, "solver must be one of lbfgs"),
         ({"solver": "sgd", "l1": 1.0}, "has no l1 penalty"),
-        ({"period": 0}, "period must be a whole number from 1 on"),
+        ({"period": 0}, "period must be an integer from 1 on"),
         ({"max_iterations": 1.5}, "max_iterations must be"),
         ({"order": 3}, "order must be 1 or 2"),
         ({"step": 0.0}, "step must be above 0"),
@@ -406,7 +406,7 @@ def test_empty_sequences_and_questions_that_make_no_sense():
         crf.score([[]], [[]])
     with pytest.raises(mf.ModelError, match="different lengths"):
         crf.score(X[:1], [[]])
-    with pytest.raises(mf.ModelError, match="n must be a whole number"):
+    with pytest.raises(mf.ModelError, match="n must be an integer"):
         crf.predict_n_best(X, 0)
     with pytest.raises(mf.ModelError, match="fitted without edges"):
         crf.predict(X, edges=EDGES)

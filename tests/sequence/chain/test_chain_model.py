@@ -153,8 +153,8 @@ def check_posteriors(case: Chains, model: Chain, data: Encoded, listed: list) ->
         total = np.logaddexp.reduce(values)
         p = np.exp(values - total)
         expected = np.zeros((len(paths[0]), case.n_labels))
-        for chance, path in zip(p, paths, strict=True):
-            expected[np.arange(len(path)), list(path)] += chance
+        for probability, path in zip(p, paths, strict=True):
+            expected[np.arange(len(path)), list(path)] += probability
         np.testing.assert_allclose(answer.labels[case.span(s)], expected, atol=1e-9)
         assert answer.log_partition[s] == pytest.approx(total, rel=1e-12, abs=1e-9)
         entropy = -float((p[p > 0] * np.log(p[p > 0])).sum())
@@ -173,9 +173,9 @@ def test_potentials_that_no_float_can_hold(case: Chains):
     for s, (paths, values) in enumerate(listed):
         total = np.logaddexp.reduce(values)
         expected += total - values[paths.index(tuple(case.labels[case.span(s)].tolist()))]
-        for path, chance in zip(paths, np.exp(values - total), strict=True):
-            if chance:
-                counts = counts + chance * path_counts(case, s, path)
+        for path, probability in zip(paths, np.exp(values - total), strict=True):
+            if probability:
+                counts = counts + probability * path_counts(case, s, path)
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-6)
     np.testing.assert_allclose(gradient, counts, atol=1e-6)
     for s, drawn in enumerate(model.sample(data, 3, np.random.default_rng(0))):

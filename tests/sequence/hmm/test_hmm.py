@@ -161,7 +161,7 @@ class TestAgainstEnumeration:
         values = values / values.sum()
         drawn = hmm.sample_posterior([x], 4000, rng=0)[0]
         counts = np.array([drawn.count(list(path)) for path in paths])
-        # Pearson's statistic: the chance of a false alarm is about 1e-4 for a fixed seed.
+        # Pearson's statistic: the probability of a false alarm is about 1e-4 for a fixed seed.
         used = values * 4000 >= 1
         statistic = float(((counts - 4000 * values) ** 2 / (4000 * values))[used].sum())
         n = int(used.sum())
@@ -250,7 +250,7 @@ class TestCounting:
             HMM(smoothing=0.0).fit(self.X, self.Y).predict([["cat"]])
 
     @pytest.mark.parametrize("symbols", [[0, 1, 2], [-3, 7, 5], [0, 10**12, 5]])
-    def test_whole_numbers_in_arrays(self, symbols: list) -> None:
+    def test_integers_in_arrays(self, symbols: list) -> None:
         X = [np.array(symbols), np.array([symbols[2], symbols[2]])]
         y = [["a", "b", "c"], ["c", "c"]]
         hmm = HMM(symbols=symbols, unknown="missing").fit(X, y)
@@ -503,8 +503,8 @@ class TestBadInput:
             ({"emissions": "poisson"}, "emissions must be one of categorical, gaussian, got 'poisson'"),
             ({"covariance": "tied"}, "covariance must be one of full, diag, spherical"),
             ({"unknown": "drop"}, "unknown must be one of smooth"),
-            ({"n_states": 0}, "n_states must be a whole number from 1 on, got 0"),
-            ({"restarts": 1.5}, "restarts must be a whole number from 1 on"),
+            ({"n_states": 0}, "n_states must be an integer from 1 on, got 0"),
+            ({"restarts": 1.5}, "restarts must be an integer from 1 on"),
             ({"smoothing": -1.0}, "smoothing must be a number from 0 on"),
             ({"regularisation": None}, "regularisation must be a number from 0 on"),
         ],
@@ -572,11 +572,11 @@ class TestBadInput:
 
     def test_other_questions(self) -> None:
         hmm = random_hmm(0)
-        with pytest.raises(ModelError, match="lag must be a whole number from 0 on, got -1"):
+        with pytest.raises(ModelError, match="lag must be an integer from 0 on, got -1"):
             hmm.filter(lag=-1)
-        with pytest.raises(ModelError, match="steps must be a whole number from 0 on"):
+        with pytest.raises(ModelError, match="steps must be an integer from 0 on"):
             hmm.filter().predict(0.5)
-        with pytest.raises(ModelError, match="lengths must be whole numbers from 0 on"):
+        with pytest.raises(ModelError, match="lengths must be integers from 0 on"):
             hmm.sample(-2)
         with pytest.raises(ModelError, match="an empty sequence has no factor graph"):
             hmm.to_factor_graph([])

@@ -201,8 +201,8 @@ class TestSavingAndErrors:
             ({"decoding": "beam"}, "decoding must be one of greedy, viterbi, got 'beam'"),
             ({"l2": -1}, "l2 must be a number from 0 on, got -1"),
             ({"l1": "much"}, "l1 must be a number from 0 on"),
-            ({"max_iterations": 0}, "max_iterations must be a whole number from 1 on"),
-            ({"min_count": -1}, "min_count must be a whole number from 0 on"),
+            ({"max_iterations": 0}, "max_iterations must be an integer from 1 on"),
+            ({"min_count": -1}, "min_count must be an integer from 0 on"),
         ],
     )
     def test_settings(self, settings: dict, message: str) -> None:

@@ -3,6 +3,9 @@
 A graph of m vertices is ``rows uint64[m, words]`` (row v = neighbours of v) and ``state int64[9, m]``, one row per
 quantity below. The row of a vertex is not touched any more once it is eliminated, so after a run ``rows[v]`` is the
 set of neighbours v had at its elimination, and degree and weight are those of its clique.
+
+Invariant: weights are log2 of states in fixed point (`FIXED`), so that sums of them are exact and orders the same on
+every machine. Free to change: how keys are kept and searched.
 """
 
 from __future__ import annotations

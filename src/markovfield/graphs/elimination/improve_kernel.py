@@ -4,6 +4,10 @@ The graph left after eliminating a set does not depend on the order within the s
 elimination tree is reordered, only the cliques of S change: everything below was eliminated before, everything above
 sees the same graph. A part and the vertices it touches make a small dense graph on which a greedy run costs
 microseconds, whatever the size of the whole.
+
+Invariant: ``tree`` has the rows named below, the pool holds higher sets in elimination order, and all randomness comes
+from ``random``: the same seed gives the same order. Free to change: `TRIES`, how parts are grown and how many are
+tried.
 """
 
 from __future__ import annotations
@@ -182,7 +186,8 @@ def _unlink(tree: Any, v: int) -> None:
 def _heavy_cliques(tree: Any, order: Any, ref: float, heavy: Any, chances: Any) -> tuple[int, float]:
     """How many cliques are worth attention, and the total cost.
 
-    ``heavy`` receives the cliques, ``chances`` the running sum of their chances: the square roots of their states.
+    ``heavy`` receives the cliques, ``chances`` the running sum of what their probabilities are proportional to: the
+    square roots of their states.
     """
     heaviest = 0
     for v in order:

@@ -1,4 +1,8 @@
-"""Orders of very large sparse graphs: a sweep, and minimum weight on a quotient graph."""
+"""Orders of very large sparse graphs: a sweep, and minimum weight on a quotient graph.
+
+Invariant: memory is linear in the graph and its cliques; fill is never written down. Free to change: the rules tried on
+a component, and `MOST_ENTRIES`.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,10 @@ gives the same order.
 
 The functions without a leading underscore are called from Python. Each phase is a kernel of its own, because Numba
 compiles a kernel again inside each of its callers.
+
+Invariant: an order lists variables of more than one state once, stage by stage, with its higher neighbours in
+compressed rows; arrays are passed read-only, since another kind would compile everything anew. Free to change:
+thresholds, periods and kicks.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ EVERY_RULE = 15
 NANOSECONDS = 5.0
 """Time of one unit of counted work, so that effort is about nanoseconds."""
 PERIOD = 3e7
-"""Effort of one period of the local search: short enough to be interrupted, long enough to settle after a kick."""
+"""Effort of one period of the local search: short enough to be interrupted, long enough to converge after a kick."""
 KICKS = 8
 """Parts of the elimination tree that a kick may make worse."""
 

@@ -1,4 +1,8 @@
-"""Eliminations that are safe whatever comes after: done once, shared by all greedy runs."""
+"""Eliminations that are safe whatever comes after: done once, shared by all greedy runs.
+
+Invariant: rule 2 needs a ``lower_bound`` that really bounds the heaviest clique from below, and almost simplicial
+vertices wait until no simplicial one is left, since a chordal graph must get no fill. Vertices taken have stage -1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Greedy rules: the deterministic portfolio, and the noisy rules of the local search."""
+"""Greedy rules: the deterministic portfolio, and the noisy rules of the local search.
+
+Invariant: a rule is four integers: the shares of fill and weight, the noise, and whether fill is weighted. Free to
+change: which rules there are (the bits of ``which`` are used by `graphs.orders`) and how often each is drawn, which was
+measured, see `random_rule`.
+"""
 
 from __future__ import annotations
 

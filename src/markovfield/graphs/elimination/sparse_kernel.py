@@ -1,4 +1,8 @@
-"""Elimination on sparse graphs in linear time: primal graph, trees, components, symbolic elimination."""
+"""Elimination on sparse graphs in linear time: primal graph, trees, components, symbolic elimination.
+
+Invariant: graphs are compressed rows (``offsets``, ``neighbours``), both directions of an edge listed, variables of one
+state without neighbours. Everything but elimination itself is linear in the graph; that is linear in the cliques.
+"""
 
 from __future__ import annotations
 

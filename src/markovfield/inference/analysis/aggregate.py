@@ -47,9 +47,9 @@ def aggregate(
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
     >>> _ = net.add_factor(["A", "B"], [[1.0, 0.0], [1.0, 3.0]])
-    >>> mf.aggregate(net, "counting")
+    >>> mf.analysis.aggregate(net, "counting")
     3
-    >>> [round(x, 4) for x in mf.aggregate(net, mf.semirings.KBest(2))]
+    >>> [round(x, 4) for x in mf.analysis.aggregate(net, mf.semirings.KBest(2))]
     [1.0986, 0.0]
     """
     graph = graph_of(model)

@@ -140,7 +140,7 @@ def diverse_best(
     --------
     >>> import markovfield as mf
     >>> model = mf.Ising((4, 4), coupling=0.5)
-    >>> first, second = mf.diverse_best(model, 2, penalty=1.0)
+    >>> first, second = mf.analysis.diverse_best(model, 2, penalty=1.0)
     >>> sorted([sum(first.assignment.values()), sum(second.assignment.values())])
     [-16, 16]
     """

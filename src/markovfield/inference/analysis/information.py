@@ -154,7 +154,7 @@ def mutual_information(
     >>> net.add_cpt("ill", [], [0.9, 0.1])
     >>> net.add_cpt("test", ["ill"], [[0.95, 0.05], [0.1, 0.9]])
     >>> net.add_cpt("coin", [], [0.5, 0.5])
-    >>> [(name, round(value, 4)) for name, value in mf.mutual_information(net, "ill")]
+    >>> [(name, round(value, 4)) for name, value in mf.analysis.mutual_information(net, "ill")]
     [('test', 0.1846), ('coin', 0.0)]
     """
     graph = graph_of(model)
@@ -183,7 +183,7 @@ def value_of_information(
     >>> net.add_cpt("ill", [], [0.9, 0.1])
     >>> net.add_cpt("test", ["ill"], [[0.95, 0.05], [0.1, 0.9]])
     >>> leave, treat = [0.0, -100.0], [-10.0, -20.0]
-    >>> round(mf.value_of_information(net, "ill", [leave, treat])["test"], 4)
+    >>> round(mf.analysis.value_of_information(net, "ill", [leave, treat])["test"], 4)
     6.75
     """
     graph = graph_of(model)

@@ -107,7 +107,7 @@ class Sensitivity:
         >>> net = mf.BayesianNetwork({"ill": 2, "test": 2})
         >>> net.add_cpt("ill", [], [0.9, 0.1])
         >>> net.add_cpt("test", ["ill"], [[0.95, 0.05], [0.1, 0.9]])
-        >>> curve = mf.sensitivity(net, {"ill": 1}, {"test": 1}).curve("test", 1, {"ill": 0})
+        >>> curve = mf.analysis.sensitivity(net, {"ill": 1}, {"test": 1}).curve("test", 1, {"ill": 0})
         >>> round(float(curve(0.05)), 4), round(float(curve(0.01)), 4)
         (0.6667, 0.9091)
         """
@@ -163,7 +163,7 @@ def sensitivity(
     >>> net = mf.BayesianNetwork({"ill": 2, "test": 2})
     >>> net.add_cpt("ill", [], [0.9, 0.1])
     >>> net.add_cpt("test", ["ill"], [[0.95, 0.05], [0.1, 0.9]])
-    >>> found = mf.sensitivity(net, {"ill": 1}, {"test": 1})
+    >>> found = mf.analysis.sensitivity(net, {"ill": 1}, {"test": 1})
     >>> round(found.probability, 4)
     0.6667
     >>> most = found.top(1)[0]

@@ -88,14 +88,14 @@ class BeliefPropagation:
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2, "C": 2})
     >>> _ = net.add_factors([("A", "B"), ("B", "C")], [[3.0, 1.0], [1.0, 3.0]])
-    >>> answer = mf.marginals(net, evidence={"A": 0}, method=mf.BeliefPropagation())
+    >>> answer = mf.marginals(net, evidence={"A": 0}, method=mf.methods.BeliefPropagation())
     >>> answer["C"].round(4).tolist(), answer.guarantee
     ([0.625, 0.375], 'exact')
     >>> mf.decode(net, evidence={"A": 1}, method="bp").assignment
     {'A': 1, 'B': 1, 'C': 1}
     >>> _ = net.add_factor(("C", "A"), [[3.0, 1.0], [1.0, 3.0]])
     >>> _ = net.add_factor(["A"], [2.0, 1.0])
-    >>> answer = mf.marginals(net, method=mf.BeliefPropagation("synchronous"))
+    >>> answer = mf.marginals(net, method=mf.methods.BeliefPropagation("synchronous"))
     >>> answer.guarantee, answer.converged
     ('approximate', True)
     """

@@ -49,7 +49,7 @@ class CompiledPropagation:
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2, "C": 2})
     >>> _ = net.add_factors([["A", "B"], ["B", "C"], ["C", "A"]], [[3.0, 2.0], [2.0, 3.0]])
-    >>> messages = mf.BeliefPropagation().compile(net)
+    >>> messages = mf.methods.BeliefPropagation().compile(net)
     >>> batch = messages.run_batch([[0, -1, -1], [-1, -1, 1]])
     >>> batch["B"].round(4).tolist(), batch.converged.tolist()
     ([[0.619, 0.381], [0.381, 0.619]], [True, True])

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.factors.factor_graph import Structure
+from markovfield.factors.remembered import remembered
 from markovfield.inference.belief_propagation.lattice_kernel import lattice_chains, lattice_rows
-from markovfield.inference.belief_propagation.layout import LoopyGraph, Numbers, Unary
+from markovfield.inference.belief_propagation.layout import LoopyGraph, Numbers, Unary, loopy_graph
 from markovfield.inference.core.running import Running
 
 __all__ = ["Lattice", "Planes", "find_lattice", "fits"]
@@ -47,15 +48,10 @@ class Lattice:
     pair: IntArray
 
 
-def find_lattice(s: Structure, g: LoopyGraph) -> Lattice | None:
+@remembered
+def find_lattice(s: Structure) -> Lattice | None:
     """Whether all factors of two variables join neighbours of one rectangle; the answer is kept with the structure."""
-    if "lattice" not in s.cache:
-        s.cache["lattice"] = _find(s, g)
-    found: Lattice | None = s.cache["lattice"]
-    return found
-
-
-def _find(s: Structure, g: LoopyGraph) -> Lattice | None:
+    g = loopy_graph(s)
     n, m = s.n_variables, len(g.factors)
     if n < SMALLEST or not m or g.n_tables < m or len(g.layout.edge_variable) != 2 * m:
         return None

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
+from markovfield.factors.remembered import remembered
 from markovfield.inference.belief_propagation.beliefs_kernel import (
     linear_tables,
     table_ranges,
@@ -67,7 +68,7 @@ class LoopyGraph:
         The plain tables of one variable: their position, variable, base and stride.
     constants
         Pool cells of factors of no variable.
-    component, n_parts, order
+    component, n_components, order
         The connected component of each variable, how many there are, and the variables breadth first.
     variable_tasks, table_tasks, structured_tasks
         Where the variables, the tables and the structured factors are cut.
@@ -101,11 +102,9 @@ class LoopyGraph:
         return chosen
 
 
+@remembered
 def loopy_graph(s: Structure) -> LoopyGraph:
     """Work out the layout of a structure once and keep it there; evidence and tables do not matter."""
-    found: LoopyGraph | None = s.cache.get("loopy")
-    if found is not None:
-        return found
     arity = np.diff(s.scope_offsets)
     plain = s.kind == TABLE
     unary = np.flatnonzero(plain & (arity == 1))
@@ -168,7 +167,6 @@ def loopy_graph(s: Structure) -> LoopyGraph:
         _pieces(10.0 + sizes * arity[tables]),
         _pieces(50.0 + 50.0 * spread[n_tables:]),
     )
-    s.cache["loopy"] = found
     return found
 
 
@@ -198,11 +196,9 @@ class Numbers:
     widest: float
 
 
+@remembered
 def numbers(graph: FactorGraph) -> Numbers:
     """Linear potentials of a graph and what is known of their range; computed once per graph."""
-    found: Numbers | None = graph.cache.get("loopy")
-    if found is not None:
-        return found
     s, g = graph.structure, loopy_graph(graph.structure)
     low, high, zero = table_ranges(g.layout, g.n_tables, graph.log_tables)
     # As it is where that does no harm, so that conditional probabilities stay what they are.
@@ -223,9 +219,7 @@ def numbers(graph: FactorGraph) -> Numbers:
     log_components[g.component[g.layout.edge_variable[first[~within]]]] = True
     # Products of as many entries as the widest table has axes must stay above the smallest float.
     floor = 10.0 ** (-250.0 / max(5, int(arity.max(initial=0)))) if zeros else 0.0
-    found = Numbers(linear, shift, spread, log_components, floor, float((high - low).max(initial=0.0)))
-    graph.cache["loopy"] = found
-    return found
+    return Numbers(linear, shift, spread, log_components, floor, float((high - low).max(initial=0.0)))
 
 
 @dataclass(frozen=True, eq=False)

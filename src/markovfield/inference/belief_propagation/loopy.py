@@ -242,7 +242,7 @@ class LoopyMessages:
             return False
         from markovfield.inference.belief_propagation.lattice import Planes, find_lattice, fits
 
-        lattice = find_lattice(self.graph.structure, self.g)
+        lattice = find_lattice(self.graph.structure)
         if lattice is None or not fits(self.known, self.unary):
             return False
         planes = Planes(lattice, self.g, self.known, self.unary)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import NOISY_MAX, FactorGraph
 from markovfield.factors.factor_kinds import cell_reader
+from markovfield.factors.remembered import remembered
 from markovfield.inference.constants.cancelling import collect_unary_parts
 from markovfield.inference.constants.scale import (
     MANY_FACTORS,
@@ -151,6 +152,7 @@ def _outward(score: float, gap: float, lost: float) -> float:
     return gap if reached == score + gap else reached - score
 
 
+@remembered
 def centre(graph: FactorGraph) -> Centred:
     """Take the constants out of a graph's tables; found once per graph, in time linear in the cells that are read.
 
@@ -166,11 +168,8 @@ def centre(graph: FactorGraph) -> Centred:
     >>> found.view.log_tables.tolist(), found.constant
     ([-2.0, 0.0], 1000000002.0)
     """
-    found: Centred | None = graph.cache.get("centred")
-    if found is None:
-        _check_sums(graph)
-        found = graph.cache["centred"] = _centre(graph)
-    return found
+    _check_sums(graph)
+    return _centre(graph)
 
 
 def _check_sums(graph: FactorGraph) -> None:

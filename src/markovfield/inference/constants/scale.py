@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from markovfield.factors.factor_graph import NOISY_MAX, FactorGraph, Structure
 from markovfield.factors.factor_kinds import TABLE, caps, table_cells
+from markovfield.factors.remembered import remembered
 from markovfield.inference.core.evidence import Evidence
 
 __all__ = [
@@ -102,31 +103,23 @@ class ScoreScale:
         return gap <= tolerance if certain is None else certain == 0.0
 
 
+@remembered
 def own_cells(structure: Structure) -> IntArray:
     """``int64[m]``: how many cells from its offset on a structured factor reads; 0 for tables, -1 for a noisy-max."""
-    found: IntArray | None = structure.cache.get("own_cells")
-    if found is None:
-        kind = structure.kind
-        found = np.zeros(len(kind), np.int64)
-        if not structure.is_plain:
-            found = np.where(kind == TABLE, 0, caps(structure) + 1)
-            # Without a variable only the first cell is read.
-            found[(kind != TABLE) & (np.diff(structure.scope_offsets) == 0)] = 1
-            found[kind == NOISY_MAX] = -1
-        found.flags.writeable = False
-        structure.cache["own_cells"] = found
+    kind = structure.kind
+    found = np.zeros(len(kind), np.int64)
+    if not structure.is_plain:
+        found = np.where(kind == TABLE, 0, caps(structure) + 1)
+        # Without a variable only the first cell is read.
+        found[(kind != TABLE) & (np.diff(structure.scope_offsets) == 0)] = 1
+        found[kind == NOISY_MAX] = -1
+    found.flags.writeable = False
     return found
 
 
-def few_cells(structure: Structure) -> tuple[IntArray, IntArray, IntArray] | None:
+@remembered
+def few_cells(s: Structure) -> tuple[IntArray, IntArray, IntArray] | None:
     """Of a small structure, the factors that read cells, where their cells start in a list, and the list."""
-    if "few_cells" not in structure.cache:
-        structure.cache["few_cells"] = _few_cells(structure)
-    found: tuple[IntArray, IntArray, IntArray] | None = structure.cache["few_cells"]
-    return found
-
-
-def _few_cells(s: Structure) -> tuple[IntArray, IntArray, IntArray] | None:
     own = own_cells(s)
     if s.n_factors > FEW_CELLS or int(own.sum()) > FEW_CELLS:
         return None
@@ -198,14 +191,12 @@ def most_total(graph: FactorGraph) -> float:
     return extremes(graph).total if m <= MANY_FACTORS or "extremes" in graph.cache else m * largest_cell(graph)
 
 
+@remembered
 def largest_cell(graph: FactorGraph) -> float:
     """The largest absolute value among the finite log-potentials."""
-    if "largest_cell" not in graph.cache:
-        from markovfield.inference.constants.extremes_kernel import largest_finite
+    from markovfield.inference.constants.extremes_kernel import largest_finite
 
-        graph.cache["largest_cell"] = float(largest_finite(graph.log_tables))
-    found: float = graph.cache["largest_cell"]
-    return found
+    return float(largest_finite(graph.log_tables))
 
 
 def step_among(values: FloatArray) -> float:
@@ -239,15 +230,18 @@ def _whole(values: FloatArray, decimals: int) -> npt.NDArray[np.bool_]:
     return near & ((np.abs(values) < 2.0**50 / factor) | np.isinf(values))
 
 
+@remembered
+def _score_scale(graph: FactorGraph) -> ScoreScale:
+    step = 0.0 if graph.structure.has_latent else step_among(graph.log_tables)
+    found = ScoreScale(most_total(graph), step)
+    if step and found.certain(0.0) is None:
+        found = ScoreScale(extremes(graph).total, step)
+    return found
+
+
 def score_scale(graph: FactorGraph, evidence: Evidence | None = None) -> ScoreScale:
     """The scale of a graph's scores under evidence; found once per graph."""
-    found: ScoreScale | None = graph.cache.get("score_scale")
-    if found is None:
-        step = 0.0 if graph.structure.has_latent else step_among(graph.log_tables)
-        found = ScoreScale(most_total(graph), step)
-        if step and found.certain(0.0) is None:
-            found = ScoreScale(extremes(graph).total, step)
-        graph.cache["score_scale"] = found
+    found = _score_scale(graph)
     if evidence is None or not evidence.likelihoods:
         return found
     vectors: Any = np.concatenate([vector for _, vector in evidence.likelihoods])

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import cell_reader
+from markovfield.factors.remembered import remembered
 from markovfield.inference.constants.decoding import LARGE_CONSTANT, Centred, factor_constants, taken_out
 from markovfield.inference.core.answers import LogPartition, Marginals, Samples
 from markovfield.inference.core.running import Running
@@ -113,6 +114,7 @@ class CentredSums:
         return replace(found.components, log_partition=found.components.log_partition + more)
 
 
+@remembered
 def centre_sums(graph: FactorGraph) -> CentredSums:
     """Take large constants out of a graph's tables; looked for once per graph.
 
@@ -125,20 +127,17 @@ def centre_sums(graph: FactorGraph) -> CentredSums:
     >>> found.view.log_tables.tolist(), found.constant
     ([-2.0, 0.0], 1000000002.0)
     """
-    found: CentredSums | None = graph.cache.get("centred_sums")
-    if found is None:
-        found = CentredSums(graph, graph, 0.0, np.zeros(0))
-        top = float(graph.log_tables.max(initial=0.0))
-        low = float(graph.log_tables.min(initial=0.0, where=graph.log_tables > -np.inf))
-        if max(top, -low) >= LARGE_CONSTANT and np.isfinite(top):
-            constants = factor_constants(graph)
-            constants = np.where(np.isfinite(constants), constants, 0.0)
+    found = CentredSums(graph, graph, 0.0, np.zeros(0))
+    top = float(graph.log_tables.max(initial=0.0))
+    low = float(graph.log_tables.min(initial=0.0, where=graph.log_tables > -np.inf))
+    if max(top, -low) >= LARGE_CONSTANT and np.isfinite(top):
+        constants = factor_constants(graph)
+        constants = np.where(np.isfinite(constants), constants, 0.0)
+        taken = taken_out(graph, constants)
+        if taken is None:
+            # Factors share cells and differ in their best: small constants may stay.
+            constants = np.where(np.abs(constants) >= LARGE_CONSTANT, constants, 0.0)
             taken = taken_out(graph, constants)
-            if taken is None:
-                # Factors share cells and differ in their best: small constants may stay.
-                constants = np.where(np.abs(constants) >= LARGE_CONSTANT, constants, 0.0)
-                taken = taken_out(graph, constants)
-            if taken is not None:
-                found = CentredSums(graph, *taken, constants)
-        graph.cache["centred_sums"] = found
+        if taken is not None:
+            found = CentredSums(graph, *taken, constants)
     return found

@@ -11,16 +11,11 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import Structure
+from markovfield.factors.remembered import remembered
 
-__all__ = ["Evidence", "rows"]
+__all__ = ["Evidence", "no_evidence", "rows"]
 
 FloatArray = npt.NDArray[np.float64]
-
-
-def _unobserved(structure: Structure) -> npt.NDArray[np.int32]:
-    states = np.full(structure.n_variables, -1, np.int32)
-    states.setflags(write=False)
-    return states
 
 
 def _is_vector(value: Any) -> bool:
@@ -84,9 +79,7 @@ class Evidence:
 
         A state is given by its name, or by its index where no state name is an int.
         """
-        empty: Evidence | None = structure.cache.get("no_evidence")
-        if empty is None:
-            empty = structure.cache["no_evidence"] = cls(_unobserved(structure))
+        empty = no_evidence(structure)
         if evidence is None or (isinstance(evidence, Mapping) and not evidence):
             return empty
         if isinstance(evidence, Evidence):
@@ -156,6 +149,14 @@ class Evidence:
         if more:
             parts.append(f"... ({more} more)")
         return ", ".join(parts) if parts else "no evidence"
+
+
+@remembered
+def no_evidence(structure: Structure) -> Evidence:
+    """Evidence about nothing: one object for each structure."""
+    states = np.full(structure.n_variables, -1, np.int32)
+    states.setflags(write=False)
+    return Evidence(states)
 
 
 def rows(structure: Structure, array: npt.ArrayLike) -> npt.NDArray[np.int32]:

@@ -101,7 +101,7 @@ class DualDecomposition:
     >>> _ = net.add_factor(["A"], log_table=[0.0, 1.0])
     >>> _ = net.add_factor(["B"], log_table=[0.0, 1.5])
     >>> _ = net.add_exactly(1, dict.fromkeys("ABCD", 1))
-    >>> answer = mf.decode(net, method=mf.DualDecomposition())
+    >>> answer = mf.decode(net, method=mf.methods.DualDecomposition())
     >>> answer.assignment, answer.optimal
     ({'A': 0, 'B': 1, 'C': 0, 'D': 0}, True)
     """

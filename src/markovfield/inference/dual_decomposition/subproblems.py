@@ -14,6 +14,7 @@ import numpy.typing as npt
 from markovfield.factors.factor_graph import TABLE, Structure
 from markovfield.factors.factor_kinds import caps
 from markovfield.factors.oracles_kernel import FactorLayout, oracle_work_size
+from markovfield.factors.remembered import remembered
 from markovfield.inference.core.running import Running
 from markovfield.inference.dual_decomposition.dual_decomposition_kernel import best_copies, quadratic_copies
 from markovfield.inference.local_search.incumbent import Incumbent
@@ -173,8 +174,7 @@ class Forests:
         self.structure = s
         self.unary, self.constant = unary_scores(problem)
         # Kept with the structure, and their plans with them.
-        self.structures: list[Structure] = s.cache.setdefault("forests", None) or _forests(s)
-        s.cache["forests"] = self.structures
+        self.structures = _forests(s)
         self.slices: list[slice] = []
         self.present: list[IntArray] = []
         values: list[IntArray] = [np.zeros(0, np.int64)]
@@ -219,6 +219,7 @@ class Forests:
         best.offer(_heaviest(self.structure, weights, self.unary), running)
 
 
+@remembered
 def _forests(s: Structure) -> list[Structure]:
     """Take as many factors as close no cycle, then as many of the others, and so on."""
     left = np.flatnonzero(np.diff(s.scope_offsets) > 1)

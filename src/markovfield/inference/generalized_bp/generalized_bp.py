@@ -14,6 +14,7 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.remembered import Shelf
 from markovfield.inference.core.answers import LogPartition, Marginals
 from markovfield.inference.core.convergence import DAMPING, warn_not_converged
 from markovfield.inference.core.evidence import Evidence
@@ -43,7 +44,7 @@ EXACT_TOLERANCE, ROUNDING = 1e-10, 1e-14
 PROGRESS, PATIENCE, MOST_INNER, INNER_CONVERGED = 0.95, 30, 64, 0.3
 # Most runs that a joint distribution outside the regions may take.
 MOST_RUNS = 4096
-KEPT_PLANS = 8
+_PLANS: Shelf[RegionPlan] = Shelf(8)
 
 
 @dataclass(frozen=True)
@@ -168,23 +169,20 @@ class GeneralizedBP:
     def _plan(self, problem: Problem) -> RegionPlan:
         """The regions of a problem laid out; kept with the structure it came from, for all evidence of one shape."""
         s = problem.structure
-        plans = problem.as_tables.structure.cache.setdefault("region_plans", {})
         shape = (s.cardinalities.tobytes(), s.scope_offsets.tobytes(), s.scopes.tobytes())
         key = (self.regions, self.max_cycle, self.max_states, self.memory_limit, *shape)
-        plan: RegionPlan | None = plans.pop(key, None)
-        if plan is None:
-            outer: list[tuple[int, ...]] = []
-            if self.regions == "auto":
-                outer = cycle_regions(s, self.max_cycle, self.max_states)
-            elif not isinstance(self.regions, str):
-                given = [problem.graph.names.positions(r) for r in self.regions]
-                outer = [tuple(v for v in r if s.cardinalities[v] > 1) for r in given]
-            found = region_graph([*outer, *scope_regions(s)])
-            plan = lay_out_regions(s, found, memory_limit_bytes(self.memory_limit))
-        plans[key] = plan
-        while len(plans) > KEPT_PLANS:
-            del plans[next(iter(plans))]
-        return plan
+        return _PLANS.get(problem.as_tables.structure, key, lambda: self._make_plan(problem))
+
+    def _make_plan(self, problem: Problem) -> RegionPlan:
+        s = problem.structure
+        outer: list[tuple[int, ...]] = []
+        if self.regions == "auto":
+            outer = cycle_regions(s, self.max_cycle, self.max_states)
+        elif not isinstance(self.regions, str):
+            given = [problem.graph.names.positions(r) for r in self.regions]
+            outer = [tuple(v for v in r if s.cardinalities[v] > 1) for r in given]
+        found = region_graph([*outer, *scope_regions(s)])
+        return lay_out_regions(s, found, memory_limit_bytes(self.memory_limit))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.factors.factor_kinds import DISTANCE
+from markovfield.factors.remembered import remembered
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.gibbs.single_site_kernel import (
@@ -50,14 +51,12 @@ SHARD = 4096
 _NOTHING = np.zeros(0)
 
 
+@remembered
 def _tabulated(graph: FactorGraph) -> FactorGraph:
     """The same model with its small structured factors as tables; those too large stay as they are."""
     s = graph.structure
     if s.is_plain:
         return graph
-    found: FactorGraph | None = graph.cache.get("tabulated")
-    if found is not None:
-        return found
     cards = s.cardinalities.tolist()
     bases, strides, kinds = s.table_offsets.copy(), s.table_strides.copy(), s.kind.copy()
     tables: list[FloatArray] = [graph.log_tables]
@@ -78,8 +77,7 @@ def _tabulated(graph: FactorGraph) -> FactorGraph:
         s.cardinalities, s.scope_offsets, s.scopes, bases, strides, n_cells=filled, child=s.child, kind=kinds,
         names=s.names,
     )  # fmt: skip
-    found = graph.cache["tabulated"] = FactorGraph(structure, np.concatenate(tables), marks_hold=True)
-    return found
+    return FactorGraph(structure, np.concatenate(tables), marks_hold=True)
 
 
 def prepare_chains(graph: FactorGraph, evidence: Evidence) -> Problem:

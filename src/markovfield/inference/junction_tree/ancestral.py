@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.remembered import remembered
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.limits import memory_limit_bytes
 from markovfield.inference.core.running import Running
@@ -30,18 +31,15 @@ FEWEST_CELLS = 10_000
 NANOSECONDS_PER_SINK = 3e5
 
 
+@remembered
 def sinks(structure: Structure) -> npt.NDArray[np.int64] | None:
     """Variables that are nobody's parent, when every factor is the one distribution of its child; else None."""
-    if "sinks" not in structure.cache:
-        found = None
-        if np.array_equal(np.sort(structure.child), np.arange(structure.n_variables)):
-            own = np.repeat(structure.child, np.diff(structure.scope_offsets))
-            is_parent = np.zeros(structure.n_variables, np.bool_)
-            is_parent[structure.scopes[structure.scopes != own]] = True
-            found = np.flatnonzero(~is_parent)
-        structure.cache["sinks"] = found
-    result: npt.NDArray[np.int64] | None = structure.cache["sinks"]
-    return result
+    if not np.array_equal(np.sort(structure.child), np.arange(structure.n_variables)):
+        return None
+    own = np.repeat(structure.child, np.diff(structure.scope_offsets))
+    is_parent = np.zeros(structure.n_variables, np.bool_)
+    is_parent[structure.scopes[structure.scopes != own]] = True
+    return np.flatnonzero(~is_parent)
 
 
 def by_ancestors(

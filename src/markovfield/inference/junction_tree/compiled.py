@@ -86,7 +86,7 @@ class CompiledJunctionTree:
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2, "C": 2})
     >>> _ = net.add_factors([["A", "B"], ["B", "C"]], [[3.0, 1.0], [1.0, 3.0]])
-    >>> tree = mf.JunctionTree.compile(net)
+    >>> tree = mf.methods.JunctionTree.compile(net)
     >>> tree.run({"A": 0})["C"].round(4).tolist()
     [0.625, 0.375]
     >>> tree.run_batch([[0, -1, -1], [-1, -1, 1]])["B"].round(4).tolist()
@@ -253,7 +253,7 @@ class CompiledJunctionTree:
         >>> net = mf.BayesianNetwork({"A": 2, "B": 2})
         >>> net.add_cpt("A", [], [0.5, 0.5])
         >>> net.add_cpt("B", ["A"], [[0.9, 0.1], [0.2, 0.8]])
-        >>> _, counts = mf.JunctionTree.compile(net).expected_counts([[0, 1], [-1, 1]])
+        >>> _, counts = mf.methods.JunctionTree.compile(net).expected_counts([[0, 1], [-1, 1]])
         >>> counts.round(3).tolist()
         [1.111, 0.889, 0.0, 1.111, 0.0, 0.889]
         """

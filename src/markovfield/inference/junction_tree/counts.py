@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.remembered import Shelf
 from markovfield.inference.core.counts import Counts
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from markovfield.inference.junction_tree.junction_tree import JunctionTree
 
 __all__ = ["tree_counts"]
+
+_TREES: Shelf[CompiledJunctionTree] = Shelf(1)
 
 
 def tree_counts(
@@ -40,9 +43,8 @@ def tree_counts(
         counts = weights[0] * problem.counts(result.counts)
         return Counts(log_partition=np.array([result.value]), counts=counts, method=method.name)
     # Domains must not shrink by zeros that other tables of the same structure need not have.
-    kept = graph.structure.cache.setdefault("counting_trees", {})
-    if method not in kept:
-        kept.clear()
-        kept[method] = CompiledJunctionTree(graph, replace(method, propagate_zeros=False))
-    values, counts = kept[method].with_tables(graph.log_tables).expected_counts(clamps, weights, running=running)
+    tree = _TREES.get(
+        graph.structure, method, lambda: CompiledJunctionTree(graph, replace(method, propagate_zeros=False))
+    )
+    values, counts = tree.with_tables(graph.log_tables).expected_counts(clamps, weights, running=running)
     return Counts(log_partition=values, counts=counts, method=method.name)

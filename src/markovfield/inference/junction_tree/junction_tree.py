@@ -13,6 +13,7 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.remembered import Shelf
 from markovfield.inference.core.answers import LogPartition, Marginals, Samples
 from markovfield.inference.core.counts import Counts
 from markovfield.inference.core.decodings import Decoding
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["JunctionTree"]
 
 FloatArray = npt.NDArray[np.float64]
-KEPT_PLANS = 16
+_PLANS: Shelf[Plan] = Shelf(16)
 
 
 class _Compile:
@@ -97,7 +98,7 @@ class JunctionTree:
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
     >>> _ = net.add_factor(["A", "B"], [[3.0, 1.0], [1.0, 3.0]])
-    >>> answer = mf.marginals(net, evidence={"A": 0}, method=mf.JunctionTree(memory_limit="1GiB"))
+    >>> answer = mf.marginals(net, evidence={"A": 0}, method=mf.methods.JunctionTree(memory_limit="1GiB"))
     >>> answer["B"].round(4).tolist()
     [0.75, 0.25]
     """
@@ -151,7 +152,7 @@ class JunctionTree:
     ) -> Plan:
         """The plan of a problem; kept with the structure it came from, and reused where only cells moved."""
         s = problem.structure
-        plans = problem.as_tables.structure.cache.setdefault("plans", {})
+        whole = problem.as_tables.structure
         ceiling = search_ceiling(running)
         key = (
             self,
@@ -164,7 +165,7 @@ class JunctionTree:
             s.table_strides.tobytes(),
             s.child.tobytes(),
         )
-        plan: Plan | None = plans.pop(key, None)
+        plan: Plan | None = _PLANS.of(whole).pop(key, None)
         if plan is None:
             tree = self.tree(problem, stage=stage, together=together, ceiling=ceiling, running=running)
             if running is not None:
@@ -174,9 +175,7 @@ class JunctionTree:
             plan = lay_out_tree(s, tree, memory_limit_bytes(self.memory_limit))
         elif plan.structure is not s:
             plan = plan.moved_to(s)
-        plans[key] = plan
-        while len(plans) > KEPT_PLANS:
-            plans.pop(next(iter(plans)), None)
+        _PLANS.put(whole, key, plan)
         return plan
 
     def tree(

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
+from markovfield.factors.remembered import remembered
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.clique_queries import best_assignments
@@ -140,7 +141,7 @@ class _Search:
         self, method: JunctionTree, graph: FactorGraph, evidence: Evidence, n_best: int, running: Running
     ) -> None:
         self.graph, self.evidence, self.n_best, self.running = graph, evidence, n_best, running
-        self.relaxed = _Relaxed.of(graph)
+        self.relaxed = _relaxed(graph)
         self.engine = replace(method, order=None)  # the relaxed graph is named by positions
         self.observed = set(np.flatnonzero(evidence.states >= 0).tolist())
         self.best: dict[tuple[int, ...], float] = {}
@@ -238,13 +239,6 @@ class _Relaxed:
             kind=kinds,
         )
 
-    @classmethod
-    def of(cls, graph: FactorGraph) -> _Relaxed:
-        found: _Relaxed | None = graph.cache.get("relaxed")
-        if found is None:
-            found = graph.cache["relaxed"] = cls(graph)
-        return found
-
     def graph(self, tangents: FloatArray) -> FactorGraph:
         """The relaxed graph whose tangents touch f at these sums, one for each noisy-max and state of its child."""
         pool: list[FloatArray] = [self.original.log_tables]
@@ -309,3 +303,9 @@ def _rises(below: FloatArray) -> FloatArray:
     known = after > -np.inf
     out[:, 1:][known] = np.maximum(after[known] - before[known], 0.0)
     return out
+
+
+@remembered
+def _relaxed(graph: FactorGraph) -> _Relaxed:
+    """Made once for each graph."""
+    return _Relaxed(graph)

@@ -64,8 +64,8 @@ class LinearProgram:
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
     >>> _ = net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], log_table=[[0.0, 1.0], [1.0, 0.0]])
-    >>> loose = mf.decode(net, method=mf.LinearProgram(cycles=0))
-    >>> tight = mf.decode(net, method=mf.LinearProgram())
+    >>> loose = mf.decode(net, method=mf.methods.LinearProgram(cycles=0))
+    >>> tight = mf.decode(net, method=mf.methods.LinearProgram())
     >>> round(loose.upper_bound, 6), round(tight.upper_bound, 6), tight.optimal
     (3.0, 2.0, True)
     """
@@ -211,7 +211,7 @@ class IntegerProgram:
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
     >>> _ = net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], log_table=[[0.0, 1.0], [1.0, 0.0]])
-    >>> answer = mf.decode(net, method=mf.IntegerProgram())
+    >>> answer = mf.decode(net, method=mf.methods.IntegerProgram())
     >>> answer.score, answer.optimal
     (2.0, True)
     """

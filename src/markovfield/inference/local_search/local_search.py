@@ -281,7 +281,7 @@ class ICM:
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
     >>> _ = net.add_factor(["A", "B"], log_table=[[1.0, 0.0], [0.0, 3.0]])
-    >>> mf.decode(net, method=mf.ICM(restarts=5), rng=0).assignment
+    >>> mf.decode(net, method=mf.methods.ICM(restarts=5), rng=0).assignment
     {'A': 1, 'B': 1}
     """
 
@@ -344,7 +344,7 @@ class SimulatedAnnealing:
     --------
     >>> import markovfield as mf
     >>> model = mf.Ising((6, 6), coupling=-1.0, field=0.1)
-    >>> round(mf.decode(model, method=mf.SimulatedAnnealing(sweeps=200), rng=0).score, 6)
+    >>> round(mf.decode(model, method=mf.methods.SimulatedAnnealing(sweeps=200), rng=0).score, 6)
     60.0
     """
 
@@ -445,7 +445,7 @@ class TabuSearch:
     --------
     >>> import markovfield as mf
     >>> model = mf.Ising((6, 6), coupling=-1.0, field=0.1)
-    >>> round(mf.decode(model, method=mf.TabuSearch(), rng=0).score, 6)
+    >>> round(mf.decode(model, method=mf.methods.TabuSearch(), rng=0).score, 6)
     60.0
     """
 

@@ -70,7 +70,7 @@ class MarginalSearch:
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork({"A": 2, "B": 3})
     >>> _ = net.add_factor(["A", "B"], [[4.0, 1.0, 1.0], [3.0, 3.0, 1.0]])
-    >>> answer = mf.decode(net, variables=["A"], method=mf.MarginalSearch(), rng=0)
+    >>> answer = mf.decode(net, variables=["A"], method=mf.methods.MarginalSearch(), rng=0)
     >>> answer.assignment, round(float(np.exp(answer.score)), 6), answer.optimal
     ({'A': 1}, 7.0, True)
     """

@@ -69,8 +69,8 @@ class MeanField:
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
     >>> _ = net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], [[3.0, 1.0], [1.0, 3.0]])
-    >>> naive = mf.log_partition(net, method=mf.MeanField())
-    >>> trees = mf.log_partition(net, method=mf.MeanField(structure="trees"))
+    >>> naive = mf.log_partition(net, method=mf.methods.MeanField())
+    >>> trees = mf.log_partition(net, method=mf.methods.MeanField(structure="trees"))
     >>> round(float(naive), 3), round(float(trees), 3), naive.guarantee
     (3.747, 3.871, 'lower')
     """

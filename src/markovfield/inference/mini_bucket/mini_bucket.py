@@ -14,6 +14,7 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.remembered import Shelf
 from markovfield.inference.core.answers import Guarantee, LogPartition, Marginals
 from markovfield.inference.core.convergence import warn_not_converged
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
@@ -33,7 +34,8 @@ __all__ = ["MiniBucket"]
 
 FloatArray = npt.NDArray[np.float64]
 T = TypeVar("T")
-KEPT_PLANS = 8
+_PLANS: Shelf[Any] = Shelf(8)
+_FILLS: Shelf[Fill] = Shelf(8)
 # Mini-buckets of many-valued variables stop at this many states unless i_bound asks for more.
 LEAST_STATES = 2.0**16
 # Orders of more variables than this are made once only; others again, with cuts of this size in view, too.
@@ -90,11 +92,11 @@ class MiniBucket:
     >>> net = mf.MarkovNetwork(dict.fromkeys("ABCD", 2))
     >>> _ = net.add_factors(combinations("ABCD", 2), [[2.0, 1.0], [1.0, 3.0]])
     >>> exact = float(mf.log_partition(net))
-    >>> answer = mf.log_partition(net, method=mf.MiniBucket(i_bound=1))
+    >>> answer = mf.log_partition(net, method=mf.methods.MiniBucket(i_bound=1))
     >>> low, high = answer.log_partition_bounds
     >>> low < exact < high, answer.guarantee
     (True, 'upper')
-    >>> bool(np.isclose(float(mf.log_partition(net, method=mf.MiniBucket(i_bound=3))), exact))
+    >>> bool(np.isclose(float(mf.log_partition(net, method=mf.methods.MiniBucket(i_bound=3))), exact))
     True
     """
 
@@ -138,15 +140,14 @@ class MiniBucket:
     def plans(self, problem: Problem, running: Running, most: int | None = None) -> tuple[BucketPlan, ...]:
         """A few ways to cut, ``most`` at most; kept with the structure they came from."""
         settings = (self.i_bound, self.most_states, self.memory_limit, most)
-        return self._kept("mini_buckets", problem, settings, lambda: self._make_plans(problem, running, most))
+        return self._kept(_PLANS, problem, settings, lambda: self._make_plans(problem, running, most))
 
     def fill(self, problem: Problem) -> Fill:
         """The order of exact elimination; kept likewise."""
-        return self._kept("mini_bucket_fill", problem, (), lambda: self._find_fill(problem))
+        return self._kept(_FILLS, problem, (), lambda: self._find_fill(problem))
 
-    def _kept(self, name: str, problem: Problem, settings: tuple[Any, ...], make: Callable[[], T]) -> T:
+    def _kept(self, shelf: Shelf[T], problem: Problem, settings: tuple[Any, ...], make: Callable[[], T]) -> T:
         s = problem.structure
-        kept = problem.as_tables.structure.cache.setdefault(name, {})
         key = (
             (*settings, self.order, self.search, self.seed),
             s.cardinalities.tobytes(),
@@ -155,11 +156,7 @@ class MiniBucket:
             s.table_strides.tobytes(),
             problem.active.tobytes(),
         )
-        found: T | None = kept.pop(key, None)
-        kept[key] = found = make() if found is None else found
-        while len(kept) > KEPT_PLANS:
-            kept.pop(next(iter(kept)), None)
-        return found
+        return shelf.get(problem.as_tables.structure, key, make)
 
     def log2_cells(self, graph: FactorGraph, evidence: Evidence) -> float:
         """log2 of the cells of all mini-buckets, in the order of exact elimination: what one pass walks over."""

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.remembered import remembered
 from markovfield.inference.core.answers import LogPartition, Marginals
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.limits import memory_limit_bytes
@@ -24,7 +25,7 @@ from markovfield.inference.model_counting.exact_counts import chinese_remainder,
 from markovfield.inference.model_counting.formula import Encoding, encode
 from markovfield.inference.model_counting.search import CHUNK, CountingSearch
 from markovfield.inference.problem.problem import Problem, prepare
-from markovfield.inference.problem.reduction import zeros_in_factors
+from markovfield.inference.problem.reduction import hard_zeros
 
 __all__ = ["ModelCounting", "is_hard"]
 
@@ -42,6 +43,7 @@ MOST_BUCKETS = 5_000
 HARD_SHARE, MOST_FACTORS = 0.5, 200_000
 
 
+@remembered
 def is_hard(graph: FactorGraph) -> bool:
     """Whether most factors that join variables have hard zeros, and a search is worth trying.
 
@@ -53,18 +55,12 @@ def is_hard(graph: FactorGraph) -> bool:
     >>> is_hard(net.compile())
     True
     """
-    hard: bool | None = graph.cache.get("hard")
-    if hard is None:
-        as_tables = graph.to_tables()
-        s, hard = as_tables.structure, False
-        if not graph.structure.has_latent and s.n_factors <= MOST_FACTORS:
-            zeros = as_tables.cache.get("zeros")
-            if zeros is None:
-                zeros = as_tables.cache["zeros"] = zeros_in_factors(s, as_tables.log_tables)
-            joins = graph.reads_own_cells() & (np.diff(s.scope_offsets) > 1)
-            hard = bool(joins.any() and zeros[joins].mean() >= HARD_SHARE)
-        graph.cache["hard"] = hard
-    return hard
+    as_tables = graph.to_tables()
+    s = as_tables.structure
+    if graph.structure.has_latent or s.n_factors > MOST_FACTORS:
+        return False
+    joins = graph.reads_own_cells() & (np.diff(s.scope_offsets) > 1)
+    return bool(joins.any() and hard_zeros(as_tables)[joins].mean() >= HARD_SHARE)
 
 
 def _has_time_for_buckets(graph: FactorGraph, running: Running) -> bool:
@@ -108,7 +104,7 @@ class ModelCounting:
     ...     _ = net.add_factor([i, i + 1], [[1, 1], [1, 0]])
     >>> round(float(mf.log_partition(net, method="model_counting")), 6)
     48.278887
-    >>> mf.aggregate(net, "counting", method="model_counting")
+    >>> mf.analysis.aggregate(net, "counting", method="model_counting")
     927372692193078999176
     """
 

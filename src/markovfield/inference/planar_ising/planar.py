@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.remembered import Shelf
 from markovfield.graphs.planar import planar_rotation, torus_drawing
 from markovfield.inference.core.answers import LogPartition, Marginals
 from markovfield.inference.core.evidence import Evidence
@@ -26,7 +28,7 @@ __all__ = ["PlanarIsing", "is_planar_ising", "planar_model"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-KEPT_PLANS = 16
+_PLANS: Shelf[PlanarPlan | None] = Shelf(16)
 NO_FIELD = 1e-13
 """Fields below this, relative to the largest potential, are rounding errors of potentials that cancel."""
 SMALLEST = 1e-300
@@ -162,16 +164,12 @@ def _planned(spins: SpinModel) -> PlanarModel | str:
     field = _fields(spins)
     ghosts = np.flatnonzero(field)
     s = spins.problem.structure
-    plans = spins.problem.as_tables.structure.cache.setdefault("planar", {})
+    whole_structure = spins.problem.as_tables.structure
     base = (s.cardinalities.tobytes(), s.scope_offsets.tobytes(), s.scopes.tobytes(), ghosts.tobytes())
     for pairs in (np.arange(len(first)), np.flatnonzero(coupling)):
         key = (*base, pairs.tobytes())
-        plan = plans.pop(key, None)
-        if plan is None:
-            plan = _drawn(spins, first[pairs], second[pairs], ghosts) or ""
-        plans[key] = plan
-        while len(plans) > KEPT_PLANS:
-            del plans[next(iter(plans))]
+        make = partial(_drawn, spins, first[pairs], second[pairs], ghosts)
+        plan = _PLANS.get(whole_structure, key, make)
         if plan:
             ghost = _has_ghost(spins, ghosts)
             weights = np.concatenate([field[ghosts], coupling[pairs]])

@@ -265,7 +265,7 @@ class Portfolio:
     --------
     >>> import markovfield as mf
     >>> model = mf.Ising((6, 6), coupling=-1.0, field=0.1)
-    >>> answer = mf.decode(model, method=mf.Portfolio(), time_limit=10, rng=0)
+    >>> answer = mf.decode(model, method=mf.methods.Portfolio(), time_limit=10, rng=0)
     >>> round(answer.score, 6), answer.optimal
     (60.0, True)
     """

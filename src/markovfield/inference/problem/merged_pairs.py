@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
+from markovfield.factors.remembered import remembered
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.problem.reduction import Reduced, reduce
@@ -76,10 +77,7 @@ def merge_pairs(structure: Structure, log_tables: FloatArray) -> tuple[Structure
     (1, [0.0, 21.0, 12.0, 33.0])
     """
     s = structure
-    found = s.cache.get("merged_pairs")
-    if found is None:
-        found = s.cache["merged_pairs"] = _merged(s)
-    merged, groups = found
+    merged, groups = _merged(s)
     if not groups:
         return s, log_tables
     sums = [np.asarray(sum(log_tables[cells] for cells in group)).ravel() for group in groups]
@@ -88,6 +86,7 @@ def merge_pairs(structure: Structure, log_tables: FloatArray) -> tuple[Structure
     return merged, pool
 
 
+@remembered
 def _merged(s: Structure) -> tuple[Structure, list[list[npt.NDArray[np.int64]]]]:
     pairs = np.flatnonzero((np.diff(s.scope_offsets) == 2) & (s.kind == TABLE))
     axis = s.scope_offsets[pairs]

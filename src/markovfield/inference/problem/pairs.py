@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import DISTANCE, NOISY_MAX, TABLE, FactorGraph, Structure
+from markovfield.factors.remembered import remembered
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.problem import Problem, prepare
 
@@ -81,6 +82,7 @@ def check_decodable(method: str, graph: FactorGraph, variables: Any, n_best: int
         )
 
 
+@remembered
 def _small_tables(graph: FactorGraph) -> FactorGraph:
     """Structured factors of at most two variables as plain tables: otherwise they would join three."""
     s = graph.structure
@@ -88,23 +90,20 @@ def _small_tables(graph: FactorGraph) -> FactorGraph:
     small = np.flatnonzero((s.kind != TABLE) & (s.kind != DISTANCE) & (s.kind != NOISY_MAX) & (arity <= 2))
     if not len(small):
         return graph
-    if "small_tables" not in graph.cache:
-        offsets, strides, kind = s.table_offsets.copy(), s.table_strides.copy(), s.kind.copy()
-        pool, end = [graph.log_tables], s.n_cells
-        for f in small.tolist():
-            table = graph.table(f)
-            offsets[f], kind[f] = end, TABLE
-            for axis, step in enumerate(table.strides):
-                strides[s.scope_offsets[f] + axis] = step // table.itemsize
-            pool.append(table.ravel())
-            end += table.size
-        structure = Structure.from_arrays(
-            s.cardinalities, s.scope_offsets, s.scopes, offsets, strides,
-            n_cells=end, child=s.child, kind=kind, names=s.names,
-        )  # fmt: skip
-        graph.cache["small_tables"] = FactorGraph(structure, np.concatenate(pool), marks_hold=True)
-    found: FactorGraph = graph.cache["small_tables"]
-    return found
+    offsets, strides, kind = s.table_offsets.copy(), s.table_strides.copy(), s.kind.copy()
+    pool, end = [graph.log_tables], s.n_cells
+    for f in small.tolist():
+        table = graph.table(f)
+        offsets[f], kind[f] = end, TABLE
+        for axis, step in enumerate(table.strides):
+            strides[s.scope_offsets[f] + axis] = step // table.itemsize
+        pool.append(table.ravel())
+        end += table.size
+    structure = Structure.from_arrays(
+        s.cardinalities, s.scope_offsets, s.scopes, offsets, strides,
+        n_cells=end, child=s.child, kind=kind, names=s.names,
+    )  # fmt: skip
+    return FactorGraph(structure, np.concatenate(pool), marks_hold=True)
 
 
 def _check_arity(method: str, problem: Problem) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError
 from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.remembered import Shelf, remembered
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.potentials_kernel import factor_ranges, linear_pool
-from markovfield.inference.problem.reduction import Reduced, reduce, zeros_in_factors
+from markovfield.inference.problem.reduction import Reduced, hard_zeros, reduce
 
 __all__ = ["Potentials", "Problem", "prepare"]
 
@@ -45,17 +47,15 @@ class Potentials:
     safe: bool
 
 
+@remembered
 def potentials(graph: FactorGraph) -> Potentials:
     """The linear potentials of a graph of plain tables; computed once per graph."""
-    found = graph.cache.get("potentials")
-    if found is None:
-        s = graph.structure
-        linear = np.empty(s.n_cells)
-        shift, safe = linear_pool(graph.log_tables, linear)
-        linear.flags.writeable = False
-        low, high = factor_ranges(s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, linear)
-        found = graph.cache["potentials"] = Potentials(graph.log_tables, linear, shift, low, high, safe)
-    return found  # type: ignore[no-any-return]
+    s = graph.structure
+    linear = np.empty(s.n_cells)
+    shift, safe = linear_pool(graph.log_tables, linear)
+    linear.flags.writeable = False
+    low, high = factor_ranges(s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, linear)
+    return Potentials(graph.log_tables, linear, shift, low, high, safe)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +132,17 @@ def _extend(evidence: Evidence, structure: Structure, reducing: bool) -> npt.NDA
         states = np.concatenate([states, np.full(n - len(states), -1, np.int32)])
     if not reducing:
         return states
-    if "one_state" not in structure.cache:
-        structure.cache["one_state"] = np.flatnonzero(structure.cardinalities == 1)
-    single = structure.cache["one_state"]
+    single = _one_state(structure)
     if len(single):
         states = states.copy()
         states[single] = 0
         states.flags.writeable = False
     return states
+
+
+@remembered
+def _one_state(structure: Structure) -> npt.NDArray[np.int64]:
+    return np.flatnonzero(structure.cardinalities == 1)
 
 
 def _possible(structure: Structure, likelihoods: Sequence[tuple[int, FloatArray]]) -> npt.NDArray[np.bool_] | None:
@@ -154,6 +157,9 @@ def _possible(structure: Structure, likelihoods: Sequence[tuple[int, FloatArray]
     return possible
 
 
+_PREPARED: Shelf[Problem] = Shelf(4)
+
+
 def prepare(
     graph: FactorGraph,
     evidence: Evidence,
@@ -163,7 +169,26 @@ def prepare(
     drop_separated: bool = False,
     keep: npt.NDArray[np.bool_] | None = None,
 ) -> Problem:
-    """Lower and reduce a graph under evidence; settings as for `reduce`."""
+    """Rewrite a graph in plain tables and reduce it under evidence; settings as for `reduce`.
+
+    Remembered for the last few evidence objects and settings, so that methods that ask each other prepare once.
+    """
+    # Where no factor is a conditional distribution, none can be dropped as barren.
+    drop_barren = drop_barren and graph.structure.is_marked
+    key = (propagate_zeros, drop_barren, drop_separated, None if keep is None else keep.tobytes())
+    make = partial(_prepare, graph, evidence, propagate_zeros, drop_barren, drop_separated, keep)
+    # The problem holds the evidence, so that no other can have its id.
+    return _PREPARED.get(graph, (id(evidence), *key), make)
+
+
+def _prepare(
+    graph: FactorGraph,
+    evidence: Evidence,
+    propagate_zeros: bool,
+    drop_barren: bool,
+    drop_separated: bool,
+    keep: npt.NDArray[np.bool_] | None,
+) -> Problem:
     as_tables = graph.to_tables()
     s = as_tables.structure
     pool = potentials(as_tables)
@@ -173,9 +198,7 @@ def prepare(
     if likelihoods and drop_barren:
         keep = np.zeros(s.n_variables, np.bool_) if keep is None else keep.copy()
         keep[[v for v, _ in likelihoods]] = True
-    has_zeros = as_tables.cache.get("zeros")
-    if has_zeros is None and propagate_zeros:
-        has_zeros = as_tables.cache["zeros"] = zeros_in_factors(s, as_tables.log_tables)
+    has_zeros = hard_zeros(as_tables) if propagate_zeros else None
     reduced = reduce(
         s,
         as_tables.log_tables,

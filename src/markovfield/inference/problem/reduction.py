@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import TABLE, Structure
+from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
+from markovfield.factors.remembered import remembered
 from markovfield.inference.problem.domains_kernel import (
     CHANGED,
     IMPOSSIBLE,
@@ -21,7 +22,7 @@ from markovfield.inference.problem.domains_kernel import (
 from markovfield.inference.problem.reduction_kernel import build_reduced
 from markovfield.inference.problem.separation_kernel import drop_separated as _drop_separated
 
-__all__ = ["Reduced", "reduce", "zeros_in_factors"]
+__all__ = ["Reduced", "hard_zeros", "reduce", "zeros_in_factors"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -85,6 +86,7 @@ class _Index(NamedTuple):
     not_barren: BoolArray
 
 
+@remembered
 def _index(structure: Structure) -> _Index:
     assert not np.any(structure.kind != TABLE), "call to_tables() first: reduction works on plain tables"
     n, m = structure.n_variables, structure.n_factors
@@ -93,7 +95,7 @@ def _index(structure: Structure) -> _Index:
     np.cumsum(structure.cardinalities, out=value_offsets[1:])
     width_at = np.zeros(len(structure.scopes) + 1, np.int64)
     np.cumsum(structure.cardinalities[structure.scopes], out=width_at[1:])
-    index = _Index(
+    return _Index(
         _sealed(variable_offsets),
         _sealed(variable_factors),
         _sealed(value_offsets),
@@ -105,8 +107,6 @@ def _index(structure: Structure) -> _Index:
         _sealed(np.arange(m, dtype=np.int32)),
         _sealed(np.zeros(n, np.bool_)),
     )
-    structure.cache["reduction"] = index
-    return index
 
 
 def _argument(array: npt.ArrayLike, dtype: Any) -> npt.NDArray[Any]:
@@ -121,6 +121,12 @@ def _argument(array: npt.ArrayLike, dtype: Any) -> npt.NDArray[Any]:
 def _check_length(name: str, array: npt.NDArray[Any], length: int) -> None:
     if array.shape != (length,):
         raise ModelError(f"{name} must have shape ({length},), got {array.shape}")
+
+
+@remembered
+def hard_zeros(graph: FactorGraph) -> BoolArray:
+    """``bool[m]``: which factors of a graph of plain tables have a cell of -inf."""
+    return zeros_in_factors(graph.structure, graph.log_tables)
 
 
 def zeros_in_factors(structure: Structure, log_tables: FloatArray) -> BoolArray:
@@ -203,7 +209,7 @@ def reduce(
     ([1, 2, 2], [0, 0, 2, 0, 2])
     """
     s = structure
-    index: _Index = s.cache.get("reduction") or _index(s)
+    index = _index(s)
     tables = _argument(log_tables, np.float64)
     evidence = _argument(evidence_states, np.int32)
     keeps = _NONE if keep is None else _argument(keep, np.bool_)

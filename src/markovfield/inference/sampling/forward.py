@@ -188,7 +188,7 @@ class AncestralSampling:
     >>> net = mf.BayesianNetwork({"rain": ["no", "yes"], "wet": ["no", "yes"]})
     >>> net.add_cpt("rain", [], [0.8, 0.2])
     >>> net.add_cpt("wet", ["rain"], [[0.9, 0.1], [0.2, 0.8]])
-    >>> len(mf.sample(net, 1000, method=mf.AncestralSampling(), rng=0))
+    >>> len(mf.sample(net, 1000, method=mf.methods.AncestralSampling(), rng=0))
     1000
     """
 
@@ -228,7 +228,7 @@ class RejectionSampling:
     >>> net = mf.BayesianNetwork({"rain": ["no", "yes"], "wet": ["no", "yes"]})
     >>> net.add_cpt("rain", [], [0.8, 0.2])
     >>> net.add_cpt("wet", ["rain"], [[0.9, 0.1], [0.2, 0.8]])
-    >>> drawn = mf.sample(net, 1000, {"wet": "yes"}, method=mf.RejectionSampling(), rng=0)
+    >>> drawn = mf.sample(net, 1000, {"wet": "yes"}, method=mf.methods.RejectionSampling(), rng=0)
     >>> len(drawn), set(drawn["wet"].tolist())
     (1000, {'yes'})
     """
@@ -290,7 +290,7 @@ class LikelihoodWeighting:
     >>> net = mf.BayesianNetwork({"rain": ["no", "yes"], "wet": ["no", "yes"]})
     >>> net.add_cpt("rain", [], [0.8, 0.2])
     >>> net.add_cpt("wet", ["rain"], [[0.9, 0.1], [0.2, 0.8]])
-    >>> drawn = mf.sample(net, 20_000, {"wet": "yes"}, method=mf.LikelihoodWeighting(), rng=0)
+    >>> drawn = mf.sample(net, 20_000, {"wet": "yes"}, method=mf.methods.LikelihoodWeighting(), rng=0)
     >>> probabilities, errors = drawn.frequencies("rain")
     >>> bool(abs(probabilities[1] - 2 / 3) < 4 * errors[1])
     True

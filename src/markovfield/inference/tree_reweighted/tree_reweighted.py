@@ -59,7 +59,7 @@ class TreeReweighted:
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
     >>> _ = net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], [[3.0, 1.0], [1.0, 3.0]])
-    >>> answer = mf.log_partition(net, method=mf.TreeReweighted())
+    >>> answer = mf.log_partition(net, method=mf.methods.TreeReweighted())
     >>> round(float(answer), 4), answer.guarantee, round(float(mf.log_partition(net)), 4)
     (4.341, 'upper', 4.2767)
     """

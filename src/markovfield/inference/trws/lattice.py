@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.factors.factor_graph import Structure
+from markovfield.factors.remembered import remembered
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.running import Running
 from markovfield.inference.local_search.incumbent import Incumbent
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.trws.lattice_kernel import SAME, STEPS, TABLE, lattice_pass, lattice_round
 from markovfield.inference.trws.passes_kernel import PairTables
-from markovfield.inference.trws.plan import SequentialPlan, unary_scores
+from markovfield.inference.trws.plan import SequentialPlan, sequential_plan, unary_scores
 
 __all__ = ["LatticeMessages", "find_diagonals"]
 
@@ -49,15 +50,10 @@ class Diagonals:
     edges: tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray]]
 
 
-def find_diagonals(s: Structure, plan: SequentialPlan) -> Diagonals | None:
+@remembered
+def find_diagonals(s: Structure) -> Diagonals | None:
     """Whether the variables are a rectangle, two by two or more, all with as many states; kept with the structure."""
-    if "diagonals" not in s.cache:
-        s.cache["diagonals"] = _find(s, plan)
-    found: Diagonals | None = s.cache["diagonals"]
-    return found
-
-
-def _find(s: Structure, plan: SequentialPlan) -> Diagonals | None:
+    plan = sequential_plan(s)
     n, at = s.n_variables, plan.layout
     m = len(at.pair_table)
     if n < 4 or m < n or (at.pair_table < 0).any() or (s.cardinalities != s.cardinalities[0]).any():
@@ -117,7 +113,7 @@ class LatticeMessages:
         cls, problem: Problem, plan: SequentialPlan, tables: PairTables, init: Any = None
     ) -> LatticeMessages | None:
         """For a lattice whose edges fall by equal steps, or are all alike along each axis; otherwise None."""
-        at = find_diagonals(problem.structure, plan)
+        at = find_diagonals(problem.structure)
         if at is None:
             return None
         edges = [_edges(plan.layout.pair_table[which], tables, at.n_states) for which, _ in at.edges]

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.factors.factor_graph import Structure
+from markovfield.factors.remembered import remembered
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.trws.passes_kernel import COLLECT, PUSH, PairTables, SequentialLayout, fill_pair_tables
 from markovfield.inference.trws.peeling_kernel import peel
@@ -85,15 +86,9 @@ def _starts(counts: npt.NDArray[Any]) -> IntArray:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
-def sequential_plan(structure: Structure) -> SequentialPlan:
+@remembered
+def sequential_plan(s: Structure) -> SequentialPlan:
     """The plan of a structure of plain tables; made once and kept with it. Linear in the axes and distinct tables."""
-    plan: SequentialPlan | None = structure.cache.get("sequential")
-    if plan is None:
-        plan = structure.cache["sequential"] = _plan(structure)
-    return plan
-
-
-def _plan(s: Structure) -> SequentialPlan:
     n = s.n_variables
     cards = s.cardinalities.astype(np.int64)
     arity = np.diff(s.scope_offsets)

@@ -134,7 +134,7 @@ class TRWS:
     --------
     >>> import markovfield as mf
     >>> model = mf.Ising((4, 4), coupling=1.0, field=0.1)
-    >>> answer = mf.decode(model, method=mf.TRWS())
+    >>> answer = mf.decode(model, method=mf.methods.TRWS())
     >>> round(answer.score, 6), round(answer.upper_bound, 6), answer.optimal
     (25.6, 25.6, True)
     """

@@ -1,4 +1,4 @@
-"""A fitted chain as something for JSON and vectors, and back; the file itself is `markovfield.files`' business."""
+"""A fitted linear chain as something for JSON and vectors, and back; `markovfield.files` has the file itself."""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""Operations on the whole rows of labels of a chain, block by block (see `vector_blocks`).
+"""Operations on the whole rows of labels of a linear chain, block by block (see `kernels.simd`).
 
 Three blocks share each factor that is spread over them: a chain waits at every token for the message of the one before,
 so that what is saved there is saved from end to end. Arrays that `aligned` made start where a cache line does; blocks
 that straddle two lines take twice as long.
+
+Invariant: rows are multiples of `BLOCK` long, and each sum is added up in a fixed order. Free to change: how many
+blocks go together (`TOGETHER`).
 """
 
 from __future__ import annotations

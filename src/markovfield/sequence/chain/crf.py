@@ -71,7 +71,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
     early_stopping_metric
         The score: ``"accuracy"`` of labels, or ``"f1"`` of chunks (see `entity_report`).
     warm_start
-        Start from the weights of the last fit; attributes, labels and features seen then stay.
+        Begin with the weights of the last fit; attributes, labels and features seen then stay.
     checkpoint, checkpoint_every
         A file to save the model to, every so many iterations. To resume, load it and fit with ``warm_start=True``: it
         goes on from its weights, not with the curvature that L-BFGS had gathered.
@@ -335,7 +335,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
             kept, used = kept.without_attributes()
             self.vectoriser_ = AttributeVectoriser()
             self.vectoriser_.learn([names[a] for a in used.tolist()], np.ones(len(used), np.int64))
-        features, weights = kept.laid_out()
+        features, weights = kept.with_layout()
         self.model_ = chain_model(features, weights, self._forbidden())
         return self
 
@@ -409,7 +409,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
         """The layout, the counts, and the weights to start from."""
         hidden = settings["hidden_states"]
         if before is None:
-            features, counts = seen.laid_out()
+            features, counts = seen.with_layout()
             start = np.zeros(features.n_features)
             if hidden > 1:
                 # States of a label that start alike would stay alike.
@@ -421,8 +421,8 @@ class ChainCRF(ChainQueries, BaseEstimator):
         states = np.array([classes.index(label) * hidden + m for label in names for m in range(hidden)], np.int64)
         old = old.relabelled(states, seen.n_labels)
         together = seen.joined(old)
-        features, counts = together.laid_out()
-        return features, counts, together.with_values(old).laid_out()[1].astype(np.float64)
+        features, counts = together.with_layout()
+        return features, counts, together.with_values(old).with_layout()[1].astype(np.float64)
 
     def _forbidden(self) -> npt.NDArray[np.bool_] | None:
         if self.constraints_ is None:

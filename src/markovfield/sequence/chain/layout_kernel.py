@@ -1,4 +1,8 @@
-"""Which attribute goes with which label, and what each token refers to."""
+"""Which attribute goes with which label, and what each token refers to.
+
+Invariant: references are in compressed rows by token (``token_offsets``) or by attribute (``offsets``), and empty value
+arrays mean ones. `tally_labels` and `count_references` size what a second call fills.
+"""
 
 from __future__ import annotations
 

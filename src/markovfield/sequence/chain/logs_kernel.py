@@ -1,4 +1,8 @@
-"""The sums of a chain in log space: slower, and safe where potentials differ by more than a float can hold."""
+"""The sums of a linear chain in log space: slower, and safe where potentials differ by more than a float holds.
+
+Invariant: logs throughout, ``-inf`` for what is not allowed; ``[n, width]`` scores, and one step of transitions for all
+or one for each. Used only where `sums_kernel` gives nan, and by hidden Markov models likewise.
+"""
 
 from __future__ import annotations
 

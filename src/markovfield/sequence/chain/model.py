@@ -51,7 +51,7 @@ class ChainPosteriors:
 
 @dataclass(frozen=True, eq=False)
 class Explicit:
-    """One sequence with all its log-potentials written out, as a chain of first order.
+    """One sequence with all its log-potentials written out, as a linear chain of first order.
 
     Attributes
     ----------
@@ -103,20 +103,26 @@ class Chain(ABC):
     forbidden: npt.NDArray[np.bool_] | None = None
 
     @cached_property
-    def laid(self) -> ChainWeights:
+    def unpacked(self) -> ChainWeights:
         """The weights in the layout of the kernels, with forbidden transitions at -inf."""
-        laid = self.features.unpack(np.asarray(self.weights, np.float64))
+        unpacked = self.features.unpack(np.asarray(self.weights, np.float64))
         if self.forbidden is not None:
             k = self.features.n_labels
-            laid.transitions[:k, :k][self.forbidden] = -np.inf
-        return laid
+            unpacked.transitions[:k, :k][self.forbidden] = -np.inf
+        return unpacked
 
     @cached_property
-    def laid_for_paths(self) -> ChainWeights:
+    def unpacked_for_paths(self) -> ChainWeights:
         """The same in the precision of the weights: half the memory to read where they are ``float32``."""
         if self.weights.dtype != np.float32:
-            return self.laid
-        parts = (self.laid.rows, self.laid.pairs, self.laid.transitions, self.laid.edges, self.laid.triples)
+            return self.unpacked
+        parts = (
+            self.unpacked.rows,
+            self.unpacked.pairs,
+            self.unpacked.transitions,
+            self.unpacked.edges,
+            self.unpacked.triples,
+        )
         single: Any = [part.astype(np.float32) for part in parts]
         return ChainWeights(*single)
 
@@ -126,7 +132,7 @@ class Chain(ABC):
 
     @abstractmethod
     def explicit(self, data: Encoded, s: int) -> Explicit:
-        """One sequence as a chain of first order."""
+        """One sequence as a linear chain of first order."""
 
     @abstractmethod
     def in_logs(self, data: Encoded, s: int) -> InLogs:
@@ -152,7 +158,7 @@ class Chain(ABC):
         """Scores of some tokens, ``[b - a, width]``, -inf in the padding."""
         f = self.features
         out = np.empty((b - a) * f.width)
-        label_scores(data.tokens, a, b, f.n_labels, f.width, self.laid.rows, self.laid.pairs, out)
+        label_scores(data.tokens, a, b, f.n_labels, f.width, self.unpacked.rows, self.unpacked.pairs, out)
         mask_scores(data.masks, a, b, f.n_labels, f.width, out)
         return out.reshape(b - a, f.width)
 
@@ -270,12 +276,12 @@ class Chain(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ChainModel(Chain):
-    """A chain of first order: pairs of neighbouring labels count, perhaps with attributes of the step between them."""
+    """A linear chain of first order: pairs of neighbouring labels count, and perhaps attributes of the step between."""
 
     def potentials(self) -> tuple[float, tuple[FloatArray, ...], FloatArray]:
-        finite = np.isfinite(self.laid.transitions)
-        top = float(self.laid.transitions[finite].max()) if finite.any() else 0.0
-        potentials = step_potentials(self.laid.transitions, top)
+        finite = np.isfinite(self.unpacked.transitions)
+        top = float(self.unpacked.transitions[finite].max()) if finite.any() else 0.0
+        potentials = step_potentials(self.unpacked.transitions, top)
         return top, (aligned(potentials),), aligned(potentials.T)
 
     def explicit(self, data: Encoded, s: int) -> Explicit:
@@ -286,14 +292,14 @@ class ChainModel(Chain):
         """The log transitions of the steps of one sequence, ``[steps, width, width]``; one step where all are alike."""
         a, b, width = int(data.offsets[s]), int(data.offsets[s + 1]), self.features.width
         if not len(data.edges.offsets) or b - a < 2:
-            return self.laid.transitions[None]
+            return self.unpacked.transitions[None]
         moves = np.empty((b - a - 1, width, width))
-        edge_scores(data.edges, a, b, width, self.laid.transitions.ravel(), self.laid.edges, moves.ravel())
+        edge_scores(data.edges, a, b, width, self.unpacked.transitions.ravel(), self.unpacked.edges, moves.ravel())
         return moves
 
     def in_logs(self, data: Encoded, s: int) -> InLogs:
         log_partition, entropy, posteriors, expected = self._summed_in_logs(self.explicit(data, s))
-        edges = np.zeros(len(self.laid.edges))
+        edges = np.zeros(len(self.unpacked.edges))
         if len(data.edges.offsets):
             first, last = int(data.offsets[s]), int(data.offsets[s + 1])
             for t in range(first + 1, last):
@@ -307,26 +313,26 @@ class ChainModel(Chain):
         return paths
 
     def _decode_task(self, data: Encoded, first: int, last: int, paths: Paths, values: FloatArray) -> None:
-        f, laid, longest = self.features, self.laid_for_paths, data.longest(first, last)
-        kind = laid.rows.dtype
+        f, unpacked, longest = self.features, self.unpacked_for_paths, data.longest(first, last)
+        kind = unpacked.rows.dtype
         moves = np.empty(f.width**2 * max(longest - 1, 0) if len(data.edges.offsets) else 0, kind)
         scores, origin = np.empty(longest * f.width, kind), np.zeros(longest * f.width, np.int32)
         best_paths(
-            data.tokens, data.edges, data.offsets, first, last, f.n_labels, f.width, laid.rows, laid.pairs, laid.edges,
-            laid.transitions.ravel(), data.masks, scores, origin, moves, paths, values,
+            data.tokens, data.edges, data.offsets, first, last, f.n_labels, f.width, unpacked.rows, unpacked.pairs,
+            unpacked.edges, unpacked.transitions.ravel(), data.masks, scores, origin, moves, paths, values,
         )  # fmt: skip
 
     def _posteriors_task(
         self, data: Encoded, first: int, last: int, labels: FloatArray, sums: FloatArray, entropies: FloatArray
     ) -> None:
-        f, laid, longest = self.features, self.laid, data.longest(first, last)
+        f, unpacked, longest = self.features, self.unpacked, data.longest(first, last)
         top, (potentials,), transposed = self.potentials()
         moves = np.empty(f.width**2 * max(longest - 1, 0) if len(data.edges.offsets) else 0)
         scores, forward, incoming = (np.empty(longest * f.width) for _ in range(3))
         write_posteriors(
-            data.tokens, data.edges, data.offsets, first, last, f.n_labels, f.width, laid.rows, laid.pairs, laid.edges,
-            potentials, transposed, laid.transitions.ravel() - top, data.masks, scores, forward, incoming, moves,
-            labels, sums, entropies,
+            data.tokens, data.edges, data.offsets, first, last, f.n_labels, f.width, unpacked.rows, unpacked.pairs,
+            unpacked.edges, potentials, transposed, unpacked.transitions.ravel() - top, data.masks, scores, forward,
+            incoming, moves, labels, sums, entropies,
         )  # fmt: skip
 
     def _steps_score(self, data: Encoded, s: int, path: Paths) -> float:
@@ -358,7 +364,7 @@ def step_potentials(logs: FloatArray, top: float | FloatArray) -> FloatArray:
 
 
 def chain_model(features: ChainFeatures, weights: FloatArray, forbidden: npt.NDArray[np.bool_] | None = None) -> Chain:
-    """The chain of the features' order."""
+    """The linear chain of the features' order."""
     if features.order == 2:
         from markovfield.sequence.chain.second_order import SecondOrderModel
 

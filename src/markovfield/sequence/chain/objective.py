@@ -84,7 +84,7 @@ class ChainObjective:
         f = self.features
         model = chain_model(f, w)
         top, potentials, transposed = model.potentials()
-        laid: Any = (model.laid.rows, model.laid.pairs)
+        unpacked: Any = (model.unpacked.rows, model.unpacked.pairs)
 
         def shard(i: int) -> int:
             rows, pairs, transitions, edges, triples = self.buffers[i]
@@ -96,14 +96,14 @@ class ChainObjective:
                 arguments: list[Any]
                 if f.order == 2:
                     arguments = [
-                        self.data.tokens, *where, *laid, *potentials, transposed, masks, rows, pairs, transitions,
+                        self.data.tokens, *where, *unpacked, *potentials, transposed, masks, rows, pairs, transitions,
                         triples, scores, forward, incoming, sums,
                     ]  # fmt: skip
                     sum_second_chains(*arguments)
                 else:
                     arguments = [
-                        self.data.tokens, self.data.edges, *where, *laid, model.laid.edges, *potentials, transposed,
-                        masks, rows, pairs, edges, transitions, scores, forward, incoming, moves, sums,
+                        self.data.tokens, self.data.edges, *where, *unpacked, model.unpacked.edges, *potentials,
+                        transposed, masks, rows, pairs, edges, transitions, scores, forward, incoming, moves, sums,
                     ]  # fmt: skip
                     sum_chains(*arguments)
             return 0

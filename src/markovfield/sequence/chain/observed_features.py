@@ -158,7 +158,7 @@ class FeatureSet:
             used,
         )
 
-    def laid_out(self) -> tuple[ChainFeatures, FloatArray]:
+    def with_layout(self) -> tuple[ChainFeatures, FloatArray]:
         """The layout of these features, and their numbers in the order of its vector.
 
         A pair costs as much as four blocks of a row whose numbers are at hand, and as one that has to be fetched. So an
@@ -205,7 +205,7 @@ def observed_features(
     ``hidden`` states stand for each label, state m of label k being ``k * hidden + m``; their counts come as zero. For
     the other settings see `seen_features`.
     """
-    return seen_features(data, labels, n_labels, **settings).with_states(hidden).laid_out()
+    return seen_features(data, labels, n_labels, **settings).with_states(hidden).with_layout()
 
 
 def seen_features(

@@ -69,14 +69,14 @@ class Online:
         self.row_mask[f.row_cells] = 1
         self.move_mask[f.transition_cells] = 1
 
-    def laid(self, vector: FloatArray) -> Weights:
+    def unpacked(self, vector: FloatArray) -> Weights:
         """A vector of weights in the layout of the kernels, its own to change."""
-        laid = self.features.unpack(vector.copy())
-        return Weights(laid.rows, laid.pairs, laid.transitions.ravel(), laid.edges)
+        unpacked = self.features.unpack(vector.copy())
+        return Weights(unpacked.rows, unpacked.pairs, unpacked.transitions.ravel(), unpacked.edges)
 
-    def packed(self, laid: Weights) -> FloatArray:
+    def packed(self, unpacked: Weights) -> FloatArray:
         """The way back."""
-        return self.features.pack(laid.rows, laid.pairs, laid.moves, laid.edges, _NONE)
+        return self.features.pack(unpacked.rows, unpacked.pairs, unpacked.moves, unpacked.edges, _NONE)
 
     def chunks(self, order: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
         """An order of sequences in parts that a kernel goes through in about a tenth of a second."""
@@ -139,17 +139,17 @@ class Online:
         """
         decay = self.l2 / max(self.data.n_sequences, 1)
         rate = self.step if self.step is not None else self._calibrated(start, decay)
-        laid, state = self.laid(start), np.array([1.0, 0.0])
+        unpacked, state = self.unpacked(start), np.array([1.0, 0.0])
 
         def one(part: npt.NDArray[np.int64]) -> float:
             if state[0] < 1e-6:
-                _fold(laid, state)
-            rest = (laid, self.row_mask, self.move_mask, state, rate, decay, self.scratch)
+                _fold(unpacked, state)
+            rest = (unpacked, self.row_mask, self.move_mask, state, rate, decay, self.scratch)
             return float(sgd_pass(*self._about(part, *rest)))
 
         def current() -> FloatArray:
-            _fold(laid, state)
-            return self.packed(laid)
+            _fold(unpacked, state)
+            return self.packed(unpacked)
 
         said = self.passes(one, current)
         return current(), said
@@ -160,13 +160,13 @@ class Online:
         share = len(sample) / max(self.data.n_sequences, 1)
 
         def objective(rate: float) -> float:
-            laid, state = self.laid(start), np.array([1.0, 0.0])
-            rest = (laid, self.row_mask, self.move_mask, state)
+            unpacked, state = self.unpacked(start), np.array([1.0, 0.0])
+            rest = (unpacked, self.row_mask, self.move_mask, state)
             for part in self.chunks(sample):
                 if not np.isfinite(sgd_pass(*self._about(part, *rest, rate, decay, self.scratch))):
                     return np.inf
-            _fold(laid, state)
-            vector = self.packed(laid)
+            _fold(unpacked, state)
+            vector = self.packed(unpacked)
             # A pass of no rate at all only adds up losses.
             still = (*rest, 0.0, 0.0, self.scratch)
             loss = sum(float(sgd_pass(*self._about(part, *still))) for part in self.chunks(sample))
@@ -185,23 +185,23 @@ class Online:
     def adagrad(self, start: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
         """AdaGrad (Duchi, Hazan and Singer 2011): every weight has a rate of its own."""
         rate = STEPS["adagrad"] if self.step is None else self.step
-        laid = self.laid(start)
-        squares = Weights(*(np.zeros(len(part)) for part in laid))
+        unpacked = self.unpacked(start)
+        squares = Weights(*(np.zeros(len(part)) for part in unpacked))
         tokens, edges = self.data.tokens, self.data.edges
         references = (
             np.bincount(tokens.rows, minlength=self.features.n_rows),
-            np.bincount(tokens.pair_weight, minlength=len(laid.pairs)),
+            np.bincount(tokens.pair_weight, minlength=len(unpacked.pairs)),
             np.array([max(np.count_nonzero(np.diff(self.data.offsets)), 1)]),
-            np.bincount(edges.weight, minlength=len(laid.edges)),
+            np.bincount(edges.weight, minlength=len(unpacked.edges)),
         )
         shares = Weights(*(self.l2 / np.maximum(part, 1) for part in references))
 
         def one(part: npt.NDArray[np.int64]) -> float:
-            rest = (laid, squares, shares, self.row_mask, self.move_mask, rate, self.scratch)
+            rest = (unpacked, squares, shares, self.row_mask, self.move_mask, rate, self.scratch)
             return float(adagrad_pass(*self._about(part, *rest)))
 
-        said = self.passes(one, lambda: self.packed(laid))
-        return self.packed(laid), said
+        said = self.passes(one, lambda: self.packed(unpacked))
+        return self.packed(unpacked), said
 
     def perceptron(self, start: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
         """The averaged perceptron."""
@@ -220,10 +220,10 @@ class Online:
         return self._margins(start, 3)
 
     def _margins(self, start: FloatArray, kind: int) -> tuple[FloatArray, dict[str, Any]]:
-        laid = self.laid(start)
-        flat = np.concatenate(laid)
-        starts = np.cumsum([len(part) for part in laid])[:3].astype(np.int64)
-        mask = np.concatenate([self.row_mask, np.ones(len(laid.pairs), np.uint8), self.move_mask])
+        unpacked = self.unpacked(start)
+        flat = np.concatenate(unpacked)
+        starts = np.cumsum([len(part) for part in unpacked])[:3].astype(np.int64)
+        mask = np.concatenate([self.row_mask, np.ones(len(unpacked.pairs), np.uint8), self.move_mask])
         sums = np.zeros(len(flat) if kind < 3 else 0)
         variances = np.ones(len(flat) if kind == 3 else 0)
         state, longest = np.zeros(1), self.data.longest(0, self.data.n_sequences)
@@ -253,9 +253,9 @@ class Online:
         return np.zeros(int((np.diff(references) + 2 * n).max(initial=0)), np.int64)
 
 
-def _fold(laid: Weights, state: FloatArray) -> None:
+def _fold(unpacked: Weights, state: FloatArray) -> None:
     """Multiply the scale into the weights."""
-    for part in laid:
+    for part in unpacked:
         part *= state[0]
     state[0] = 1.0
 
@@ -268,5 +268,5 @@ ONLINE_SOLVERS: dict[str, Callable[[Online, FloatArray], tuple[FloatArray, dict[
     "pa2": Online.passive_aggressive_two,
     "arow": Online.arow,
 }
-# Passes where none are asked for: mistake-driven solvers settle soon.
+# Passes where none are asked for: mistake-driven solvers converge soon.
 PASSES = {"sgd": 100, "adagrad": 50, "perceptron": 30, "pa": 30, "pa2": 30, "arow": 30}

@@ -1,7 +1,9 @@
-"""Passes of the online solvers of a chain: one sequence at a time, touching only the weights of its own features.
+"""Passes of the online solvers of a linear chain: one sequence at a time, touching only the weights of its features.
 
-Weights are laid out as in `chain_scores`; ``row_mask`` and ``move_mask`` are one where a cell of a row or a transition
+Weights have the layout of `scores_kernel`; ``row_mask`` and ``move_mask`` are one where a cell of a row or a transition
 has a feature, and zero where its weight must stay zero.
+
+Invariant: a pass goes through sequences in the order given, one after the other, so that it can be repeated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Label sequences of a chain: the best, the k best, and draws."""
+"""Label sequences of a linear chain: the best, the n best, and draws.
+
+Invariant: scores ``[token * width + label]``, transitions ``[before * width + after]`` in logs, one table for all steps
+(a stride of 0) or one for each; of equal paths the one with the lower labels wins at each step.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 """Products of vectors and matrices eight numbers at a time, with several sums under way at once.
 
-A single sum waits for each of its additions to end; four at a time keep the machine busy. See `vector_blocks` for what
-a block is.
+A single sum waits for each of its additions to end; four at a time keep the machine busy. `kernels.simd`
+says what a block is.
+
+Invariant: the number of sums side by side (`TILE`) fixes the order of additions, and with it the last digits of
+answers. The interpreted versions below do the same with the JIT off.
 """
 
 from __future__ import annotations

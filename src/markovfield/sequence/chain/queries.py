@@ -1,4 +1,4 @@
-"""What can be asked of a fitted chain: labels, probabilities, draws, weights."""
+"""What can be asked of a fitted linear chain: labels, probabilities, draws, weights."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Listed(list[Any]):
 
 
 class ChainQueries:
-    """The questions of `ChainCRF`; every one takes ``edges`` where the chain was fitted with them."""
+    """The questions of `ChainCRF`; every one takes ``edges`` where the model was fitted with them."""
 
     classes_: list[Any]
     model_: Chain
@@ -109,7 +109,7 @@ class ChainQueries:
         With hidden states they are the best sequences of states, so that labels may come twice.
         """
         if not isinstance(n, (int, np.integer)) or n < 1:
-            raise ModelError(f"n must be a whole number from 1 on, got {n!r}")
+            raise ModelError(f"n must be an integer from 1 on, got {n!r}")
         encoded = self._encoded(X, edges)
         totals = self.model_.log_partition(encoded, Running(self.n_jobs))
         names = self._names()
@@ -162,7 +162,7 @@ class ChainQueries:
     ) -> list[list[list[Any]]]:
         """For each sequence ``size`` label sequences drawn from the posterior."""
         if not isinstance(size, (int, np.integer)) or size < 0:
-            raise ModelError(f"size must be a whole number from 0 on, got {size!r}")
+            raise ModelError(f"size must be an integer from 0 on, got {size!r}")
         names = self._names()
         drawn = self.model_.sample(self._encoded(X, edges), int(size), generator_of(rng))
         return [names[paths].tolist() for paths in drawn]
@@ -258,7 +258,7 @@ class ChainQueries:
 
     @property
     def triple_features_(self) -> dict[tuple[Any, Any, Any], float]:
-        """Weight of each triple of neighbouring labels that is not zero, in a chain of second order."""
+        """Weight of each triple of neighbouring labels that is not zero, in a linear chain of second order."""
         check_is_fitted(self, "model_")
         f, names = self.model_.features, self._state_names()
         return self._named(f.triples_of(), self.model_.weights[f.borders[3] :], (names, names, names))

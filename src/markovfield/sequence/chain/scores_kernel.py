@@ -2,15 +2,18 @@
 
 An attribute that speaks for several labels has a *row*, one weight for each label and padding, so that adding it is one
 vector operation. A rare attribute speaks for one or two labels: each token that has it lists *pairs* of a weight and a
-label instead. Which attribute is of which sort is decided when features are laid out.
+label instead. Which attribute is of which sort is decided with the layout of features.
 
-A `Tokens` bundle holds, for token t, ``rows[row_offsets[t]:row_offsets[t + 1]]`` and the pairs
+A `Tokens` tuple holds, for token t, ``rows[row_offsets[t]:row_offsets[t + 1]]`` and the pairs
 ``pair_weight``, ``pair_label`` at ``pair_offsets[t]:pair_offsets[t + 1]``; ``row_values`` and ``pair_values`` are empty
 where every attribute has the value one.
 
-An `Edges` bundle does the same for attributes of the step from one token to the next, which speak for pairs of labels;
+An `Edges` tuple does the same for attributes of the step from one token to the next, which speak for pairs of labels;
 without any, its ``offsets`` are empty. Steps then have transitions of their own, ``moves``: ``width * width`` numbers
 for each step, entry ``i * width + j`` for label j after label i.
+
+Invariant: scores are flat, ``width`` to a token, with ``width`` the labels padded to a multiple of `BLOCK`; the score
+of a padding label is -inf. Free to change: which attributes get rows.
 """
 
 from __future__ import annotations

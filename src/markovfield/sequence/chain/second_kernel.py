@@ -1,8 +1,11 @@
-"""Chains of second order, in which triples of neighbouring labels count: sums and best paths over pairs of labels.
+"""Linear chains of second order, where triples of neighbouring labels count: sums and best paths over pairs of labels.
 
 Messages are tables over the labels of two neighbouring tokens, ``[i * width + j]`` for label j after label i. A table
 ``triples[(i * width + j) * width + k]`` holds what label k after j after i adds or multiplies, with the transition
-from j to k in it; the step to a sequence's second token has ``transitions`` alone. Scaling is that of `chain_sums`.
+from j to k in it; the step to a sequence's second token has ``transitions`` alone. Scaling is that of `sums_kernel`.
+
+Invariant: the layouts above; padding labels have a potential of zero. The cost is O(K^3) for each token, whatever the
+features.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chains of second order: triples of neighbouring labels count."""
+"""Linear chains of second order: triples of neighbouring labels count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Paths = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class SecondOrderModel(Chain):
-    """A chain of second order; time grows with the cube of the number of labels.
+    """A linear chain of second order; time grows with the cube of the number of labels.
 
     The rarer questions (n best, draws, sums in log space) go to the equivalent chain of first order, whose labels are
     pairs of neighbouring labels.
@@ -30,14 +30,14 @@ class SecondOrderModel(Chain):
     @cached_property
     def steps(self) -> FloatArray:
         """``[width, width, width]``: what label k after j after i adds, with the transition from j to k."""
-        return self.laid.triples + self.laid.transitions
+        return self.unpacked.triples + self.unpacked.transitions
 
     def potentials(self) -> tuple[float, tuple[FloatArray, ...], FloatArray]:
-        top = max(float(np.max(x, initial=-np.inf)) for x in (self.laid.transitions, self.steps))
+        top = max(float(np.max(x, initial=-np.inf)) for x in (self.unpacked.transitions, self.steps))
         top = top if np.isfinite(top) else 0.0
         triples = step_potentials(self.steps, top)
         transposed = np.ascontiguousarray(triples.transpose(2, 1, 0)).ravel()
-        return top, (step_potentials(self.laid.transitions, top).ravel(), triples.ravel()), transposed
+        return top, (step_potentials(self.unpacked.transitions, top).ravel(), triples.ravel()), transposed
 
     def explicit(self, data: Encoded, s: int) -> Explicit:
         return self._explicit(self.token_scores(data, int(data.offsets[s]), int(data.offsets[s + 1])))
@@ -45,9 +45,9 @@ class SecondOrderModel(Chain):
     def _explicit(self, scores: FloatArray) -> Explicit:
         k = self.features.n_labels
         if len(scores) == 1:
-            return Explicit(scores, self.laid.transitions[None], k)
+            return Explicit(scores, self.unpacked.transitions[None], k)
         pairs = np.tile(scores[1:, None, :k], (1, k, 1))
-        pairs[0] += scores[0, :k, None] + self.laid.transitions[:k, :k]
+        pairs[0] += scores[0, :k, None] + self.unpacked.transitions[:k, :k]
         moves = np.full((k, k, k, k), -np.inf)
         labels = np.arange(k)
         moves[:, labels, labels, :] = self.steps[:k, :k, :k]
@@ -82,32 +82,32 @@ class SecondOrderModel(Chain):
         return np.concatenate([paths[:, :1] // k, paths % k], axis=1)
 
     def _decode_task(self, data: Encoded, first: int, last: int, paths: Paths, values: FloatArray) -> None:
-        f, laid, longest = self.features, self.laid, data.longest(first, last)
+        f, unpacked, longest = self.features, self.unpacked, data.longest(first, last)
         best_second_paths(
-            data.tokens, data.offsets, first, last, f.n_labels, f.width, laid.rows, laid.pairs,
-            laid.transitions.ravel(), self.steps.ravel(), data.masks, np.empty(longest * f.width),
+            data.tokens, data.offsets, first, last, f.n_labels, f.width, unpacked.rows, unpacked.pairs,
+            unpacked.transitions.ravel(), self.steps.ravel(), data.masks, np.empty(longest * f.width),
             np.zeros(longest * f.width**2, np.int32), paths, values,
         )  # fmt: skip
 
     def _posteriors_task(
         self, data: Encoded, first: int, last: int, labels: FloatArray, sums: FloatArray, entropies: FloatArray
     ) -> None:
-        f, laid, longest = self.features, self.laid, data.longest(first, last)
+        f, unpacked, longest = self.features, self.unpacked, data.longest(first, last)
         top, (transitions, triples), transposed = self.potentials()
         write_second_posteriors(
-            data.tokens, data.offsets, first, last, f.n_labels, f.width, laid.rows, laid.pairs, transitions, triples,
-            transposed, laid.transitions.ravel() - top, self.steps.ravel() - top, data.masks,
+            data.tokens, data.offsets, first, last, f.n_labels, f.width, unpacked.rows, unpacked.pairs, transitions,
+            triples, transposed, unpacked.transitions.ravel() - top, self.steps.ravel() - top, data.masks,
             np.empty(longest * f.width), np.empty(longest * f.width**2), np.empty(longest * f.width**2), labels, sums,
             entropies,
         )  # fmt: skip
 
     def _steps_score(self, data: Encoded, s: int, path: Paths) -> float:
         later = self.steps[path[:-2], path[1:-1], path[2:]].sum()
-        return float(self.laid.transitions[path[0], path[1]] + later)
+        return float(self.unpacked.transitions[path[0], path[1]] + later)
 
     def _add_steps(self, net: Any, data: Encoded, s: int, length: int) -> None:
         k = self.features.n_labels
         if length > 1:
-            net.add_factor([0, 1], log_table=self.laid.transitions[:k, :k])
+            net.add_factor([0, 1], log_table=self.unpacked.transitions[:k, :k])
         if length > 2:
             net.add_factors([[i, i + 1, i + 2] for i in range(length - 2)], log_table=self.steps[:k, :k, :k])

@@ -53,7 +53,7 @@ def checked_settings(crf: Any) -> dict[str, Any]:
         if value is None and name in ("max_iterations", "early_stopping"):
             continue
         if isinstance(value, bool) or not (isinstance(value, (int, np.integer)) and value >= lowest):
-            raise ModelError(f"ChainCRF: {name} must be a whole number from {lowest} on, got {value!r}")
+            raise ModelError(f"ChainCRF: {name} must be an integer from {lowest} on, got {value!r}")
     if found["step"] is not None:
         _check_number("step", found["step"])
         if found["step"] == 0:

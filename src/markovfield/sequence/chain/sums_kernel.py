@@ -1,10 +1,10 @@
-"""Sums over all label sequences of a chain: log Z, posteriors of labels, expected transitions (Murphy 19.6.1).
+"""Sums over all label sequences of a linear chain: log Z, posteriors of labels, expected transitions (Murphy 19.6.1).
 
 Scaled linear space: potentials of a token are divided by their largest, forward messages add up to one, and the logs of
 the scales are carried along. Padding labels have a potential of zero throughout.
 
 No path that counts is ever lost: a potential or a forward message that is possible, yet below `TINY` beside the largest
-of its token, makes the answer nan, and the sequence is to be done in log space (see `chain_logs`). What backward
+of its token, makes the answer nan, and the sequence is to be done in log space (see `logs_kernel`). What backward
 messages lose has a posterior below the smallest float.
 
 Loops that add up write nothing else: where one does, the compiler asks at run time whether arrays overlap before it

@@ -1,4 +1,4 @@
-"""What a chain has learnt, for people: transitions and the strongest features."""
+"""What a linear chain has learnt, for people: transitions and the strongest features."""
 
 from __future__ import annotations
 

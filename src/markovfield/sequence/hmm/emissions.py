@@ -152,7 +152,7 @@ class CategoricalEmissions:
         return Observations(offsets, numbers, *none)
 
     def _from_integers(self, flat: npt.NDArray[Any]) -> npt.NDArray[np.int32] | None:
-        """Columns of whole numbers, all at once; None where symbols are not whole numbers."""
+        """Columns of integers, all at once; None where symbols are not integers."""
         if any(type(symbol) is not int for symbol in self.symbols):
             return None
         names = np.array(self.symbols, np.int64)

@@ -50,7 +50,7 @@ class HMMFilter:
 
     def __init__(self, model: HiddenMarkov, lag: int = 0) -> None:
         if isinstance(lag, bool) or not isinstance(lag, (int, np.integer)) or lag < 0:
-            raise ModelError(f"HMM.filter: lag must be a whole number from 0 on, got {lag!r}")
+            raise ModelError(f"HMM.filter: lag must be an integer from 0 on, got {lag!r}")
         self._model, self.lag = model, int(lag)
         with np.errstate(divide="ignore"):
             self._log_start, self._log_moves = np.log(model.start), np.log(model.transitions)
@@ -99,7 +99,7 @@ class HMMFilter:
         Before anything is seen, the first observation is one step away.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
-            raise ModelError(f"HMM.filter: steps must be a whole number from 0 on, got {steps!r}")
+            raise ModelError(f"HMM.filter: steps must be an integer from 0 on, got {steps!r}")
         moves = int(steps) - (0 if self.n_seen else min(1, int(steps)))
         return self.posterior @ np.linalg.matrix_power(self._model.transitions, moves)
 

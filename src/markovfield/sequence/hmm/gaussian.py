@@ -105,7 +105,7 @@ class GaussianEmissions:
                 "covariance"
             ) from None
 
-    def _laid_out(self, width: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _kernel_layout(self, width: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Whitening matrices, whitened means and constants, states innermost (see `gaussian_scores`)."""
         d, k = self.dimensions, self.n_states
         inverses = np.linalg.inv(self._factors) if d else np.zeros((k, 0, 0))
@@ -124,7 +124,7 @@ class GaussianEmissions:
 
     def fill(self, observed: Observations, width: int, a: int, b: int, scores: FloatArray) -> None:
         """The same for tokens ``a`` to ``b``, into an array for all."""
-        gaussian_scores(observed.values.ravel(), a, b, self.dimensions, width, *self._laid_out(width), scores)
+        gaussian_scores(observed.values.ravel(), a, b, self.dimensions, width, *self._kernel_layout(width), scores)
         table = scores.reshape(-1, width)
         table[a:b][observed.missing[a:b], : self.n_states] = 0.0
 

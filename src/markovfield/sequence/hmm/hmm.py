@@ -29,7 +29,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class HMM(BaseEstimator):
-    """A hidden Markov model: states that follow each other by chance, each seen through an observation.
+    """A hidden Markov model: states that follow each other at random, each seen through an observation.
 
     The joint probability of states y and observations x is that of the first state, of each state given the one before,
     and of each observation given its state (Murphy 19.65).
@@ -39,7 +39,7 @@ class HMM(BaseEstimator):
     n_states
         How many states there are; None takes the labels of y.
     emissions
-        ``"categorical"``: a token is a hashable symbol, such as a word or a whole number. ``"gaussian"``: a vector.
+        ``"categorical"``: a token is a hashable symbol, such as a word or an integer. ``"gaussian"``: a vector.
     covariance
         Of Gaussian emissions: ``"full"``, ``"diag"`` or ``"spherical"``.
     smoothing
@@ -199,7 +199,7 @@ class HMM(BaseEstimator):
         Parameters
         ----------
         X
-            Sequences of symbols (lists, texts, vectors of whole numbers), or arrays ``[length, d]``. Observations that
+            Sequences of symbols (lists, texts, vectors of integers), or arrays ``[length, d]``. Observations that
             are None, or nan throughout, are missing.
         y
             A list of labels for each sequence; None, in a list or in its place, where labels are not known. Without y,
@@ -256,7 +256,7 @@ class HMM(BaseEstimator):
             if number is None and name == "n_states":
                 continue
             if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
-                raise ModelError(f"HMM: {name} must be a whole number from 1 on, got {number!r}")
+                raise ModelError(f"HMM: {name} must be an integer from 1 on, got {number!r}")
         numbers = {
             "smoothing": self.smoothing,
             "emission_smoothing": self.emission_smoothing,
@@ -359,7 +359,7 @@ class HMM(BaseEstimator):
         check_is_fitted(self, "model_")
         wanted = [lengths] if isinstance(lengths, (int, np.integer)) else list(lengths)
         if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in wanted):
-            raise ModelError(f"sample: lengths must be whole numbers from 0 on, got {lengths!r}")
+            raise ModelError(f"sample: lengths must be integers from 0 on, got {lengths!r}")
         generator = generator_of(rng)
         X: list[Any] = []
         y: list[list[Any]] = []
@@ -374,7 +374,7 @@ class HMM(BaseEstimator):
     ) -> list[list[list[Any]]]:
         """For each sequence ``size`` sequences of states drawn given its observations."""
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
-            raise ModelError(f"size must be a whole number from 0 on, got {size!r}")
+            raise ModelError(f"size must be an integer from 0 on, got {size!r}")
         observed, _ = self._encoded(X)
         drawn = self.model_.sample_states(observed, int(size), generator_of(rng))
         return [[[self.classes_[k] for k in path] for path in paths.tolist()] for paths in drawn]

@@ -1,4 +1,4 @@
-"""A locally normalised chain with weights: its objective, and what can be asked of it."""
+"""A locally normalised linear chain with weights: its objective, and what can be asked of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LocalChain:
     weights: FloatArray
 
     @cached_property
-    def laid(self) -> ChainWeights:
+    def unpacked(self) -> ChainWeights:
         """The weights in the layout of the kernels."""
         return self.features.unpack(np.asarray(self.weights, np.float64))
 
@@ -46,8 +46,8 @@ class LocalChain:
         return data.tokens, data.edges, data.offsets, first, last
 
     def _weights(self) -> Any:
-        f, laid = self.features, self.laid
-        return f.n_labels, f.width, laid.rows, laid.pairs, laid.edges, laid.transitions.ravel()
+        f, unpacked = self.features, self.unpacked
+        return f.n_labels, f.width, unpacked.rows, unpacked.pairs, unpacked.edges, unpacked.transitions.ravel()
 
     def decode(self, data: Encoded, mode: int, running: Running | None = None) -> tuple[Paths, FloatArray]:
         """Labels of every token, and the log-probability of each sequence's; see `follow_local` for the modes."""
@@ -106,10 +106,12 @@ class LocalChain:
             if i == 0:
                 net.add_factor([0], log_table=_log_shares(attributes[:1])[0])
                 continue
-            table = self.laid.transitions[:k, :k] + attributes[i]
+            table = self.unpacked.transitions[:k, :k] + attributes[i]
             if len(data.edges.offsets):
                 at = slice(int(data.edges.offsets[a + i]), int(data.edges.offsets[a + i + 1]))
-                own = self.laid.edges[data.edges.weight[at]] * (data.edges.values[at] if len(data.edges.values) else 1)
+                own = self.unpacked.edges[data.edges.weight[at]] * (
+                    data.edges.values[at] if len(data.edges.values) else 1
+                )
                 before, after = np.divmod(data.edges.cell[at], self.features.width)
                 np.add.at(table, (before, after), own)
             net.add_factor([i - 1, i], log_table=_log_shares(table))
@@ -120,7 +122,7 @@ class LocalChain:
 
         f = self.features
         out = np.empty((b - a) * f.width)
-        label_scores(data.tokens, a, b, f.n_labels, f.width, self.laid.rows, self.laid.pairs, out)
+        label_scores(data.tokens, a, b, f.n_labels, f.width, self.unpacked.rows, self.unpacked.pairs, out)
         return out.reshape(b - a, f.width)[:, : f.n_labels]
 
 

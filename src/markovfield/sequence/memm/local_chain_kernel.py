@@ -1,6 +1,10 @@
-"""Chains that are normalised locally: the label of a token given that of the one before it (Murphy 19.66).
+"""Linear chains that are normalised locally: the label of a token given that of the one before it (Murphy 19.66).
 
-Tokens, rows, pairs and edges are those of `chain_scores`. ``transitions`` are logs, flat, ``width`` by ``width``.
+Tokens, rows, pairs and edges are those of `sequence.chain.scores_kernel`. ``transitions`` are logs, flat, ``width`` by
+``width``.
+
+Invariant: each token's probabilities add up to one given the label before it; the first token has no label before it
+and no transition. Modes are the constants below.
 """
 
 from __future__ import annotations

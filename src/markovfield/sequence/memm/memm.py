@@ -161,7 +161,7 @@ class MEMM(BaseEstimator):
         )
         if not self.transitions:
             seen = replace(seen, transitions=(seen.transitions[0][:0], seen.transitions[1][:0]))
-        features, counts = seen.laid_out()
+        features, counts = seen.with_layout()
         encoded = features.encode(data, data if self.attribute_transitions else None)
         objective = LocalObjective(
             features, encoded, numbers, counts, l2=float(self.l2), running=Running(self.n_jobs, time_limit, callback)
@@ -204,7 +204,7 @@ class MEMM(BaseEstimator):
         whole = {"max_iterations": (self.max_iterations, 1), "period": (self.period, 1)}
         for name, (number, least) in {**whole, "min_count": (self.min_count, 0)}.items():
             if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
-                raise ModelError(f"MEMM: {name} must be a whole number from {least} on, got {number!r}")
+                raise ModelError(f"MEMM: {name} must be an integer from {least} on, got {number!r}")
 
     def _encoded(self, X: Iterable[Any]) -> tuple[Any, npt.NDArray[np.int64]]:
         check_is_fitted(self, "model_")

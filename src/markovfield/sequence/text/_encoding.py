@@ -2,7 +2,7 @@
 
 A chunk is some sequences. Where its tokens are all lists of texts, all texts, or all dicts of texts and numbers with
 mostly the same keys, the work is one lookup for each reference, driven by ``map``. Everything else, and everything
-wrong, goes through `careful_pairs`, which knows all forms and can say where something is wrong.
+wrong, goes through `careful_pairs`, which knows all ways to write tokens and can say where something is wrong.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From sequences of dicts, lists of texts, or arrays to the flat arrays that chain models work on."""
+"""From sequences of dicts, lists of texts, or arrays to the flat arrays of linear-chain models."""
 
 from __future__ import annotations
 

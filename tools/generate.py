@@ -1,0 +1,154 @@
+"""Write what follows from the lists of public names and of methods: stubs, docs/api.md, docs/methods.md.
+
+``python -m tools.generate`` writes them; ``--check`` says which are not up to date. A test runs the check, so that a
+new method is written in one list only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from markovfield._exports import EXPORTS, NAMESPACES, names_in
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "markovfield"
+LAZY = ("methods", *NAMESPACES)
+WHOLE = ("io", "graphs", "plot", "datasets", "semirings")
+TITLES = {
+    "verbs": "Verbs",
+    "models": "Models and forms",
+    "answers": "Answers",
+    "errors": "Errors",
+    "estimators": "Estimators",
+}
+
+
+def stub(title: str, names: dict[str, str], spaces: tuple[str, ...] = ()) -> str:
+    """Imports that a type checker reads in place of names that are imported late."""
+    lines = [f'"""{title} Made by tools/generate.py."""', ""]
+    lines += [f"from markovfield import {space} as {space}" for space in sorted(spaces)]
+    lines += [f"from {names[name]} import {name} as {name}" for name in sorted(names, key=lambda n: (names[n], n))]
+    return "\n".join(lines) + "\n"
+
+
+def _root_stub() -> str:
+    spaces = (*LAZY, *WHOLE)
+    named = {n: m for n, m in EXPORTS.items() if n not in spaces}
+    return stub("Types of the public names, for type checkers.", named, spaces) + "\n__version__: str\n"
+
+
+def kind_of(name: str) -> str:
+    """The chapter of the reference that a name at the top belongs to."""
+    module, value = EXPORTS[name], getattr(import_module(EXPORTS[name]), name)
+    if isinstance(value, type) and issubclass(value, Exception):
+        return "errors"
+    if not isinstance(value, type):
+        return "verbs"
+    if module.split(".")[1] in {"models", "factors", "gaussian"}:
+        return "models"
+    if module.split(".")[1] in {"sequence", "vision", "lattice"}:
+        return "estimators"
+    return "answers"
+
+
+def _entry(place: str, value: Any) -> str:
+    directive = "autoclass" if isinstance(value, type) else "autofunction" if callable(value) else "autodata"
+    members = "\n   :members:" if directive == "autoclass" else ""
+    return f".. {directive}:: {place}{members}\n"
+
+
+def api() -> str:
+    """The reference: names at the top by kind, then namespace by namespace."""
+    text = ["# Reference", ""]
+    text += [
+        "`import markovfield as mf`; names are imported when they are first used. This page is made by",
+        "`tools/generate.py` from the lists of public names and of methods.",
+        "",
+    ]
+    spaces = (*LAZY, *WHOLE)
+    top = sorted(n for n in EXPORTS if n not in spaces)
+    for kind, title in TITLES.items():
+        chosen = [n for n in top if kind_of(n) == kind]
+        body = [_entry(f"markovfield.{n}", getattr(import_module(EXPORTS[n]), n)) for n in chosen]
+        text += [f"## {title}", "", "```{eval-rst}", "\n".join(body).rstrip(), "```", ""]
+    for space in spaces:
+        names = names_in(space)
+        summary = (import_module(f"markovfield.{space}").__doc__ or "").strip().split("\n")[0]
+        body = [
+            _entry(f"markovfield.{space}.{n}", getattr(import_module(names[n]), n))
+            for n in sorted(names)
+            if n not in EXPORTS
+        ]
+        also = [f"`{n}`" for n in sorted(names) if n in EXPORTS]
+        text += [f"## `mf.{space}`", "", summary, ""]
+        text += [f"Also here: {', '.join(also)}.", ""] if also else []
+        text += ["```{eval-rst}", "\n".join(body).rstrip(), "```", ""] if body else []
+    return "\n".join(text)
+
+
+def methods() -> str:
+    """The table of all registered methods."""
+    from markovfield.inference.core.registry import ENTRIES as inference
+    from markovfield.learning.registry import ENTRIES as learning
+
+    text = [
+        "# All methods",
+        "",
+        "Each name can be given as `method=...` to the verbs beside it; the class, in `mf.methods`, has the settings.",
+        "Made by `tools/generate.py` from the registry; [choosing](choosing.md) says when to take which.",
+        "",
+        "| name | also | class | verbs | of | what it is |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for e in (*inference, *learning):
+        about = (inspect.getdoc(e.load()) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+        also = ", ".join(f"`{a}`" for a in e.aliases)
+        cls = e.where.partition(":")[2]
+        text.append(f"| `{e.name}` | {also} | `{cls}` | {', '.join(e.verbs)} | {e.form} | {about} |")
+    return "\n".join(text) + "\n"
+
+
+def files() -> dict[Path, str]:
+    """Every generated file and what it should say."""
+    made = {
+        PACKAGE / "__init__.pyi": _root_stub(),
+        ROOT / "docs" / "api.md": api(),
+        ROOT / "docs" / "methods.md": methods(),
+    }
+    for space in LAZY:
+        folder = PACKAGE / space
+        path = folder / "__init__.pyi" if folder.is_dir() else PACKAGE / f"{space}.pyi"
+        made[path] = stub(f"Types of ``markovfield.{space}``, for type checkers.", names_in(space))
+    return made
+
+
+def outdated() -> list[str]:
+    """Generated files that do not say what they should."""
+    found = []
+    for path, text in files().items():
+        if not path.exists() or path.read_text() != text:
+            found.append(str(path.relative_to(ROOT)))
+    return found
+
+
+def main() -> int:
+    """Write the files, or say which are not up to date."""
+    parser = argparse.ArgumentParser(prog="python -m tools.generate", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where a file is not up to date")
+    if parser.parse_args().check:
+        old = outdated()
+        if old:
+            sys.stderr.write(f"run python -m tools.generate: {', '.join(old)} not up to date\n")
+        return bool(old)
+    for path, text in files().items():
+        path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
