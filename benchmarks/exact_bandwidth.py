@@ -120,18 +120,18 @@ def cache_seconds() -> dict[str, float]:
 def _work(result: Any) -> dict[str, float]:
     """Cells that each operation meets in both passes, and the bytes of messages that must go through memory."""
     lay, needed = result.plan.layout, result.needed
-    clique = np.repeat(np.arange(len(lay.size)), np.diff(lay.slot_offsets))
+    clique = np.repeat(np.arange(len(lay.size)), np.diff(lay.input_offsets))
     size = lay.size.astype(np.float64)
     cells = size[clique]
     # Collecting visits the cliques whose message is not one by structure; distributing visits all.
     collected = needed & (lay.parent >= 0)
     visits = 1.0 + collected[clique]
-    is_message = lay.slot_kind == MESSAGE
-    read = (lay.slot_kind == FACTOR) | (is_message & needed[np.where(is_message, lay.slot_ref, 0)])
-    written = is_message | (lay.slot_kind == VARIABLE)
+    is_message = lay.input_kind == MESSAGE
+    read = (lay.input_kind == FACTOR) | (is_message & needed[np.where(is_message, lay.input_ref, 0)])
+    written = is_message | (lay.input_kind == VARIABLE)
     # Modes that meet a block in runs of cells go about as fast as one stretch.
-    gather = lay.slot_mode == GATHER
-    stretch = (lay.slot_mode != SCALAR) & ~gather
+    gather = lay.input_mode == GATHER
+    stretch = (lay.input_mode != SCALAR) & ~gather
     messages = np.diff(lay.message_offset)
     return {
         # Collecting adds every block to the separator, distributing multiplies it by the separator's ratio.

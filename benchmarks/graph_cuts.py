@@ -27,7 +27,7 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.graph_cuts.graph_cut import GraphCut
 from markovfield.inference.graph_cuts.move_making import AlphaBetaSwap, AlphaExpansion
-from markovfield.inference.graph_cuts.penalties import cut_form
+from markovfield.inference.graph_cuts.penalties import penalties_of
 from markovfield.inference.problem.pairs import pair_problem
 
 PATIENCE = 300.0
@@ -119,10 +119,10 @@ def segmentation(name: str, times: int, strength: float) -> tuple[Any, Any, Any]
 def flow_seconds(graph: FactorGraph, repeats: int) -> tuple[float, float]:
     """Seconds of the flow alone, the best of a few, on all cores and on one thread."""
     pairs = pair_problem("graph_cut", graph, Evidence.parse(graph.structure, None), shrink=True)
-    form = cut_form(pairs)
+    penalties = penalties_of(pairs)
     best = {None: np.inf, 1: np.inf}
     for n_jobs in list(best) * repeats:
-        network = form.network()
+        network = penalties.network()
         started = time.perf_counter()
         network.run(Running(n_jobs))
         best[n_jobs] = min(best[n_jobs], time.perf_counter() - started)

@@ -21,7 +21,7 @@ from benchmarks.measure import Policy, Table, machine, measure, save
 from markovfield.lattice.bits import BitEngine
 from markovfield.lattice.bits_kernel import BITS, WORDS
 from markovfield.lattice.engines import PottsEngine, SpinEngine, SwendsenWangEngine, WolffEngine
-from markovfield.lattice.form import lattice_form
+from markovfield.lattice.lattice_model import lattice_model
 from markovfield.lattice.onsager import critical_coupling
 from markovfield.lattice.random_kernel import next_word
 from markovfield.models.ising import Ising
@@ -73,8 +73,8 @@ def _rate(engine: Any, sites: int, threads: int, policy: Policy, *, measured: bo
     return sweeps * sites / _fastest(lambda: engine.advance(sweeps, every, 0, threads), policy, clock) / 1e9
 
 
-def _states(form: Any, rng: np.random.Generator) -> Any:
-    return rng.integers(0, form.n_states, size=form.shape, dtype=np.uint8)
+def _states(lattice: Any, rng: np.random.Generator) -> Any:
+    return rng.integers(0, lattice.n_states, size=lattice.shape, dtype=np.uint8)
 
 
 def packed(sides: tuple[int, ...], threads: int, policy: Policy) -> list[dict[str, Any]]:
@@ -93,8 +93,8 @@ def packed(sides: tuple[int, ...], threads: int, policy: Policy) -> list[dict[st
         }
         draws = _generator_seconds(side, policy)
         for name, model in models.items():
-            form = lattice_form(model)
-            engine = BitEngine(form, _states(form, rng), rng, metropolis=False)
+            lattice = lattice_model(model)
+            engine = BitEngine(lattice, _states(lattice, rng), rng, metropolis=False)
             one, all_threads = (_rate(engine, side * side, n, policy) for n in (1, threads))
             with_record = _rate(engine, side * side, threads, policy, measured=True)
             bound = triad / WORD_BYTES * 64 / 1e9
@@ -138,13 +138,15 @@ def others(side: int, threads: int, policy: Policy) -> list[dict[str, Any]]:
         Ising((side, side), critical, periodic=True),
         Potts((side, side), 10, critical_coupling(10), periodic=True),
     )
-    forms = {"ising": lattice_form(ising), "potts": lattice_form(potts)}
+    lattices = {"ising": lattice_model(ising), "potts": lattice_model(potts)}
     cube = round(side ** (2 / 3) / 2) * 2
-    forms["cube"] = lattice_form(Ising((cube, cube, cube), 0.2216544, periodic=True))
-    forms["field"] = lattice_form(Potts((side, side), 10, critical_coupling(10), np.arange(10) / 100, periodic=True))
+    lattices["cube"] = lattice_model(Ising((cube, cube, cube), 0.2216544, periodic=True))
+    lattices["field"] = lattice_model(
+        Potts((side, side), 10, critical_coupling(10), np.arange(10) / 100, periodic=True)
+    )
 
     def made(kind: Any, name: str, **settings: Any) -> Any:
-        return kind(forms[name], _states(forms[name], rng), rng, **settings)
+        return kind(lattices[name], _states(lattices[name], rng), rng, **settings)
 
     engines = {
         "Ising, packed bits, heat-bath": made(BitEngine, "ising", metropolis=False),
@@ -159,11 +161,11 @@ def others(side: int, threads: int, policy: Policy) -> list[dict[str, Any]]:
     }
     rows = []
     for name, engine in engines.items():
-        sites = engine.form.n_sites
+        sites = engine.lattice.n_sites
         one, all_threads = (_rate(engine, sites, n, policy) for n in (1, threads))
         table.row(name, one, all_threads, 1e-6 * sites / all_threads)
         rows.append({"model": name, "sites": sites, "one": one, "all": all_threads})
-    spins = (2 * _states(forms["ising"], rng).astype(np.int8) - 1).reshape(side, side)
+    spins = (2 * _states(lattices["ising"], rng).astype(np.int8) - 1).reshape(side, side)
     white = np.add.outer(np.arange(side), np.arange(side)) % 2 == 0
     chances = (1 / (1 + np.exp(-2 * critical * np.arange(-4, 5)))).astype(np.float32)
     peer = side * side / _fastest(lambda: _numpy_sweep(spins, white, chances, rng), policy) / 1e9
@@ -173,7 +175,7 @@ def others(side: int, threads: int, policy: Policy) -> list[dict[str, Any]]:
     table.note(f"bytes {rows[2]['one'] / peer:.0f} times.")
     settled = made(SwendsenWangEngine, "ising")
     settled.advance(100, 1000, 0, threads)
-    wolff = WolffEngine(forms["ising"], settled.states(), rng, clusters=1)
+    wolff = WolffEngine(lattices["ising"], settled.states(), rng, clusters=1)
     wolff.advance(10, 1000, 0, 1)
     before = time.thread_time()
     wolff.advance(200, 1000, 0, 1)

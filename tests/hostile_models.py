@@ -105,7 +105,7 @@ def fields(rng: np.random.Generator) -> Made:
     return [q] * n, tables, {}
 
 
-def glass(rng: np.random.Generator) -> Made:
+def spin_glass(rng: np.random.Generator) -> Made:
     """Couplings of both signs."""
     n, strength = int(rng.integers(4, 9)), rng.uniform(0.5, 6)
     spin = 2 * np.eye(2) - 1
@@ -136,7 +136,7 @@ def directed(rng: np.random.Generator) -> Made:
     return cards, tables, {seen: int(rng.integers(cards[seen]))} if rng.random() < 0.7 else {}
 
 
-KINDS = (two_modes, needles, weak, strong, ties, hard, rare, fields, glass, components, directed)
+KINDS = (two_modes, needles, weak, strong, ties, hard, rare, fields, spin_glass, components, directed)
 
 
 def hostile(seed: int) -> tuple[Spec, Evidence]:

@@ -18,15 +18,15 @@ FALSE_ALARM = 1e-6
 
 def check_joint(samples: mf.Samples, oracle: Oracle) -> None:
     """The frequencies of joint states against their probabilities; rare ones are put together."""
-    chance = np.asarray(oracle.probabilities, np.float64)
+    probability = np.asarray(oracle.probabilities, np.float64)
     index = np.ravel_multi_index(samples.states.T, oracle.cardinalities)
-    counts = np.bincount(index, minlength=len(chance))
-    assert not counts[chance == 0].any(), "an impossible assignment was drawn"
-    check_counts(counts, chance)
+    counts = np.bincount(index, minlength=len(probability))
+    assert not counts[probability == 0].any(), "an impossible assignment was drawn"
+    check_counts(counts, probability)
 
 
-def check_counts(counts: np.ndarray, chance: np.ndarray) -> None:
-    expected = chance * counts.sum()
+def check_counts(counts: np.ndarray, probability: np.ndarray) -> None:
+    expected = probability * counts.sum()
     often = expected >= 8
     seen = np.append(counts[often], counts[~often].sum())
     wanted = np.append(expected[often], expected[~often].sum())

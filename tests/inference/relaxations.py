@@ -13,7 +13,7 @@ import markovfield as mf
 from tests.oracle import Oracle
 from tests.strategies import Spec
 
-__all__ = ["StopAfter", "check", "decoded", "glass", "lattice"]
+__all__ = ["StopAfter", "check", "decoded", "frustrated_lattice", "lattice"]
 
 
 def decoded(spec: Spec, evidence: Mapping[int, Any], method: Any, **keywords: Any) -> mf.Decoding | None:
@@ -48,7 +48,7 @@ def check(answer: mf.Decoding, oracle: Oracle, states: list[int]) -> None:
         assert answer.tolerance <= 1.01 * room
 
 
-def glass(
+def frustrated_lattice(
     rng: np.random.Generator, height: int, width: int, n_states: int, *, field: float = 0.3
 ) -> tuple[mf.MarkovNetwork, list[tuple[tuple[int, ...], np.ndarray]]]:
     """A lattice of random tables, which no relaxation by pairs solves for sure."""

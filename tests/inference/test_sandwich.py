@@ -255,7 +255,7 @@ class Estimating(Bounding):
     """The true marginals, or others, with a log Z at some distance from the true one; nothing is proven of either."""
 
     wrong: float = 0.0
-    settled: bool = True
+    has_converged: bool = True
 
     name: ClassVar[str] = "estimate"
 
@@ -269,7 +269,7 @@ class Estimating(Bounding):
             log_partition=exact.log_partition + self.distance,
             guarantee="approximate",
             method=self.name,
-            converged=self.settled,
+            converged=self.has_converged,
         )
 
 
@@ -291,8 +291,8 @@ def test_an_estimate_is_taken_where_the_bounds_allow_it_and_mini_buckets_come_ne
     assert "estimated" in [step.outcome for step in answer.details]
     low, high = answer.log_partition_bounds
     alone = mf.marginals(net, method=Sandwich(time_limit=None, methods=(BUCKETS,)))
-    # Not settled, outside the bounds, or far from what mini-buckets come to: theirs are taken.
-    for changed in ({"settled": False}, {"distance": 2.0 * (high - exact.log_partition) + 2.0}, {"wrong": 1.0}):
+    # Not converged, outside the bounds, or far from what mini-buckets come to: theirs are taken.
+    for changed in ({"has_converged": False}, {"distance": 2.0 * (high - exact.log_partition) + 2.0}, {"wrong": 1.0}):
         answer = ask(**changed)
         np.testing.assert_array_equal(answer.values, alone.values)
         assert answer.log_partition_bounds == (low, high)
@@ -300,7 +300,7 @@ def test_an_estimate_is_taken_where_the_bounds_allow_it_and_mini_buckets_come_ne
 
 def test_an_estimate_alone():
     net = grid(3)
-    answer = mf.marginals(net, method=Sandwich(methods=(Estimating(settled=False),)))
+    answer = mf.marginals(net, method=Sandwich(methods=(Estimating(has_converged=False),)))
     assert answer.guarantee == "approximate"
     assert answer.log_partition_bounds == (-np.inf, np.inf)
 

@@ -24,7 +24,7 @@ from markovfield.inference.core.registry import methods
 from markovfield.inference.core.running import Running
 from markovfield.inference.linear_programming import highs
 from markovfield.inference.linear_programming.linear_program import IntegerProgram, LinearProgram
-from tests.inference.relaxations import StopAfter, glass
+from tests.inference.relaxations import StopAfter, frustrated_lattice
 
 NAMES = ("auto", *methods("decode"))
 STOPS: dict[str, Any] = {"time": lambda: {"time_limit": 1e-6}}
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*did not converge")
 def model(name: str) -> tuple[mf.FactorGraph, float]:
     """A lattice that takes the method some steps, as large as the method takes, and its best score."""
     sizes = {"graph_cut": (12, 12, 2), "enumeration": (3, 3, 3)}
-    net, _ = glass(np.random.default_rng(3), *sizes.get(name, (12, 12, 3)))
+    net, _ = frustrated_lattice(np.random.default_rng(3), *sizes.get(name, (12, 12, 3)))
     graph = net.compile()
     return graph, mf.decode(graph, method="junction_tree").score
 
@@ -100,7 +100,7 @@ def test_the_n_best_have_no_best_so_far() -> None:
 @cache
 def marginal_model() -> tuple[mf.FactorGraph, list[int], float]:
     """A lattice, variables of it, and their best marginal score."""
-    graph = glass(np.random.default_rng(3), 8, 8, 3)[0].compile()
+    graph = frustrated_lattice(np.random.default_rng(3), 8, 8, 3)[0].compile()
     sought = list(range(0, 64, 5))
     return graph, sought, mf.decode(graph, variables=sought, method="junction_tree").score
 
@@ -147,7 +147,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("elsewhere")
 def test_the_other_process_gives_the_same_answers() -> None:
-    net, _ = glass(np.random.default_rng(2), 5, 5, 3)
+    net, _ = frustrated_lattice(np.random.default_rng(2), 5, 5, 3)
     best = mf.decode(net, method="junction_tree").score
     for method in (LinearProgram(), IntegerProgram()):
         answer = mf.decode(net, method=method, time_limit=60)
@@ -163,7 +163,7 @@ def test_the_other_process_gives_the_same_answers() -> None:
 
 def hard() -> tuple[mf.FactorGraph, float]:
     """A model that takes HiGHS far longer than any of these tests, and a score that an assignment of it has."""
-    net, _ = glass(np.random.default_rng(1), 16, 16, 4)
+    net, _ = frustrated_lattice(np.random.default_rng(1), 16, 16, 4)
     graph = net.compile()
     return graph, mf.decode(graph, method="tabu_search", rng=0).score
 
@@ -232,7 +232,7 @@ def test_a_worker_that_dies_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     broken.write_text("raise SystemExit('out of luck')")
     monkeypatch.setattr(highs, "_WORKER", broken)
     with pytest.raises(RuntimeError, match="HiGHS ended without an answer: out of luck"):
-        mf.decode(glass(np.random.default_rng(2), 3, 3, 2)[0], method=IntegerProgram())
+        mf.decode(frustrated_lattice(np.random.default_rng(2), 3, 3, 2)[0], method=IntegerProgram())
 
 
 def test_bounds_are_read_off_what_highs_prints(tmp_path: Any) -> None:

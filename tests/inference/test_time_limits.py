@@ -23,7 +23,7 @@ from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.inference.junction_tree.plan import find_order, search_ceiling
 from markovfield.inference.local_search.subgraph_search import SubgraphMoves, SubgraphSearch
 from markovfield.inference.local_search.subgraph_search_kernel import AT_ONCE, MOVES, OPEN
-from tests.inference.relaxations import StopAfter, glass
+from tests.inference.relaxations import StopAfter, frustrated_lattice
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*did not converge")
 
@@ -41,7 +41,7 @@ ELSEWHERE = ("toulbar2", "integer_program", "linear_program", "enumeration")
 
 @cache
 def lattice(side: int, states: int) -> mf.FactorGraph:
-    return glass(np.random.default_rng(side), side, side, states)[0].compile()
+    return frustrated_lattice(np.random.default_rng(side), side, side, states)[0].compile()
 
 
 class Watch:

@@ -20,7 +20,7 @@ from markovfield.inference.core.diagnostics import autocorrelation_time
 from markovfield.lattice.averages import lattice_average
 from markovfield.lattice.bits import BitEngine
 from markovfield.lattice.engines import PottsEngine, SpinEngine, TypewriterEngine
-from markovfield.lattice.form import lattice_form
+from markovfield.lattice.lattice_model import lattice_model
 from markovfield.lattice.onsager import critical_coupling, ising_magnetisation, torus_energy
 from markovfield.lattice.simulation import LatticeSimulation
 from markovfield.models.ising import Ising
@@ -50,8 +50,8 @@ def exact(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def run_states(simulation: LatticeSimulation, samples: int, apart: int) -> np.ndarray:
     """Numbers of configurations some sweeps apart, through the engine: `run` would take longer."""
-    engine, k = simulation._engine, simulation._form.n_states
-    place = k ** np.arange(simulation._form.n_sites)
+    engine, k = simulation._engine, simulation._lattice.n_states
+    place = k ** np.arange(simulation._lattice.n_sites)
     engine.advance(50, 1, 0, 1)
     found = np.empty(samples, np.int64)
     for t in range(samples):
@@ -106,17 +106,17 @@ def test_ising_distribution(name, method):
 @pytest.mark.parametrize("engine", [SpinEngine, PottsEngine, TypewriterEngine])
 def test_every_engine_has_the_same_distribution(engine, name, metropolis):
     simulation = LatticeSimulation(ISING[name], rng=0)
-    form, rng = lattice_form(ISING[name]), np.random.default_rng(4)
-    simulation._engine = engine(form, simulation._engine.states(), rng, metropolis=metropolis)
+    lattice, rng = lattice_model(ISING[name]), np.random.default_rng(4)
+    simulation._engine = engine(lattice, simulation._engine.states(), rng, metropolis=metropolis)
     check_distribution(ISING[name], simulation, apart=24 if metropolis else 8)
 
 
 GENERAL = {
     "chain": Ising(7, 0.5, 0.3, spins="0/1"),
     "ring": Ising(8, RNG.normal(size=8), RNG.normal(size=8), periodic=True),
-    "glass": Ising((3, 4), RNG.normal(size=17), 0.5 * RNG.normal(size=(3, 4))),
+    "spin glass": Ising((3, 4), RNG.normal(size=17), 0.5 * RNG.normal(size=(3, 4))),
     "cube": Ising((2, 3, 2), 0.3, 0.1),
-    "cube glass": Ising((2, 3, 2), RNG.normal(size=20), RNG.normal(size=(2, 3, 2))),
+    "cube spin glass": Ising((2, 3, 2), RNG.normal(size=20), RNG.normal(size=(2, 3, 2))),
     "Potts": Potts((2, 3), 3, 0.8),
     "Potts axes": Potts((2, 3), 3, (0.8, 0.3), [0.0, 0.3, -0.2]),
     "Potts unlike": Potts((3, 2), 3, -0.8),
@@ -317,7 +317,7 @@ def test_engines_are_chosen_by_what_fits():
     assert engine(Ising((6, 6, 6), 0.3)) == "SpinEngine"
     assert engine(Potts((6, 8), 3, 0.4)) == "PottsEngine"
     assert engine(Ising((6, 8), 0.3), scan="typewriter") == "TypewriterEngine"
-    assert not BitEngine.takes(lattice_form(Ising((6, 8), 0.3, np.arange(48.0).reshape(6, 8))), metropolis=False)
+    assert not BitEngine.takes(lattice_model(Ising((6, 8), 0.3, np.arange(48.0).reshape(6, 8))), metropolis=False)
 
 
 def test_start_frames_and_clusters():
@@ -407,7 +407,7 @@ def test_errors_at_the_critical_coupling_cover_the_exact_energy(method, size):
     coupling = critical_coupling()
     model = Ising((size, size), coupling, periodic=True)
     exact = torus_energy((size, size), coupling)
-    scores, settled = [], 0
+    scores, converged = [], 0
     for seed in range(40):
         runs = []
         for start in ("random", "cold"):
@@ -416,9 +416,9 @@ def test_errors_at_the_critical_coupling_cover_the_exact_energy(method, size):
             runs.append(simulation.run(800).energy)
         found = lattice_average(runs)
         scores.append((found.mean - exact) / found.standard_error)
-        settled += found.converged
+        converged += found.converged
     assert (np.abs(scores) <= 3).sum() >= 38, scores
-    assert settled >= 38 if method == "swendsen_wang" else settled <= 20
+    assert converged >= 38 if method == "swendsen_wang" else converged <= 20
     # Nor are errors so large that they say nothing.
     assert np.mean(np.square(scores)) > 0.1
 

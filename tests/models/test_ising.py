@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import markovfield as mf
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.problem import prepare
-from markovfield.inference.problem.spins import spin_form
+from markovfield.inference.problem.spins import spin_model
 from markovfield.models.ising import Ising
 from tests.oracle import Oracle, all_states
 
@@ -152,16 +152,18 @@ def test_states_are_named_by_their_spins():
     assert Ising(2, spins="0/1").to_spins([[0, 1], [1, 1]]).tolist() == [[0, 1], [1, 1]]
 
 
-def test_the_spin_form_finds_the_parameters_again():
+def test_the_spin_model_finds_the_parameters_again():
     rng = np.random.default_rng(3)
     model = Ising((3, 4), rng.normal(size=17), rng.normal(size=(3, 4)))
     graph = model.compile()
-    form = spin_form(prepare(graph, Evidence.parse(graph.structure, None)))
-    assert form is not None
-    found = {(a, b): w for a, b, w in zip(form.first.tolist(), form.second.tolist(), form.coupling, strict=True)}
+    as_spins = spin_model(prepare(graph, Evidence.parse(graph.structure, None)))
+    assert as_spins is not None
+    found = {
+        (a, b): w for a, b, w in zip(as_spins.first.tolist(), as_spins.second.tolist(), as_spins.coupling, strict=True)
+    }
     for (a, b), w in zip(model.edges.tolist(), model.edge_couplings, strict=True):
         assert found[min(a, b), max(a, b)] == pytest.approx(w)
-    np.testing.assert_allclose(form.field, model.field.ravel(), atol=1e-12)
+    np.testing.assert_allclose(as_spins.field, model.field.ravel(), atol=1e-12)
 
 
 def test_graphs_and_pairs():

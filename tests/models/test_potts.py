@@ -14,7 +14,7 @@ import markovfield as mf
 from markovfield.factors.kinds_kernel import DISTANCE, TABLE
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.problem import prepare
-from markovfield.inference.problem.spins import potts_form
+from markovfield.inference.problem.spins import potts_model
 from markovfield.models import potts
 from markovfield.models.ising import Ising
 from markovfield.models.potts import Potts
@@ -90,15 +90,15 @@ def test_which_form_a_pair_takes():
 
 
 @pytest.mark.parametrize("k", [3, potts.MOST_STATES + 1])
-def test_the_potts_form_finds_the_parameters_again(k: int):
+def test_the_potts_model_finds_the_parameters_again(k: int):
     rng = np.random.default_rng(1)
     model = Potts((3, 2), k, rng.normal(size=7), rng.normal(size=(3, 2, k)))
     graph = model.compile()
-    form = potts_form(prepare(graph, Evidence.parse(graph.structure, None)))
-    assert form is not None
+    as_potts = potts_model(prepare(graph, Evidence.parse(graph.structure, None)))
+    assert as_potts is not None
     order = np.lexsort((model.edges[:, 1], model.edges[:, 0]))
-    np.testing.assert_allclose(form.coupling, model.edge_couplings[order], atol=1e-12)
-    np.testing.assert_allclose(form.own, model.field.reshape(-1, k), atol=1e-12)
+    np.testing.assert_allclose(as_potts.coupling, model.edge_couplings[order], atol=1e-12)
+    np.testing.assert_allclose(as_potts.unary, model.field.reshape(-1, k), atol=1e-12)
 
 
 def test_graphs_and_fields_by_site():

@@ -21,7 +21,7 @@ __all__ = ["Explanation", "explain"]
 
 WHY = {
     "planar": "planar, so exact by Pfaffians instead",
-    "graph_cut": "submodular pairs of two states, so exact by a largest flow instead",
+    "graph_cut": "submodular pairs of two states, so exact by a maximum flow instead",
     "model_counting": "full of hard zeros, so counted by search instead, exactly or between bounds",
     "portfolio": "several approximate methods against the clock instead",
     "marginal_search": "a search with bounds instead",
@@ -229,7 +229,7 @@ def _automatic(
         elif method.name == "belief_propagation" and not why:
             return method, "a forest, where messages are exact"
         elif method.name == "graph_cut" and method is methods[0]:
-            return method, "submodular pairs of two states, so exact by a largest flow"
+            return method, "submodular pairs of two states, so exact by a maximum flow"
         elif method.name != "graph_cut" or is_submodular(graph, evidence):
             return method, why + WHY.get(method.name, "approximate instead")
     return methods[0], f"{why.removesuffix(': ')}, and would be refused"

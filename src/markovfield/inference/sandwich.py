@@ -367,7 +367,7 @@ class _Search:
             if self.verb == "marginals":
                 extra["targets"] = self.targets
             with warnings.catch_warnings():
-                # A bound holds whether or not the method that gave it has settled.
+                # A bound holds whether or not the method that gave it has converged.
                 warnings.filterwarnings("ignore", message=".* did not converge")
                 answer = getattr(method, self.verb)(self.graph, self.evidence, running=running, **extra)
         except MemoryError as error:
@@ -429,7 +429,7 @@ class _Search:
         """The answer of a method that bounds nothing, where it is to be trusted more than that of the best bound.
 
         Marginals of mini-buckets come nearer to the truth as they grow. Messages about as near to the large ones as the
-        small ones are may be ahead of them (noisy-or networks, some pedigrees). Those that are not have settled on
+        small ones are may be ahead of them (noisy-or networks, some pedigrees). Those that are not have converged on
         something else (frustrated models).
         """
         low, high = self.best

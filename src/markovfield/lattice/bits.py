@@ -21,7 +21,7 @@ from markovfield.lattice.bits_kernel import (
     unpack_bits,
 )
 from markovfield.lattice.engines import States, advance_layers
-from markovfield.lattice.form import LatticeForm
+from markovfield.lattice.lattice_model import LatticeModel
 
 __all__ = ["BitEngine"]
 
@@ -46,46 +46,51 @@ class BitEngine:
     length of a vector, so widths just below a multiple of 1024 are the fastest.
     """
 
-    def __init__(self, form: LatticeForm, states: States, rng: np.random.Generator, *, metropolis: bool) -> None:
-        self.form = form
-        height, width = form.shape
+    def __init__(self, lattice: LatticeModel, states: States, rng: np.random.Generator, *, metropolis: bool) -> None:
+        self.lattice = lattice
+        height, width = lattice.shape
         half = (width + 1) // 2
         self._n = VECTOR_WORDS * -(-half // (64 * VECTOR_WORDS))
-        self._starts = _layers(height, max(1, WORDS // self._n), form.periodic[0])
+        self._starts = _layers(height, max(1, WORDS // self._n), lattice.periodic[0])
         layers = len(self._starts) - 1
         longest = int(np.diff(self._starts).max()) * self._n
         segments = -(-longest // WORDS)
         self._streams = rng.integers(0, 2**64, size=layers * segments * 4 * WORDS, dtype=np.uint64)
         self._singles = streams(rng, layers)
         kinds = self._prepare(metropolis)
-        self._how = np.array([*kinds, metropolis, self._n, width, *form.periodic], np.int64)
-        self._masks = _masks(width, self._n, longest // self._n, form.periodic[1])
+        self._how = np.array([*kinds, metropolis, self._n, width, *lattice.periodic], np.int64)
+        self._masks = _masks(width, self._n, longest // self._n, lattice.periodic[1])
         self._planes = np.zeros(2 * (height + 2) * self._n, np.uint64)
         pack_bits(np.ascontiguousarray(states.reshape(height, width)), self._planes, self._n)
-        if form.periodic[0]:
+        if lattice.periodic[0]:
             rows = self._planes.reshape(2, height + 2, self._n)
             rows[:, 0], rows[:, -1] = rows[:, -2], rows[:, 1]
 
     @staticmethod
-    def takes(form: LatticeForm, *, metropolis: bool) -> bool:
+    def takes(lattice: LatticeModel, *, metropolis: bool) -> bool:
         """Whether a model is one that can be packed."""
-        if len(form.shape) != 2 or form.n_states != 2 or not form.uniform or min(form.shape) < SMALLEST_SIDE:
+        if (
+            len(lattice.shape) != 2
+            or lattice.n_states != 2
+            or not lattice.uniform
+            or min(lattice.shape) < SMALLEST_SIDE
+        ):
             return False
-        alike = form.couplings[0, 0] == form.couplings[2, 0]
-        fieldless = form.field[0, 0] == form.field[0, 1]
+        alike = lattice.couplings[0, 0] == lattice.couplings[2, 0]
+        fieldless = lattice.field[0, 0] == lattice.field[0, 1]
         return bool(alike and fieldless) if metropolis else bool(alike or fieldless)
 
     def _prepare(self, metropolis: bool) -> tuple[int, int]:
         """Thresholds by sums of neighbours and by class; answers the classes inside and at free ends of columns."""
-        down, across = self.form.couplings[0, 0] / 2, self.form.couplings[2, 0] / 2
-        field = (self.form.field[0, 1] - self.form.field[0, 0]) / 2
+        down, across = self.lattice.couplings[0, 0] / 2, self.lattice.couplings[2, 0] / 2
+        field = (self.lattice.field[0, 1] - self.lattice.field[0, 0]) / 2
 
         def probability(v: float, h: float) -> int:
             """Of being up, or of flipping by sums times the spin itself, for sums along columns and rows."""
             pull = down * v + across * h + field
             if metropolis:
-                chance = WILLING * math.exp(min(0.0, -2 * pull))
-                return _threshold(chance, 1 - chance)
+                accepted = WILLING * math.exp(min(0.0, -2 * pull))
+                return _threshold(accepted, 1 - accepted)
             small = 1 / (1 + math.exp(min(2 * abs(pull), 700.0)))
             return _threshold(small, 1 - small) if pull < 0 else _threshold(1 - small, small)
 
@@ -110,7 +115,7 @@ class BitEngine:
         return kinds
 
     def advance(self, sweeps: int, every: int, done: int, jobs: int) -> tuple[FloatArray, IntArray]:
-        form, layers, measured = self.form, len(self._starts) - 1, (done + sweeps) // every
+        lattice, layers, measured = self.lattice, len(self._starts) - 1, (done + sweeps) // every
         counts = np.zeros((measured, layers, COUNTS), np.int64)
 
         def call(span: IntArray) -> None:
@@ -119,15 +124,15 @@ class BitEngine:
                 self._masks, self._how, span, every, counts,
             )  # fmt: skip
 
-        advance_layers(call, layers, jobs if form.n_sites >= THREADED_SITES else 1, sweeps, done)
+        advance_layers(call, layers, jobs if lattice.n_sites >= THREADED_SITES else 1, sweeps, done)
         total = counts.sum(axis=1)
-        tallies = np.stack([form.n_sites - total[:, 0], total[:, 0]], axis=1)
-        like = [form.edges(axis) - total[:, place] for axis, place in ((0, 1), (2, 2))]
-        scores = form.couplings[0, 0] * like[0] + form.couplings[2, 0] * like[1] + tallies @ form.field[0]
+        tallies = np.stack([lattice.n_sites - total[:, 0], total[:, 0]], axis=1)
+        like = [lattice.edges(axis) - total[:, place] for axis, place in ((0, 1), (2, 2))]
+        scores = lattice.couplings[0, 0] * like[0] + lattice.couplings[2, 0] * like[1] + tallies @ lattice.field[0]
         return np.asarray(scores, np.float64), tallies
 
     def states(self) -> States:
-        spins = np.empty(self.form.shape, np.uint8)
+        spins = np.empty(self.lattice.shape, np.uint8)
         unpack_bits(self._planes, self._n, spins)
         return spins.ravel()
 

@@ -11,6 +11,9 @@ thresholds have 64 bits: probabilities are exact to 2^-64.
 
 Rows are gathered to layers of about `WORDS` words. Each layer has its own xoshiro256++ streams, one for each word and
 one for single sites, so that no result depends on the order in which layers are updated, nor on threads.
+
+Invariant: the planes, and which stream a word draws from. `WORDS` and `BITS` are free to change, but simulations then
+draw other numbers from the same seed.
 """
 
 from __future__ import annotations
@@ -226,8 +229,8 @@ def _finish(space, t, edge, classes, singles, g, n):
 def _fill_beside(planes, here, odd, even_rows, beside, rows, n, half, periodic):
     """The other neighbour along the row, for rows of n words: to the left in even rows, to the right in odd ones.
 
-    All words are the next or the last one but those at the ends of rows, which are mended afterwards: so the loop over
-    words is one, and runs in vectors, however short the rows.
+    All words are the next or the last one but those at the ends of rows, which are repaired afterwards: so the loop
+    over words is one, and runs in vectors, however short the rows.
     """
     end, lane = (half - 1) % n, _ONE << np.uint64((half - 1) // n)
     before, after = planes[here - 1 : here - 1 + rows * n], planes[here + 1 : here + 1 + rows * n]

@@ -30,7 +30,7 @@ from markovfield.lattice.clusters_kernel import (
     join_slab,
     sum_fields,
 )
-from markovfield.lattice.form import LatticeForm
+from markovfield.lattice.lattice_model import LatticeModel
 from markovfield.lattice.potts_kernel import (
     EXCESS,
     LOGS,
@@ -126,20 +126,20 @@ def _bundles(rng: np.random.Generator, layers: int, row: int) -> npt.NDArray[np.
 class SpinEngine:
     """Two states, any couplings and fields, a byte to a spin: checkerboard heat-bath or Metropolis."""
 
-    def __init__(self, form: LatticeForm, states: States, rng: np.random.Generator, *, metropolis: bool) -> None:
-        self.form = form
-        self._box = np.array(form.box)
-        self._couplings = form.each_coupling() / 2
-        middle = form.field.mean(axis=1)
-        own = (form.field[:, 1] - form.field[:, 0]) / 2
-        self._field = np.ascontiguousarray(np.broadcast_to(own, form.n_sites))
-        self._constant = float(self._couplings.sum() + np.broadcast_to(middle, form.n_sites).sum())
+    def __init__(self, lattice: LatticeModel, states: States, rng: np.random.Generator, *, metropolis: bool) -> None:
+        self.lattice = lattice
+        self._box = np.array(lattice.box)
+        self._couplings = lattice.each_coupling() / 2
+        middle = lattice.field.mean(axis=1)
+        own = (lattice.field[:, 1] - lattice.field[:, 0]) / 2
+        self._field = np.ascontiguousarray(np.broadcast_to(own, lattice.n_sites))
+        self._constant = float(self._couplings.sum() + np.broadcast_to(middle, lattice.n_sites).sum())
         self._metropolis = np.bool_(metropolis)
-        self._streams = _bundles(rng, form.box[0], (form.box[2] + 1) // 2)
+        self._streams = _bundles(rng, lattice.box[0], (lattice.box[2] + 1) // 2)
         self._spins = (2 * states.astype(np.int8) - 1).ravel()
 
     def advance(self, sweeps: int, every: int, done: int, jobs: int) -> tuple[FloatArray, IntArray]:
-        layers, measured = self.form.box[0], (done + sweeps) // every
+        layers, measured = self.lattice.box[0], (done + sweeps) // every
         scores, nets = np.zeros((measured, layers)), np.zeros((measured, layers), np.int64)
 
         def call(span: IntArray) -> None:
@@ -148,9 +148,9 @@ class SpinEngine:
                 scores, nets,
             )  # fmt: skip
 
-        advance_layers(call, layers, jobs if self.form.n_sites >= THREADED_SITES else 1, sweeps, done)
-        ups = (self.form.n_sites + nets.sum(axis=1)) // 2
-        return scores.sum(axis=1) + self._constant, np.stack([self.form.n_sites - ups, ups], axis=1)
+        advance_layers(call, layers, jobs if self.lattice.n_sites >= THREADED_SITES else 1, sweeps, done)
+        ups = (self.lattice.n_sites + nets.sum(axis=1)) // 2
+        return scores.sum(axis=1) + self._constant, np.stack([self.lattice.n_sites - ups, ups], axis=1)
 
     def states(self) -> States:
         return (self._spins > 0).astype(np.uint8)
@@ -159,31 +159,35 @@ class SpinEngine:
 class PottsEngine:
     """Any number of states: checkerboard heat-bath or Metropolis."""
 
-    def __init__(self, form: LatticeForm, states: States, rng: np.random.Generator, *, metropolis: bool) -> None:
-        self.form = form
-        self._box = np.array(form.box)
+    def __init__(self, lattice: LatticeModel, states: States, rng: np.random.Generator, *, metropolis: bool) -> None:
+        self.lattice = lattice
+        self._box = np.array(lattice.box)
         self._states = states.ravel().copy()
         self._mode = METROPOLIS if metropolis else LOGS
-        self._base, self._factors = np.ones(form.n_states), np.ones(3)
-        if not metropolis and form.uniform and max(np.abs(form.couplings).max(), np.ptp(form.field)) < MOST_EXPONENT:
-            plain = not form.field.any() and (form.couplings >= 0).all()
+        self._base, self._factors = np.ones(lattice.n_states), np.ones(3)
+        if (
+            not metropolis
+            and lattice.uniform
+            and max(np.abs(lattice.couplings).max(), np.ptp(lattice.field)) < MOST_EXPONENT
+        ):
+            plain = not lattice.field.any() and (lattice.couplings >= 0).all()
             self._mode = EXCESS if plain else WEIGHTS
-            self._base, self._factors = np.exp(form.field[0] - form.field.max()), np.exp(form.couplings[:, 0])
-        row = form.box[2] if metropolis else (form.box[2] + 1) // 2
-        self._streams = _bundles(rng, form.box[0], row)
+            self._base, self._factors = np.exp(lattice.field[0] - lattice.field.max()), np.exp(lattice.couplings[:, 0])
+        row = lattice.box[2] if metropolis else (lattice.box[2] + 1) // 2
+        self._streams = _bundles(rng, lattice.box[0], row)
 
     def advance(self, sweeps: int, every: int, done: int, jobs: int) -> tuple[FloatArray, IntArray]:
-        form, measured = self.form, (done + sweeps) // every
-        scores = np.zeros((measured, form.box[0]))
-        tallies = np.zeros((measured, form.box[0], form.n_states), np.int64)
+        lattice, measured = self.lattice, (done + sweeps) // every
+        scores = np.zeros((measured, lattice.box[0]))
+        tallies = np.zeros((measured, lattice.box[0], lattice.n_states), np.int64)
 
         def call(span: IntArray) -> None:
             advance_potts(
-                self._states, self._box, form.ring, form.couplings, form.field, self._base, self._factors,
+                self._states, self._box, lattice.ring, lattice.couplings, lattice.field, self._base, self._factors,
                 self._streams, self._mode, span, every, scores, tallies,
             )  # fmt: skip
 
-        advance_layers(call, form.box[0], jobs if form.n_sites >= THREADED_SITES else 1, sweeps, done)
+        advance_layers(call, lattice.box[0], jobs if lattice.n_sites >= THREADED_SITES else 1, sweeps, done)
         return scores.sum(axis=1), tallies.sum(axis=1)
 
     def states(self) -> States:
@@ -193,24 +197,24 @@ class PottsEngine:
 class _Measured(ABC):
     """Engines that measure a whole configuration between sweeps."""
 
-    def __init__(self, form: LatticeForm, states: States) -> None:
-        self.form = form
-        self._box = np.array(form.box)
+    def __init__(self, lattice: LatticeModel, states: States) -> None:
+        self.lattice = lattice
+        self._box = np.array(lattice.box)
         self._states = states.ravel().copy()
 
     def states(self) -> States:
         return self._states
 
     def advance(self, sweeps: int, every: int, done: int, jobs: int) -> tuple[FloatArray, IntArray]:
-        form, measured = self.form, (done + sweeps) // every
-        jobs = jobs if form.n_sites >= THREADED_SITES else 1
-        layers = form.box[0]
-        scores, tallies = np.zeros((measured, layers)), np.zeros((measured, layers, form.n_states), np.int64)
+        lattice, measured = self.lattice, (done + sweeps) // every
+        jobs = jobs if lattice.n_sites >= THREADED_SITES else 1
+        layers = lattice.box[0]
+        scores, tallies = np.zeros((measured, layers)), np.zeros((measured, layers, lattice.n_states), np.int64)
         for at in range(measured):
             steps = every - done if at == 0 else every
             self._sweep(steps, jobs)
             sweeps -= steps
-            common = (self._states, self._box, form.ring, form.couplings, form.field)
+            common = (self._states, self._box, lattice.ring, lattice.couplings, lattice.field)
             together(
                 [partial(measure_layers, *common, a, b, at, scores, tallies) for a, b in self._slabs(jobs)],
                 jobs,
@@ -220,7 +224,7 @@ class _Measured(ABC):
         return scores.sum(axis=1), tallies.sum(axis=1)
 
     def _slabs(self, jobs: int) -> list[tuple[int, int]]:
-        layers = self.form.box[0]
+        layers = self.lattice.box[0]
         parts = min(jobs, layers)
         return [(layers * p // parts, layers * (p + 1) // parts) for p in range(parts)]
 
@@ -232,56 +236,56 @@ class _Measured(ABC):
 class TypewriterEngine(_Measured):
     """Site after site in row order, on one thread: for lattices that no checkerboard fits."""
 
-    def __init__(self, form: LatticeForm, states: States, rng: np.random.Generator, *, metropolis: bool) -> None:
-        super().__init__(form, states)
+    def __init__(self, lattice: LatticeModel, states: States, rng: np.random.Generator, *, metropolis: bool) -> None:
+        super().__init__(lattice, states)
         self._mode = METROPOLIS if metropolis else LOGS
-        self._streams = _bundles(rng, form.box[0], 2 * form.box[2])
+        self._streams = _bundles(rng, lattice.box[0], 2 * lattice.box[2])
 
     def _sweep(self, sweeps: int, jobs: int) -> None:
-        form = self.form
+        lattice = self.lattice
         typewriter_potts(
-            self._states, self._box, form.ring, form.couplings, form.field, self._streams, self._mode, sweeps
+            self._states, self._box, lattice.ring, lattice.couplings, lattice.field, self._streams, self._mode, sweeps
         )
 
 
-def _bond_thresholds(form: LatticeForm) -> npt.NDArray[np.uint64]:
+def _bond_thresholds(lattice: LatticeModel) -> npt.NDArray[np.uint64]:
     """The probabilities 1 - exp(-|coupling|) of bonds, times 2^64."""
-    if form.n_states > 2 and (form.couplings < 0).any():
+    if lattice.n_states > 2 and (lattice.couplings < 0).any():
         raise ModelError(
             f"cluster moves need couplings that are not negative where there are more than two states, "
-            f"got {form.couplings.min():g}: take method='gibbs'"
+            f"got {lattice.couplings.min():g}: take method='gibbs'"
         )
-    scaled = np.minimum(-np.expm1(-np.abs(form.couplings)), 1 - 2.0**-53)
+    scaled = np.minimum(-np.expm1(-np.abs(lattice.couplings)), 1 - 2.0**-53)
     return (scaled * 2.0**64).astype(np.uint64)
 
 
 class SwendsenWangEngine(_Measured):
     """All clusters of bonds, each moved by itself (Swendsen and Wang 1987)."""
 
-    def __init__(self, form: LatticeForm, states: States, rng: np.random.Generator) -> None:
-        super().__init__(form, states)
-        self._thresholds = _bond_thresholds(form)
-        self._streams = _bundles(rng, form.box[0], 3 * form.box[2])
-        n, k = form.n_sites, form.n_states
-        if form.field.any() and 8 * n * k > MOST_SUMS:
+    def __init__(self, lattice: LatticeModel, states: States, rng: np.random.Generator) -> None:
+        super().__init__(lattice, states)
+        self._thresholds = _bond_thresholds(lattice)
+        self._streams = _bundles(rng, lattice.box[0], 3 * lattice.box[2])
+        n, k = lattice.n_sites, lattice.n_states
+        if lattice.field.any() and 8 * n * k > MOST_SUMS:
             raise ModelError(
                 f"Swendsen-Wang with a field needs {8 * n * k / 2**30:.1f} GiB for {n} sites of {k} states: "
                 "take method='gibbs'"
             )
         self._parent, self._bonds = np.empty(n, np.int32), np.empty(n, np.uint8)
         self._shift = np.empty(n, np.int16)
-        self._sums = np.zeros((n, k) if form.field.any() else (0, k))
+        self._sums = np.zeros((n, k) if lattice.field.any() else (0, k))
 
     def _sweep(self, sweeps: int, jobs: int) -> None:
-        form, slabs = self.form, self._slabs(jobs)
-        states, box, parent, k = self._states, self._box, self._parent, form.n_states
+        lattice, slabs = self.lattice, self._slabs(jobs)
+        states, box, parent, k = self._states, self._box, self._parent, lattice.n_states
         for _ in range(sweeps):
-            drawn = (states, box, form.ring, form.couplings, self._thresholds, self._streams)
+            drawn = (states, box, lattice.ring, lattice.couplings, self._thresholds, self._streams)
             together([partial(join_slab, *drawn, a, b, parent, self._bonds) for a, b in slabs], jobs)
             for _, b in slabs:
                 join_border(box, b - 1, parent, self._bonds)
             if len(self._sums):
-                sum_fields(states, parent, form.field, self._sums)
+                sum_fields(states, parent, lattice.field, self._sums)
             moved = (parent, self._sums, self._streams)
             together([partial(draw_shifts, box, k, *moved, a, b, self._shift) for a, b in slabs], jobs)
             together([partial(apply_shifts, states, box, k, parent, self._shift, a, b) for a, b in slabs], jobs)
@@ -290,19 +294,19 @@ class SwendsenWangEngine(_Measured):
 class WolffEngine(_Measured):
     """One cluster at a time, grown from a random site (Wolff 1989), on one thread."""
 
-    def __init__(self, form: LatticeForm, states: States, rng: np.random.Generator, *, clusters: int) -> None:
-        super().__init__(form, states)
-        self._thresholds = _bond_thresholds(form)
+    def __init__(self, lattice: LatticeModel, states: States, rng: np.random.Generator, *, clusters: int) -> None:
+        super().__init__(lattice, states)
+        self._thresholds = _bond_thresholds(lattice)
         self._clusters = clusters
         self._stream = streams(rng, 1)[0]
-        self._mark, self._stack = np.zeros(form.n_sites + 1, np.int32), np.empty(form.n_sites, np.int32)
+        self._mark, self._stack = np.zeros(lattice.n_sites + 1, np.int32), np.empty(lattice.n_sites, np.int32)
 
     def _sweep(self, sweeps: int, jobs: int) -> None:
-        form = self.form
+        lattice = self.lattice
         for _ in range(sweeps):
             if self._mark[-1] > 2**31 - 2 - self._clusters:
                 self._mark[:] = 0
             advance_wolff(
-                self._states, self._box, form.ring, form.couplings, self._thresholds, form.field, self._stream,
+                self._states, self._box, lattice.ring, lattice.couplings, self._thresholds, lattice.field, self._stream,
                 self._clusters, self._mark, self._stack,
             )  # fmt: skip

@@ -1,4 +1,8 @@
-"""Random words for the layers of a lattice: xoshiro256++ streams side by side, so that drawing runs in vectors."""
+"""Random words for the layers of a lattice: xoshiro256++ streams side by side, so that drawing runs in vectors.
+
+Invariant: the generator and the order in which lanes are drawn, on which every simulation's numbers depend. `UNIT`
+turns 53 bits into a number below one.
+"""
 
 from __future__ import annotations
 

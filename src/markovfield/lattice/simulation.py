@@ -28,7 +28,7 @@ from markovfield.lattice.engines import (
     TypewriterEngine,
     WolffEngine,
 )
-from markovfield.lattice.form import LatticeForm, lattice_form
+from markovfield.lattice.lattice_model import LatticeModel, lattice_model
 
 __all__ = ["LatticeRecord", "LatticeSimulation"]
 
@@ -162,10 +162,10 @@ class LatticeSimulation:
         self.model = model
         self.method, self.scan = method, scan
         self._jobs = Running(n_jobs).n_jobs or os.cpu_count() or 1
-        self._form = lattice_form(model)
+        self._lattice = lattice_model(model)
         generator = generator_of(rng)
-        states = _start(self._form, start, generator)
-        self._engine = _engine(self._form, states, generator, method, scan, wolff_clusters)
+        states = _start(self._lattice, start, generator)
+        self._engine = _engine(self._lattice, states, generator, method, scan, wolff_clusters)
         self.sweeps = 0
         self._since = 0
         self._every = 0
@@ -173,8 +173,8 @@ class LatticeSimulation:
         self._parts: list[tuple[npt.NDArray[np.int64], FloatArray, FloatArray]] = []
 
     def __repr__(self) -> str:
-        size = " x ".join(str(n) for n in self._form.shape)
-        return f"LatticeSimulation({size} sites, {self._form.n_states} states, {self.method}, {self.sweeps} sweeps)"
+        size = " x ".join(str(n) for n in self._lattice.shape)
+        return f"LatticeSimulation({size} sites, {self._lattice.n_states} states, {self.method}, {self.sweeps} sweeps)"
 
     @property
     def engine(self) -> str:
@@ -184,10 +184,10 @@ class LatticeSimulation:
     @property
     def state(self) -> npt.NDArray[Any]:
         """The configuration in the lattice's shape: spins (``int8``) or states from zero (``int32``)."""
-        states = self._engine.states().reshape(self._form.shape)
-        if self._form.spins is None:
+        states = self._engine.states().reshape(self._lattice.shape)
+        if self._lattice.spins is None:
             return states.astype(np.int32)
-        return np.array(self._form.spins, np.int8)[states]
+        return np.array(self._lattice.spins, np.int8)[states]
 
     @property
     def record(self) -> LatticeRecord:
@@ -235,7 +235,7 @@ class LatticeSimulation:
             except TimeoutError:
                 break
             last = self._parts[-1][1] if self._parts else np.zeros(0)
-            value = -float(last[-1]) / self._form.n_sites if len(last) else None
+            value = -float(last[-1]) / self._lattice.n_sites if len(last) else None
             if callback is not None and callback(Progress(self.sweeps, time.perf_counter() - running.started, value)):
                 break
         return self._record(first, self.sweeps == goal)
@@ -271,10 +271,10 @@ class LatticeSimulation:
         >>> labels.tolist(), sizes.tolist()
         ([[0, 0, 1], [1, 1, 1]], [2, 4])
         """
-        roots = np.empty(self._form.n_sites, np.int32)
-        label_regions(self._engine.states(), np.array(self._form.box), self._form.ring, roots)
+        roots = np.empty(self._lattice.n_sites, np.int32)
+        label_regions(self._engine.states(), np.array(self._lattice.box), self._lattice.ring, roots)
         _, labels, sizes = np.unique(roots, return_inverse=True, return_counts=True)
-        return labels.reshape(self._form.shape).astype(np.int32), sizes.astype(np.int64)
+        return labels.reshape(self._lattice.shape).astype(np.int32), sizes.astype(np.int64)
 
     # ---- steps ----------------------------------------------------------------------------------------------
 
@@ -296,13 +296,13 @@ class LatticeSimulation:
         before = self._every - self._since
         scores, tallies = self._engine.advance(sweeps, self._every, self._since, self._jobs)
         when = self.sweeps + before + self._every * np.arange(len(scores))
-        self._parts.append((when, scores + self._form.offset, _magnetisation(self._form, tallies)))
+        self._parts.append((when, scores + self._lattice.offset, _magnetisation(self._lattice, tallies)))
         self.sweeps += sweeps
         self._since = (self._since + sweeps) % self._every
         seconds = max(time.perf_counter() - started, 1e-9)
         # Steps grow to what fits the time: at most twofold, since the first ones may have compiled.
         wanted = int(sweeps * min(STEP_SECONDS / seconds, 2.0 if sweeps >= self._step else 1.0))
-        most = max(1, STEP_NUMBERS // (self._form.box[0] * self._form.n_states)) * self._every
+        most = max(1, STEP_NUMBERS // (self._lattice.box[0] * self._lattice.n_states)) * self._every
         self._step = max(1, min(max(wanted, self._step if sweeps < self._step else 1), most))
 
     def _record(self, first: int, complete: bool = True) -> LatticeRecord:
@@ -310,53 +310,58 @@ class LatticeSimulation:
         if not parts:
             return LatticeRecord(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), complete)
         sweep, score, magnetisation = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return LatticeRecord(sweep, score, -score / self._form.n_sites, magnetisation, complete)
+        return LatticeRecord(sweep, score, -score / self._lattice.n_sites, magnetisation, complete)
 
 
-def _magnetisation(form: LatticeForm, tallies: npt.NDArray[np.int64]) -> FloatArray:
-    if form.spins is not None:
-        return np.asarray(tallies @ np.array(form.spins, np.float64) / form.n_sites)
-    share = tallies.max(axis=1, initial=0) / form.n_sites
-    return np.asarray((form.n_states * share - 1) / (form.n_states - 1))
+def _magnetisation(lattice: LatticeModel, tallies: npt.NDArray[np.int64]) -> FloatArray:
+    if lattice.spins is not None:
+        return np.asarray(tallies @ np.array(lattice.spins, np.float64) / lattice.n_sites)
+    share = tallies.max(axis=1, initial=0) / lattice.n_sites
+    return np.asarray((lattice.n_states * share - 1) / (lattice.n_states - 1))
 
 
-def _start(form: LatticeForm, start: str | npt.ArrayLike, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
+def _start(lattice: LatticeModel, start: str | npt.ArrayLike, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
     """The first configuration as states."""
     if isinstance(start, str):
         if start == "random":
-            return rng.integers(0, form.n_states, size=form.shape, dtype=np.uint8)
+            return rng.integers(0, lattice.n_states, size=lattice.shape, dtype=np.uint8)
         if start == "cold":
-            return np.full(form.shape, 0 if form.spins is None else 1, np.uint8)
+            return np.full(lattice.shape, 0 if lattice.spins is None else 1, np.uint8)
         raise ModelError(f"LatticeSimulation(start=...) must be 'random', 'cold' or an array, got {start!r}")
     given = np.asarray(start)
-    if given.shape != form.shape:
-        raise ModelError(f"LatticeSimulation(start=...) needs the shape {form.shape}, got {given.shape}")
-    known = np.arange(form.n_states) if form.spins is None else np.array(form.spins)
+    if given.shape != lattice.shape:
+        raise ModelError(f"LatticeSimulation(start=...) needs the shape {lattice.shape}, got {given.shape}")
+    known = np.arange(lattice.n_states) if lattice.spins is None else np.array(lattice.spins)
     strange = ~np.isin(given, known)
     if strange.any():
-        told = f"spins {known[0]} and {known[1]}" if form.spins else f"states 0 to {form.n_states - 1}"
+        told = f"spins {known[0]} and {known[1]}" if lattice.spins else f"states 0 to {lattice.n_states - 1}"
         raise ModelError(f"LatticeSimulation(start=...) needs {told}, got {given[strange].flat[0]}")
     return np.searchsorted(known, given).astype(np.uint8)
 
 
 def _engine(
-    form: LatticeForm, states: npt.NDArray[np.uint8], rng: np.random.Generator, method: str, scan: str, clusters: int
+    lattice: LatticeModel,
+    states: npt.NDArray[np.uint8],
+    rng: np.random.Generator,
+    method: str,
+    scan: str,
+    clusters: int,
 ) -> Engine:
     if method == "swendsen_wang":
-        return SwendsenWangEngine(form, states, rng)
+        return SwendsenWangEngine(lattice, states, rng)
     if method == "wolff":
-        return WolffEngine(form, states, rng, clusters=clusters)
+        return WolffEngine(lattice, states, rng, clusters=clusters)
     metropolis = method == "metropolis"
     if scan == "typewriter":
-        return TypewriterEngine(form, states, rng, metropolis=metropolis)
-    for axis, (length, periodic) in enumerate(zip(form.shape, form.periodic, strict=True)):
+        return TypewriterEngine(lattice, states, rng, metropolis=metropolis)
+    for axis, (length, periodic) in enumerate(zip(lattice.shape, lattice.periodic, strict=True)):
         if periodic and length % 2:
             raise ModelError(
                 f"a checkerboard needs periodic axes of even length, but axis {axis} has {length} sites: take an even "
                 "length, a free boundary, scan='typewriter' or method='swendsen_wang'"
             )
-    if BitEngine.takes(form, metropolis=metropolis):
-        return BitEngine(form, states, rng, metropolis=metropolis)
-    if form.n_states == 2:
-        return SpinEngine(form, states, rng, metropolis=metropolis)
-    return PottsEngine(form, states, rng, metropolis=metropolis)
+    if BitEngine.takes(lattice, metropolis=metropolis):
+        return BitEngine(lattice, states, rng, metropolis=metropolis)
+    if lattice.n_states == 2:
+        return SpinEngine(lattice, states, rng, metropolis=metropolis)
+    return PottsEngine(lattice, states, rng, metropolis=metropolis)

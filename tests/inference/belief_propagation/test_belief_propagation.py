@@ -74,7 +74,7 @@ class TestForests:
 
     @given(st.data())
     def test_clauses_on_variables_of_their_own(self, data: Any):
-        """A clause lowers to a chain of auxiliary variables: a tree when its variables meet nowhere else."""
+        """In plain tables a clause is a chain of auxiliary variables: a tree when its variables meet nowhere else."""
         cards = tuple(data.draw(st.lists(st.integers(2, 3), min_size=2, max_size=6)))
         cut = data.draw(st.integers(1, len(cards)))
         operations: list[Any] = []

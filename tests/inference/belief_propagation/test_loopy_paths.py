@@ -30,7 +30,7 @@ class TestBatches:
             warnings.simplefilter("ignore", ConvergenceWarning)
             batch = method.compile(graph).run_batch(rows, impossible="nan")
             assert batch.values.shape == (37, sum(spec.cardinalities))
-            for row, values, log_partition, settled in zip(
+            for row, values, log_partition, converged in zip(
                 rows, batch.values, batch.log_partition, batch.converged, strict=True
             ):
                 known = {v: int(x) for v, x in enumerate(row) if x >= 0}
@@ -39,8 +39,8 @@ class TestBatches:
                 except mf.ImpossibleEvidenceError:
                     assert log_partition == -np.inf and np.isnan(values).all()
                     continue
-                assert settled == answer.converged
-                if settled:
+                assert converged == answer.converged
+                if converged:
                     np.testing.assert_allclose(values, answer.values, rtol=0, atol=1e-8)
                     assert log_partition == pytest.approx(answer.log_partition, abs=1e-8)
 
@@ -85,7 +85,7 @@ class TestLattices:
     ):
         graph = grid(9, 13, 2, tied=tied)
         evidence = {7: 1, 20: [0.3, 0.7], 55: [0.0, 1.0]}
-        # Max-product settles only where neighbours say less than the variable itself.
+        # Max-product converges only where neighbours say less than the variable itself.
         weak = graph.log_tables.copy()
         weak[: len(weak) - 2 * 117] *= 0.2
         for verb in (mf.marginals, mf.decode):
@@ -222,7 +222,7 @@ class TestKinds:
             assert best.score == pytest.approx(mf.decode(net, evidence, method="enumeration").score)
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_on_cycles_a_kind_and_its_lowered_tables_agree(self, kind: str):
+    def test_on_cycles_a_kind_and_its_plain_tables_agree(self, kind: str):
         rng = np.random.default_rng(len(kind))
         net = mf.MarkovNetwork(dict.fromkeys(range(6), 3))
         for v in range(6):

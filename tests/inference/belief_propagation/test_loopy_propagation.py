@@ -333,9 +333,9 @@ class TestRunning:
 
 class TestUnions:
     @pytest.mark.parametrize("schedule", ["synchronous", "sequential"])
-    def test_a_union_is_its_parts(self, schedule: str):
+    def test_a_union_is_its_components(self, schedule: str):
         graphs = [cyclic(np.random.default_rng(s), zeros=0.1 * (s % 3 == 1)).build().compile() for s in range(12)]
-        # One part that linear space cannot hold must not disturb the others.
+        # One component that linear space cannot hold must not disturb the others.
         graphs.append(graphs[0].with_tables(graphs[0].log_tables * 1500.0))
         union = FactorGraph.union(graphs)
         method = mf.methods.BeliefPropagation(schedule, tolerance=1e-9, max_iterations=200, damping=0.2)

@@ -82,7 +82,7 @@ def test_stopped_anywhere_the_bounds_bracket_the_best(data: st.DataObject, stop:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_plain_search_that_improves_many_times(seed: int):
-    """Without bounds or an assignment to begin with, the root is settled again after each improvement."""
+    """Without bounds or an assignment to begin with, the root is propagated again after each improvement."""
     rng = np.random.default_rng(seed)
     net = mf.MarkovNetwork(dict.fromkeys(range(10), 5))
     for a in range(10):
@@ -201,7 +201,7 @@ def test_small_instances_have_their_known_optimum():
 
 
 def test_an_instance_whose_root_is_settled_again_and_again():
-    """A root settled after an improvement once left marks of an earlier subtree: costs were no longer kept."""
+    """A root propagated after an improvement once left marks of an earlier subtree: costs were no longer kept."""
     path = data_path("wcsp", "examples", "CELAR7-SUB0.wcsp.gz")
     answer = mf.decode(read_wcsp(path), method=SEARCH, time_limit=600)
     assert answer.optimal and answer.score == -10310.0

@@ -12,19 +12,19 @@ from markovfield.inference.branch_and_bound.consistency_kernel import BOUND, CUT
 from markovfield.inference.branch_and_bound.costs import CostNetwork, Costs, cost_scale
 from markovfield.inference.branch_and_bound.root_kernel import dominate, pass_messages
 from markovfield.inference.branch_and_bound.search_kernel import BEST, Search
-from markovfield.inference.branch_and_bound.search_kernel import settle_root as settle
+from markovfield.inference.branch_and_bound.search_kernel import propagate_root as propagate
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.problem import prepare
 from tests.strategies import Spec, specs
 
 
-def settle_root(layout, board) -> bool:
+def propagate_root(layout, board) -> bool:
     """Consistency at the root, by the search's own kernel."""
     n, values = len(layout.value_offsets) - 1, int(layout.value_offsets[-1])
     owner = np.repeat(np.arange(n), np.diff(layout.value_offsets))
     owner.flags.writeable = False
     levels = [np.zeros(n + 1, np.int64) for _ in range(4)]
-    return settle(layout, board, Search(np.zeros(values + 1, np.int64), *levels, owner, np.full(n, -1)))
+    return propagate(layout, board, Search(np.zeros(values + 1, np.int64), *levels, owner, np.full(n, -1)))
 
 
 def costs_of(spec: Spec) -> Costs | None:
@@ -89,12 +89,12 @@ def test_moves_keep_every_cost_and_bounds_bracket(spec: Spec, seed: int):
     if costs is None:
         return
     try:
-        parts = networks(costs)
+        found = networks(costs)
     except mf.ImpossibleEvidenceError:
         assert spec.oracle().impossible
         return
     oracle = spec.oracle()
-    for network in parts:
+    for network in found:
         assignments = drawn_states(network, seed)
         before = [cost(network, states) for states in assignments]
         bounds = [int(network.board.state[BOUND])]
@@ -104,7 +104,7 @@ def test_moves_keep_every_cost_and_bounds_bracket(spec: Spec, seed: int):
                 for forward in (np.bool_(True), np.bool_(False)):
                     fine = fine and pass_messages(network.layout, network.board, forward, 0, 10**9) >= 0
                 network.board.arc[:] = network.board.function[:] = True
-            fine = fine and settle_root(network.layout, network.board)
+            fine = fine and propagate_root(network.layout, network.board)
             if not fine:
                 assert oracle.impossible
                 break
@@ -120,7 +120,7 @@ def test_moves_keep_every_cost_and_bounds_bracket(spec: Spec, seed: int):
 
 
 def _possible(costs: Costs, network: CostNetwork, states: np.ndarray) -> bool:
-    """Whether some assignment of the part with one of these states at each removed value exists: never, if removed."""
+    """Whether an assignment with one of these states at each removed value of the component exists: never, if gone."""
     board, net = network.board, network.layout
     removed = [
         (v, a) for v, a in enumerate(states) if board.place[net.value_offsets[v] + a] >= board.state[net.at_size + v]
@@ -139,7 +139,7 @@ def test_the_root_bound_is_below_the_best_cost(spec: Spec):
     for network in costs.networks():
         if isinstance(network, CostNetwork):
             network.board.registers[BEST] = network.board.registers[CUT] = network.total + 1
-            assert settle_root(network.layout, network.board)
+            assert propagate_root(network.layout, network.board)
             for k in range(6):
                 assert pass_messages(network.layout, network.board, np.bool_(k % 2 == 0), 0, 10**9) >= 0
             bound += int(network.board.state[BOUND])

@@ -29,7 +29,7 @@ CASES: dict[str, tuple[Spec, dict[int, Any]]] = {
     "strong fields of both signs": (pairs_spec(5, 6, GRID, coupling=(1.0, 2.0), field=2.0), {}),
     "evidence": (pairs_spec(6, 6, GRID, coupling=(-1.0, 1.5), field=0.0), {1: 1, 3: np.array([0.2, 0.9])}),
     "a likelihood of zero": (pairs_spec(7, 5, CYCLE), {2: np.array([0.0, 0.3])}),
-    "in parts": (pairs_spec(8, 6, APART, coupling=(-1.0, 1.5), field=0.3), {}),
+    "in components": (pairs_spec(8, 6, APART, coupling=(-1.0, 1.5), field=0.3), {}),
     "no pairs": (pairs_spec(9, 4, [], field=0.7), {}),
     "no pairs, no fields": (pairs_spec(9, 4, [], field=0.0), {}),
     "a variable of one state": (
@@ -172,11 +172,9 @@ def test_settings_are_checked(make):
     name = make.__name__
     with pytest.raises(ModelError, match=f"n_chains of {name} must be"):
         make(n_chains=0)
-    with pytest.raises(
-        ModelError, match=f"local_sweeps of {name} must be None or a whole number of at least 0, got -1"
-    ):
+    with pytest.raises(ModelError, match=f"local_sweeps of {name} must be None or an integer of at least 0, got -1"):
         make(local_sweeps=-1)
-    with pytest.raises(ModelError, match="clusters of Wolff must be None or a whole number of at least 1, got 0"):
+    with pytest.raises(ModelError, match="clusters of Wolff must be None or an integer of at least 1, got 0"):
         Wolff(clusters=0)
     drawn = mf.sample(CASES["ferromagnet"][0].build(), 8, method=make(), rng=0)
     with pytest.raises(ModelError, match="resumes samples only"):

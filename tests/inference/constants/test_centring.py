@@ -15,8 +15,8 @@ from markovfield.inference.constants.decoding import centre
 from markovfield.inference.constants.scale import SUM_ROUNDING, ScoreScale, extremes, score_scale, step_among
 
 
-def glass(side: int, constant: float, seed: int = 0) -> mf.MarkovNetwork:
-    """A spin glass of whole numbers with a constant at every site."""
+def spin_glass(side: int, constant: float, seed: int = 0) -> mf.MarkovNetwork:
+    """A spin glass of integers with a constant at every site."""
     rng = np.random.default_rng(seed)
     net = mf.MarkovNetwork(dict.fromkeys(range(side * side), 2))
     for i in range(side * side):
@@ -53,9 +53,9 @@ class TestLargeScores:
     )
     def test_a_glass_with_a_constant_at_every_site(self, method: str):
         """All of these called scores optimal that were 2 to 20 short, and two had bounds below the best."""
-        net = glass(8, 1e9)
+        net = spin_glass(8, 1e9)
         best = mf.decode(net, method="junction_tree").score
-        assert best == 64e9 + mf.decode(glass(8, 0.0), method="junction_tree").score
+        assert best == 64e9 + mf.decode(spin_glass(8, 0.0), method="junction_tree").score
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             answer = mf.decode(net, method=method, time_limit=5.0, rng=0)
@@ -82,7 +82,7 @@ class TestLargeScores:
 
     def test_evidence_that_picks_a_large_row(self):
         """What is left of a factor once its variables are known is a constant too."""
-        net = glass(4, 0.0)
+        net = spin_glass(4, 0.0)
         net.add_factor([0, 1], log_table=[[-1e9, 0.0], [0.0, 0.0]])
         exact = mf.decode(net, evidence={0: 0, 1: 0}, method="junction_tree")
         for method in ("trws", "mini_bucket", "graph_cut", "linear_program", "tree_reweighted"):
@@ -100,7 +100,7 @@ class TestLargeScores:
         assert answer.score == math.fsum([1e9, 1.0, math.log(0.9)])
 
     def test_n_best_marginal_map_and_progress_speak_of_the_model(self):
-        small, large = glass(3, 0.0), glass(3, 1e8)
+        small, large = spin_glass(3, 0.0), spin_glass(3, 1e8)
         few = mf.decode(small, n_best=5, method="junction_tree")
         many = mf.decode(large, n_best=5, method="junction_tree")
         assert [s.score - 9e8 for s in many.n_best] == [s.score for s in few.n_best]
@@ -113,7 +113,7 @@ class TestLargeScores:
         def tell(progress: mf.Progress) -> None:
             told.extend(x for x in (progress.value, progress.bound) if x is not None and math.isfinite(x))
 
-        mf.decode(glass(6, 1e8), method="trws", callback=tell)
+        mf.decode(spin_glass(6, 1e8), method="trws", callback=tell)
         assert told and all(abs(x - 36e8) < 1e5 for x in told)
 
     @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ class TestWholeSteps:
         assert step_among(np.array([1e300])) == 1.0 and step_among(np.zeros(0)) == 1.0
 
     def test_a_bound_within_a_step_is_a_proof(self):
-        """The relaxation of this frustrated cycle ends half a step above the best of whole numbers."""
+        """The relaxation of this frustrated cycle ends half a step above the best integer."""
         net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
         net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], log_table=[[0, 1], [1, 0]])
         net.add_factor(["A"], log_table=[0, 1])
@@ -245,7 +245,7 @@ class TestViews:
         assert answer.tolerance < 1e-7
 
     def test_virtual_evidence_takes_the_step_away(self):
-        net = glass(3, 0.0)
+        net = spin_glass(3, 0.0)
         graph = net.compile()
         assert score_scale(graph).step == 1.0
         parsed = mf.decode(net, evidence={0: [0.3, 0.4]}, method="trws")

@@ -97,7 +97,7 @@ def test_every_method_answers_as_without_constants(name: str, seed: int):
     if answer.components is not None:
         before = mf.marginals(net.with_tables(np.round(net.log_tables, 6)), known, method=name, **settings)
         assert before.components is not None
-        # What parts lack of log Z, factors that no choice is left in, grows by the constants of whole factors.
+        # What components lack of log Z, factors that no choice is left in, grows by the constants of whole factors.
         more = answer.log_partition - answer.components.log_partition.sum()
         more -= before.log_partition - before.components.log_partition.sum()
         sums = {0.0}

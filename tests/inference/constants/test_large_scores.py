@@ -70,7 +70,7 @@ def base_model(rng: np.random.Generator, shape: str, whole: bool, hard: bool) ->
         size = tuple(cards[v] for v in scope)
         table = rng.integers(-9, 10, size).astype(float) if whole else rng.normal(size=size)
         if shape in ("grid", "lattice") and len(scope) == 2:
-            # One table for all edges, as on pictures.
+            # One table for all edges, as on images.
             shared = table if shared is None else shared
             table = shared
         if hard and len(scope) > 1:
@@ -171,7 +171,7 @@ def test_other_numbers_within_a_tolerance_that_knows_no_constants(where: str, me
 
 @pytest.mark.parametrize("method", DECODERS)
 def test_decimals_under_evidence(method: str):
-    """What evidence leaves of a factor is a constant as well; decimals are compared in whole multiples of a step."""
+    """What evidence leaves of a factor is a constant as well; decimals are compared in integer multiples of a step."""
     for seed, (shape, parts, constant) in enumerate([("grid", 10, 1e6), ("higher", 100, -1e9), ("lattice", 7, 1e3)]):
         rng = np.random.default_rng([seed, 11])
         cards, factors = base_model(rng, shape, True, hard=False)

@@ -10,14 +10,14 @@ import pytest
 import markovfield as mf
 from markovfield.inference.branch_and_bound.toulbar2 import installed
 from markovfield.inference.core.registry import methods
-from tests.inference.relaxations import glass
+from tests.inference.relaxations import frustrated_lattice
 
 NAMES = methods("decode")
 
 
 def scaled(n_states: int, scale: float) -> tuple[mf.FactorGraph, float]:
     """A lattice of random tables times a number, and its best score, by looking at all assignments."""
-    _, factors = glass(np.random.default_rng(n_states), 3, 3, n_states)
+    _, factors = frustrated_lattice(np.random.default_rng(n_states), 3, 3, n_states)
     net = mf.MarkovNetwork(dict.fromkeys(range(9), n_states))
     for scope, table in factors:
         net.add_factor(list(scope), log_table=scale * table)
@@ -37,7 +37,7 @@ def test_bounds_and_optimality(name: str, scale: float) -> None:
         graph, best = scaled(n_states, scale)
         # Those that end by themselves have all the time there is, however busy the machine.
         answer = mf.decode(graph, method=name, rng=0, time_limit=600 if methods("decode")[name].exact else 20)
-        # Sums of 21 numbers, rounded in any order; toulbar2 is handed whole numbers, 2^50 of them at most.
+        # Sums of 21 numbers, rounded in any order; toulbar2 is handed integers, 2^50 of them at most.
         rounding = 1e-12 * best
         assert answer.score == pytest.approx(graph.score(answer.assignment), rel=1e-12)
         assert answer.score <= best + rounding

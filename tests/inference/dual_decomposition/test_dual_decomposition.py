@@ -19,7 +19,7 @@ from markovfield.inference.dual_decomposition.subproblems import Factors, Forest
 from markovfield.inference.linear_programming.linear_program import LinearProgram
 from markovfield.inference.problem.merged_pairs import prepare_merged
 from tests.data import data_path
-from tests.inference.relaxations import StopAfter, decoded, glass
+from tests.inference.relaxations import StopAfter, decoded, frustrated_lattice
 from tests.strategies import specs_with_evidence
 
 EXAMPLES = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -45,7 +45,7 @@ def test_brackets_the_best_score(kind: str, method: DualDecomposition, data: st.
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_comes_to_the_optimum_of_the_linear_program(n_states: int, seed: int) -> None:
-    net, _ = glass(np.random.default_rng(seed), 3, 4, n_states)
+    net, _ = frustrated_lattice(np.random.default_rng(seed), 3, 4, n_states)
     wanted = mf.decode(net, method=LinearProgram(cycles=0)).upper_bound
     found = mf.decode(net, method=DualDecomposition(max_iterations=20_000))
     assert found.converged
@@ -53,7 +53,7 @@ def test_comes_to_the_optimum_of_the_linear_program(n_states: int, seed: int) ->
 
 
 def test_subgradients_come_near_it() -> None:
-    net, _ = glass(np.random.default_rng(5), 4, 4, 3)
+    net, _ = frustrated_lattice(np.random.default_rng(5), 4, 4, 3)
     wanted = mf.decode(net, method=LinearProgram(cycles=0)).upper_bound
     for subproblems in ("factors", "trees"):
         method = DualDecomposition(algorithm="subgradient", subproblems=subproblems, max_iterations=3000)
@@ -155,7 +155,7 @@ def test_an_assignment_problem_is_exact() -> None:
 
 
 def test_forests_share_out_the_factors() -> None:
-    net, _ = glass(np.random.default_rng(0), 4, 5, 2)
+    net, _ = frustrated_lattice(np.random.default_rng(0), 4, 5, 2)
     graph = net.compile()
     forests = Forests(prepare_merged(graph, Evidence.parse(graph.structure, None)))
     sizes = [len(part.table_offsets) for part in forests.structures]
@@ -173,7 +173,7 @@ def test_reference_instances() -> None:
 
 
 def test_stopped_answers_with_what_there_is() -> None:
-    net, _ = glass(np.random.default_rng(2), 6, 6, 3)
+    net, _ = frustrated_lattice(np.random.default_rng(2), 6, 6, 3)
     for algorithm in ("ad3", "subgradient"):
         method = DualDecomposition(algorithm=algorithm, tolerance=1e-12)
         for interrupt in (False, True):
@@ -186,7 +186,7 @@ def test_stopped_answers_with_what_there_is() -> None:
 
 
 def test_goes_on_from_an_earlier_answer() -> None:
-    net, _ = glass(np.random.default_rng(2), 5, 5, 3)
+    net, _ = frustrated_lattice(np.random.default_rng(2), 5, 5, 3)
     with pytest.warns(UserWarning, match="did not converge"):
         first = mf.decode(net, method=DualDecomposition(max_iterations=30))
     more = mf.decode(net, method=DualDecomposition(), init=first)
@@ -218,6 +218,6 @@ def test_what_it_refuses() -> None:
         DualDecomposition(penalty=0.0)
     with pytest.raises(mf.ModelError, match="max_iterations of DualDecomposition must be at least 1"):
         DualDecomposition(max_iterations=0)
-    net, _ = glass(np.random.default_rng(2), 2, 2, 2)
+    net, _ = frustrated_lattice(np.random.default_rng(2), 2, 2, 2)
     with pytest.raises(mf.ModelError, match="dual_decomposition finds one assignment, not 3"):
         mf.decode(net, method=DualDecomposition(), n_best=3)

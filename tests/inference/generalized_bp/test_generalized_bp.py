@@ -290,7 +290,7 @@ class TestApproximate:
     @settings(max_examples=20)
     @given(specs("graph", hard=False), st.randoms(use_true_random=False))
     def test_counts_are_the_gradient(self, spec: Spec, random: Any):
-        """Where it has settled, the counts are the derivatives of its own log Z, tied tables included."""
+        """Where it has converged, the counts are the derivatives of its own log Z, tied tables included."""
         method = GeneralizedBP(tolerance=1e-11, max_iterations=400)
         graph = spec.build().compile()
         with warnings.catch_warnings():

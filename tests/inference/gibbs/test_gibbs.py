@@ -177,9 +177,9 @@ def test_blocks_of_trees_hold_no_cycle_and_all_variables():
     problem = prepare_chains(graph, Evidence.parse(graph.structure, None))
     moves = TreeBlocks.of(problem)
     rng = np.random.default_rng(0)
-    chance = np.asarray(oracle.probabilities, float)
-    drawn = oracle.states[rng.choice(len(chance), 4000, p=chance / chance.sum())].astype(np.int32)
-    counts = np.zeros(len(chance), np.int64)
+    probability = np.asarray(oracle.probabilities, float)
+    drawn = oracle.states[rng.choice(len(probability), 4000, p=probability / probability.sum())].astype(np.int32)
+    counts = np.zeros(len(probability), np.int64)
     changed = np.zeros(5, np.int64)
     for row, stream in zip(drawn, streams(rng, len(drawn)), strict=True):
         before = row.copy()
@@ -187,7 +187,7 @@ def test_blocks_of_trees_hold_no_cycle_and_all_variables():
         changed += row != before
         counts[np.ravel_multi_index(row, spec.cardinalities)] += 1
     assert (changed > 500).all(), "every variable is drawn in every sweep"
-    check_counts(counts, chance)
+    check_counts(counts, probability)
 
 
 @EVERY_SCAN

@@ -77,7 +77,7 @@ def test_barriers_are_crossed():
 
 
 def test_swaps_happen_as_often_as_they_should():
-    """Two replicas of one variable: the expected chance of a swap is a sum over four states."""
+    """Two replicas of one variable: the expected probability of a swap is a sum over four states."""
     net = mf.MarkovNetwork({"A": 2})
     net.add_factor(["A"], log_table=[0.0, 2.0])
     drawn = mf.sample(net, 40_000, method=ParallelTempering([1.0, 0.25], burn_in=10), rng=0)
@@ -85,9 +85,9 @@ def test_swaps_happen_as_often_as_they_should():
     assert ladder.inverse_temperatures.tolist() == [1.0, 0.25]
     cold, hot = (1 / (1 + np.exp(-2 * beta)) for beta in (1.0, 0.25))
     # Refused only where the cold one is up and the hot one down, and then not always.
-    chance = 1 - cold * (1 - hot) * (1 - np.exp(-0.75 * 2))
+    probability = 1 - cold * (1 - hot) * (1 - np.exp(-0.75 * 2))
     # 20,000 swaps tried: four standard deviations of the rate.
-    assert ladder.swap_rates[0] == pytest.approx(chance, abs=4 * np.sqrt(chance * (1 - chance) / 20_000))
+    assert ladder.swap_rates[0] == pytest.approx(probability, abs=4 * np.sqrt(probability * (1 - probability) / 20_000))
 
 
 def test_ladders_are_spaced_evenly():

@@ -1,4 +1,4 @@
-"""Largest flows against SciPy's, and cuts that pay exactly what flows."""
+"""Maximum flows against SciPy's, and cuts that pay exactly what flows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def filled_grid(
     h: int, w: int, tails: np.ndarray, heads: np.ndarray, there: np.ndarray, back: np.ndarray, excess, slabs=None
 ) -> FlowGrid:
     grid = FlowGrid(h, w, slabs)
-    grid.own[:] = excess.reshape(h, w)
+    grid.excess_plane[:] = excess.reshape(h, w)
     for a, b, f, r in zip(tails, heads, there, back, strict=True):
         d = 0 if b - a == 1 and w > 1 else 2
         grid.planes[a // w, a % w, d] += f
@@ -46,7 +46,7 @@ def filled_grid(
 
 
 def numbers(rng: np.random.Generator, n: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    # Small whole numbers: ties, zeros, and sums that float64 adds up exactly.
+    # Small integers: ties, zeros, and sums that float64 adds up exactly.
     excess = rng.integers(-15, 16, n) * (rng.random(n) < rng.random())
     return rng.integers(0, 10, m), rng.integers(0, 10, m), excess
 
@@ -72,7 +72,7 @@ def test_graphs_flow_as_in_scipy(seed: int, n: int):
     st.integers(1, 12),
     st.integers(1, 9),
     st.sampled_from([None, (2, 1), (4, 1), (8, 4, 2, 1)]),
-    # Whole numbers, quarters, and numbers beyond 32 bits.
+    # Integers, quarters, and numbers beyond 32 bits.
     st.sampled_from([1.0, 0.25, 2.0**31]),
 )
 def test_grids_flow_as_in_scipy(seed: int, h: int, w: int, slabs: tuple[int, ...] | None, scale: float):
@@ -109,8 +109,8 @@ def test_both_forms_agree_where_flow_travels_far():
     # Real numbers: the flow and the cut it proves agree to rounding.
     grid, _ = strong_grid(60, seed=6)
     grid.planes[:] *= np.pi
-    grid.own[:] *= np.e
-    planes, own = grid.planes.copy(), grid.own.copy()
+    grid.excess_plane[:] *= np.e
+    planes, own = grid.planes.copy(), grid.excess_plane.copy()
     flow = grid.run()
     side = grid.source_side().reshape(60, 60)
     paid = np.where(side, np.maximum(-own, 0), np.maximum(own, 0)).sum()

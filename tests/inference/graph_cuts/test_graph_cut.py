@@ -192,7 +192,7 @@ def test_hard_constraints():
         mf.decode(net, method=GraphCut())
 
 
-def test_without_pairs_and_in_parts():
+def test_without_pairs_and_in_components():
     net = mf.MarkovNetwork({"A": 2, "B": 2, "C": 1, "D": 2})
     net.add_factor(["A"], [1.0, 3.0])
     answer = mf.decode(net, method=GraphCut())

@@ -232,7 +232,7 @@ def prepared(net: mf.MarkovNetwork) -> PairProblem:
     return pair_problem("alpha_expansion", graph, Evidence.parse(graph.structure, None), shrink=False)
 
 
-@pytest.mark.parametrize("patient", [True, False], ids=["mended", "solved"])
+@pytest.mark.parametrize("patient", [True, False], ids=["repaired", "solved"])
 @EXAMPLES
 @given(
     seed=SEEDS, kinds=st.sampled_from([metric, semi_metric, anything_finite]), mixed=st.booleans(), told=st.booleans()
@@ -299,12 +299,12 @@ def test_no_single_move_improves_a_lattice(method: Any, seed: int, kinds: Any):
 
 def test_messages_give_a_good_start_and_do_not_depend_on_the_steps(monkeypatch):
     pairs = prepared(lattice(12, 5, -2.0 * np.minimum(apart(5), 2.0), 6))
-    moves = Moves(pairs, np.argmax(pairs.own, axis=1), keep=True)
+    moves = Moves(pairs, np.argmax(pairs.unary, axis=1), keep=True)
     before = moves.score
     moves.foresee(Running())
     assert moves.score == pytest.approx(pairs.score(moves.states)) and moves.score > before
     monkeypatch.setattr(move_networks, "CELLS", 1000)
-    again = Moves(pairs, np.argmax(pairs.own, axis=1), keep=True)
+    again = Moves(pairs, np.argmax(pairs.unary, axis=1), keep=True)
     again.foresee(Running())
     assert (again.states == moves.states).all() and (again._messages == moves._messages).all()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import markovfield as mf
 from markovfield.inference.linear_programming.linear_program import IntegerProgram, LinearProgram
 from tests.data import data_path
-from tests.inference.relaxations import StopAfter, check, decoded, glass
+from tests.inference.relaxations import StopAfter, check, decoded, frustrated_lattice
 from tests.oracle import Oracle
 from tests.strategies import specs_with_evidence
 
@@ -46,7 +46,7 @@ def test_the_integer_program_is_exact(kind: str, data: st.DataObject) -> None:
 @settings(max_examples=15, deadline=None)
 @given(seed=SEEDS)
 def test_cycles_tighten(n_states: int, seed: int) -> None:
-    net, factors = glass(np.random.default_rng(seed), 3, 3, n_states, field=0.1)
+    net, factors = frustrated_lattice(np.random.default_rng(seed), 3, 3, n_states, field=0.1)
     oracle = Oracle([n_states] * 9, factors)
     loose, tight = (mf.decode(net, method=LinearProgram(cycles=c)) for c in (0, 50))
     for answer in (loose, tight):
@@ -107,7 +107,7 @@ def test_reference_instances(name: str, best: float) -> None:
 
 
 def test_stopped_answers_with_what_there_is() -> None:
-    net, _ = glass(np.random.default_rng(2), 6, 6, 3)
+    net, _ = frustrated_lattice(np.random.default_rng(2), 6, 6, 3)
     full = mf.decode(net, method=LinearProgram(cycles=0))
     assert not full.optimal  # so that there are cycles to look for
     for interrupt in (False, True):
@@ -119,7 +119,7 @@ def test_stopped_answers_with_what_there_is() -> None:
 
 
 def test_the_integer_program_keeps_to_its_time_limit() -> None:
-    net, _ = glass(np.random.default_rng(1), 14, 14, 4)
+    net, _ = frustrated_lattice(np.random.default_rng(1), 14, 14, 4)
     try:
         answer = mf.decode(net, method=IntegerProgram(), time_limit=0.6)
     except TimeoutError as stop:
@@ -147,7 +147,7 @@ def test_small_models() -> None:
 
 
 def test_what_they_refuse() -> None:
-    net, _ = glass(np.random.default_rng(2), 5, 5, 3)
+    net, _ = frustrated_lattice(np.random.default_rng(2), 5, 5, 3)
     with pytest.raises(mf.ModelError, match=r"linear program of linear_program would have 435 columns.*use trws"):
         mf.decode(net, method=LinearProgram(max_columns=400))
     with pytest.raises(mf.ModelError, match="integer_program would have 435 columns, and at most 100 are allowed"):

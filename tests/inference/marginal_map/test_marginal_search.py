@@ -18,7 +18,7 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.marginal_map import bounds as marginal_bounds
 from markovfield.inference.marginal_map import marginal_search
 from markovfield.inference.marginal_map import scores as marginal_scores
-from tests.inference.relaxations import StopAfter, glass
+from tests.inference.relaxations import StopAfter, frustrated_lattice
 from tests.oracle import Oracle
 from tests.strategies import Seeded, Spec, build_graph, specs_with_evidence
 
@@ -126,7 +126,7 @@ def test_claims_hold(cut: str, seed: int) -> None:
 @pytest.mark.parametrize("calls", [1, 2, 4, 9, 20])
 def test_stopped_after_some_steps(cut: str, calls: int, interrupt: bool) -> None:
     for seed in range(6):
-        _, factors = glass(np.random.default_rng(seed), 3, 4, 2)
+        _, factors = frustrated_lattice(np.random.default_rng(seed), 3, 4, 2)
         net = mf.MarkovNetwork(dict.fromkeys(range(12), 2))
         for scope, table in factors:
             net.add_factor(list(scope), log_table=table)
@@ -138,7 +138,7 @@ def test_stopped_after_some_steps(cut: str, calls: int, interrupt: bool) -> None
 
 
 def test_no_time_at_all(cut: str) -> None:
-    net, factors = glass(np.random.default_rng(1), 3, 4, 2)
+    net, factors = frustrated_lattice(np.random.default_rng(1), 3, 4, 2)
     for sought in ([0, 5], [3], list(range(0, 12, 2))):
         answer = mf.decode(net, variables=sought, method="marginal_search", rng=0, time_limit=1e-6)
         check(answer, Oracle([2] * 12, factors), sought)
@@ -154,7 +154,7 @@ def test_hard_constraints_when_stopped() -> None:
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-12, 1.0, 1e12, 1e100])
 def test_any_order_of_magnitude(scale: float) -> None:
-    _, factors = glass(np.random.default_rng(7), 3, 3, 2)
+    _, factors = frustrated_lattice(np.random.default_rng(7), 3, 3, 2)
     scaled = [(scope, scale * table) for scope, table in factors]
     net = mf.MarkovNetwork(dict.fromkeys(range(9), 2))
     for scope, table in scaled:
@@ -223,8 +223,8 @@ def explained(graph: mf.FactorGraph, variables: list[int]) -> bool:
 
 
 def test_a_wide_sum_below_few_maximised_variables_is_bracketed() -> None:
-    """A lattice too wide for the limits: parts are bounded from below, and the answer says so."""
-    net, _ = glass(np.random.default_rng(2), 9, 9, 2, field=1.0)
+    """A lattice too wide for the limits: components are bounded from below, and the answer says so."""
+    net, _ = frustrated_lattice(np.random.default_rng(2), 9, 9, 2, field=1.0)
     graph = net.compile()
     sought = [0, 40, 80]
     best = mf.decode(graph, variables=sought, method="junction_tree")

@@ -309,7 +309,7 @@ def test_independent_sets_of_ladders(method: str) -> None:
         assert mf.analysis.aggregate(net, "counting", method=method) == b
 
 
-def test_counts_with_evidence_and_parts() -> None:
+def test_counts_with_evidence_and_components() -> None:
     """Two chains and free variables of one and of three states; evidence hard and soft, of which only zeros matter."""
     n = 80
     net = mf.MarkovNetwork({**dict.fromkeys(range(2 * n), 2), "one": 1, "free": 3})

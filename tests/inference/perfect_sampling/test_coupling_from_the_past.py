@@ -11,7 +11,7 @@ import markovfield as mf
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.perfect_sampling.coupling_from_the_past import SAMPLES_IN_A_TASK, CouplingFromThePast
-from markovfield.inference.perfect_sampling.monotone import MonotoneForm
+from markovfield.inference.perfect_sampling.monotone import MonotoneModel
 from markovfield.inference.perfect_sampling.random_cluster_kernel import sweep_bonds, sweep_bonds_both
 from tests.inference.joint_counts import APART, CYCLE, FALSE_ALARM, GRID, p_value, pairs_spec
 from tests.strategies import Spec, Table
@@ -27,7 +27,7 @@ CASES: dict[str, tuple[Spec, dict[int, Any], tuple[str, ...]]] = {
     "mixed signs on a tree": (pairs_spec(5, 6, GRID[:5], coupling=(-1.5, 1.5)), {}, SPINS),
     "evidence": (pairs_spec(6, 6, GRID, field=0.0), {1: 1, 5: np.array([0.3, 0.9])}, EVERY),
     "evidence that breaks frustration": (pairs_spec(7, 5, CYCLE, coupling=(-1.5, -0.5), field=0.0), {0: 0}, SPINS),
-    "in parts": (pairs_spec(8, 6, APART, coupling=(-1.0, 1.5), field=0.3), {}, SPINS),
+    "in components": (pairs_spec(8, 6, APART, coupling=(-1.0, 1.5), field=0.3), {}, SPINS),
     "no pairs": (pairs_spec(9, 4, [], field=0.7), {}, SPINS),
     "three states": (pairs_spec(10, 5, CYCLE, states=3, field=0.0), {}, BONDS),
     "three states, evidence": (
@@ -35,7 +35,7 @@ CASES: dict[str, tuple[Spec, dict[int, Any], tuple[str, ...]]] = {
         {0: 1, 5: np.array([0.1, 0.6, 0.1]), 4: np.array([0.0, 0.6, 0.0])},
         BONDS,
     ),
-    "three states in parts": (
+    "three states in components": (
         pairs_spec(12, 6, APART, states=3, field=0.0),
         {0: 1, 4: np.array([0.1, 0.1, 0.6]), 5: np.array([0.1, 0.2, 0.7])},
         BONDS,
@@ -124,8 +124,8 @@ def test_bonds_work_where_spins_would_take_for_ever():
 
 def test_chains_of_bonds_keep_their_order():
     graph = large(6, 0.4).compile()
-    form = MonotoneForm.of(graph, Evidence.parse(graph.structure, {0: 1}), "coupling_from_the_past")
-    _, bonds = form.graphs(True)
+    monotone = MonotoneModel.of(graph, Evidence.parse(graph.structure, {0: 1}), "coupling_from_the_past")
+    _, bonds = monotone.graphs(True)
     rng = np.random.default_rng(0)
     seeds = rng.integers(1, 2**63, (40, 4)).astype(np.uint64)
     n = len(bonds.first)
@@ -179,7 +179,9 @@ def test_models_that_are_not_monotone_are_refused():
     with pytest.raises(ModelError, match=r"takes Ising models .* neither: use gibbs"):
         mf.sample(linear.build(), 5, method=method, rng=0)
     pulled = pairs_spec(2, 4, [(0, 1), (1, 2), (2, 3)], states=3, field=0.0).build()
-    with pytest.raises(ModelError, match="where all fields and evidence within a connected part favour the same state"):
+    with pytest.raises(
+        ModelError, match="where all fields and evidence within a connected component favour the same state"
+    ):
         mf.sample(pulled, 5, {"x0": 1, "x3": 2}, method=method, rng=0)
     with pytest.raises(ModelError, match=r"moves spins of two-state variables only: use moves='bonds'"):
         mf.sample(pulled, 5, method=CouplingFromThePast(moves="spins"), rng=0)
@@ -199,7 +201,7 @@ def test_settings_are_checked():
         ModelError, match="moves of CouplingFromThePast must be one of 'auto', 'spins', 'bonds', got 'x'"
     ):
         CouplingFromThePast(moves="x")
-    with pytest.raises(ModelError, match="max_doublings must be a whole number from 0 to 60, got -1"):
+    with pytest.raises(ModelError, match="max_doublings must be an integer from 0 to 60, got -1"):
         CouplingFromThePast(max_doublings=-1)
 
 

@@ -40,7 +40,7 @@ def test_bounds_bracket_the_best(case: tuple[Spec, dict]):
         assert answer.score == pytest.approx(oracle.best_score, abs=room)
 
 
-def glass(side: int = 30, states: int = 4) -> Any:
+def frustrated_lattice(side: int = 30, states: int = 4) -> Any:
     rng = np.random.default_rng(0)
     net = mf.MarkovNetwork(dict.fromkeys(range(side * side), states))
     for v in range(side * side):
@@ -53,7 +53,7 @@ def glass(side: int = 30, states: int = 4) -> Any:
 
 
 def test_auto_has_an_answer_when_the_time_is_up():
-    graph = glass()
+    graph = frustrated_lattice()
     answer = mf.decode(graph, time_limit=2.0, rng=0)
     assert answer.method == "portfolio" and not answer.optimal and 0 < answer.gap < 0.2 * answer.score
     assert answer.score == pytest.approx(graph.score(answer.states))
@@ -71,7 +71,7 @@ def test_progress_has_score_and_bound_and_a_callback_stops():
             stops.append(len(seen))
         return stop
 
-    answer = mf.decode(glass(), method="portfolio", time_limit=60, callback=watch, rng=0)
+    answer = mf.decode(frustrated_lattice(), method="portfolio", time_limit=60, callback=watch, rng=0)
     assert stops == [len(seen)] and not answer.converged and np.isfinite(answer.score)
     scores = [p.value for p in seen if p.value is not None]
     assert scores == sorted(scores), "the score told never falls"
@@ -80,7 +80,7 @@ def test_progress_has_score_and_bound_and_a_callback_stops():
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_gives_the_best_so_far(jobs: int):
-    graph, ready = glass(), threading.Event()
+    graph, ready = frustrated_lattice(), threading.Event()
 
     def press() -> None:
         ready.wait(60)
@@ -127,7 +127,7 @@ def race_of(graph: mf.FactorGraph, limit: float = 60.0) -> _Race:
 
 def test_the_time_left_goes_to_who_gained():
     """Whoever gains is asked again; every sixth turn goes to who waited longest."""
-    race, asked = race_of(glass(3, 2)), []
+    race, asked = race_of(frustrated_lattice(3, 2)), []
     race.best.answer = SimpleNamespace(score=1.0)  # type: ignore[assignment]
     members = [Gains("a", 3, asked), Gains("b", 0, asked)]
     lane = _Lane(race, [_Asked(member) for member in members], Running(), 1)
@@ -140,7 +140,7 @@ def test_the_time_left_goes_to_who_gained():
 
 
 def test_nobody_is_asked_twice_at_once():
-    race = race_of(glass(3, 2))
+    race = race_of(frustrated_lattice(3, 2))
     one = Gains("a", 0, [])
     lanes = [_Lane(race, [_Asked(one)], Running(), 1), _Lane(race, [_Asked(one)], None, 1)]
     assert lanes[0].choose() is not None and lanes[1].choose() is None
@@ -149,7 +149,7 @@ def test_nobody_is_asked_twice_at_once():
 
 
 def test_one_job_is_one_thread_and_callbacks_come_from_the_caller():
-    graph, seen, here = glass(14, 3), {1: set(), 2: set()}, threading.current_thread()
+    graph, seen, here = frustrated_lattice(14, 3), {1: set(), 2: set()}, threading.current_thread()
     for jobs, threads in seen.items():
 
         def watch(progress: mf.Progress, threads: set = threads) -> bool:
@@ -167,12 +167,12 @@ def test_what_the_other_thread_dies_of_is_raised(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Relaxation, "turn", fail)
     with pytest.raises(ZeroDivisionError, match="of the other thread"):
-        mf.decode(glass(), method="portfolio", n_jobs=2, time_limit=60, rng=0)
+        mf.decode(frustrated_lattice(), method="portfolio", n_jobs=2, time_limit=60, rng=0)
 
 
 @pytest.mark.skipif(not installed(), reason="pytoulbar2 is not installed")
 def test_toulbar2_rests_between_its_turns_and_is_ended():
-    race, beside = race_of(glass()), Beside()
+    race, beside = race_of(frustrated_lattice()), Beside()
     beside.turn(race, Running(time_limit=0.3))
     assert beside.work is not None and beside.work.process is not None
     process = beside.work.process
@@ -192,7 +192,7 @@ def test_toulbar2_rests_between_its_turns_and_is_ended():
 
 @pytest.mark.skipif(not installed(), reason="pytoulbar2 is not installed")
 def test_toulbar2_proves_what_was_found_elsewhere():
-    graph = glass(6, 3)
+    graph = frustrated_lattice(6, 3)
     race = race_of(graph)
     race.take(mf.decode(graph, method="junction_tree"))
     race.best.bound = np.inf
@@ -201,7 +201,7 @@ def test_toulbar2_proves_what_was_found_elsewhere():
 
 
 def test_members_go_on_where_they_stopped():
-    graph = glass(12, 2)
+    graph = frustrated_lattice(12, 2)
     exact = mf.decode(graph, method="junction_tree").score
     race = race_of(graph)
     for member in (Buckets(), Subgraphs(np.random.default_rng(0)), Relaxation(mf.methods.TRWS())):
@@ -218,7 +218,7 @@ def test_members_go_on_where_they_stopped():
 
 def test_refusals():
     with pytest.raises(mf.ModelError, match="the n best"):
-        mf.decode(glass(3), method="portfolio", n_best=2)
+        mf.decode(frustrated_lattice(3), method="portfolio", n_best=2)
     with pytest.raises(mf.ModelError, match="seconds must be positive"):
         Portfolio(seconds=0)
 

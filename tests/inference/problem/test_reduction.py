@@ -268,7 +268,7 @@ def test_zeros_in_factors(spec):
 def test_nothing_to_do_returns_the_same_objects(spec):
     graph = compiled(spec)
     s = graph.structure
-    # Clauses lower to tables with hard zeros, which may shrink the auxiliary variables.
+    # In plain tables, clauses have hard zeros, which may shrink the auxiliary variables.
     if np.isneginf(graph.log_tables).any():
         return
     reduced = reduce(s, graph.log_tables, np.full(s.n_variables, -1, np.int32), drop_barren=True)
@@ -457,11 +457,11 @@ def test_arrays_of_another_model_are_refused():
         reduce(s, graph.log_tables, none, has_zeros=np.zeros(2, bool))
 
 
-def test_structured_factors_must_be_lowered_first():
+def test_structured_factors_must_be_tables_first():
     net = mf.MarkovNetwork({"A": 2, "B": 2})
     net.add_clause({"A": 1, "B": 1}, weight=1.0)
     graph = net.compile()
-    with pytest.raises(AssertionError, match="lower the graph first"):
+    with pytest.raises(AssertionError, match=r"call to_tables\(\) first"):
         reduce(graph.structure, graph.log_tables, np.array([-1, -1], np.int32))
 
 

@@ -181,10 +181,10 @@ def test_alarm():
     assert np.abs(z).max() < 5 and np.std(z) < 1.6
 
 
-def alarm(chance: float) -> mf.BayesianNetwork:
+def alarm(probability: float) -> mf.BayesianNetwork:
     """An observation that only a rare cause explains."""
     net = mf.BayesianNetwork({"cause": 2, "sign": 2})
-    net.add_cpt("cause", [], [1 - chance, chance])
+    net.add_cpt("cause", [], [1 - probability, probability])
     net.add_cpt("sign", ["cause"], [[1 - 1e-6, 1e-6], [0.1, 0.9]])
     return net
 

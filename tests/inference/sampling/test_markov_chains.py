@@ -214,9 +214,9 @@ def test_resuming_a_model_whose_zeros_have_moved():
     ("make", "match"),
     [
         (lambda: Gibbs("backwards"), "scan of Gibbs must be 'systematic', 'random', 'coloured', 'trees'"),
-        (lambda: Gibbs(n_chains=0), "n_chains of Gibbs must be a whole number of at least 1, got 0"),
+        (lambda: Gibbs(n_chains=0), "n_chains of Gibbs must be an integer of at least 1, got 0"),
         (lambda: Gibbs(thinning=1.5), "thinning of Gibbs"),
-        (lambda: Metropolis(burn_in=-1), "burn_in of Metropolis must be a whole number of at least 0"),
+        (lambda: Metropolis(burn_in=-1), "burn_in of Metropolis must be an integer of at least 0"),
         (lambda: Metropolis(sweeps=0), "sweeps of Metropolis"),
         (lambda: Metropolis("nearest"), "proposal of Metropolis"),
         (lambda: Metropolis(scan="trees"), "scan of Metropolis must be"),

@@ -26,8 +26,8 @@ def ask(spec: Spec, evidence: dict[int, Any] | None = None, **options: Any) -> A
 
 def probabilities(answer: Any) -> tuple[np.ndarray, np.ndarray, int, int]:
     """Edge probabilities, the edges' nodes, how many nodes and components there are."""
-    form = answer._state.form
-    return answer._state.trees.probabilities, form.layout.half_node.reshape(-1, 2), form.n_nodes, form.n_components
+    pairs = answer._state.pairs
+    return answer._state.trees.probabilities, pairs.layout.half_node.reshape(-1, 2), pairs.n_nodes, pairs.n_components
 
 
 def check_polytope(answer: Any) -> None:
@@ -196,7 +196,7 @@ class TestTrees:
         cycle = [(i, (i + 1) % n) for i in range(n)]
         net.add_factors([*cycle, (0, n), (n, n + 1)], [[2.0, 1.0], [1.0, 2.0]])
         rho, ends, *_ = probabilities(mf.marginals(net, method=TreeReweighted()))
-        nodes = mf.marginals(net, method=TreeReweighted())._state.form.variable_node
+        nodes = mf.marginals(net, method=TreeReweighted())._state.pairs.variable_node
         bridge = np.isin(ends, nodes[n:]).any(axis=1)
         assert (rho[bridge] == 1.0).all() and bridge.sum() == 2
         np.testing.assert_allclose(rho[~bridge], (n - 1) / n, atol=1 / 64)
@@ -211,7 +211,7 @@ class TestTrees:
         trees = [square[:3], square[1:]]
         answer = mf.marginals(net, method=TreeReweighted(trees=trees, tree_weights=[3.0, 1.0]))
         rho, ends, *_ = probabilities(answer)
-        node = answer._state.form.variable_node
+        node = answer._state.pairs.variable_node
         by_pair = {tuple(sorted(e)): r for e, r in zip(ends.tolist(), rho.tolist(), strict=True)}
         ours = [by_pair[tuple(sorted((int(node["ABCD".index(u)]), int(node["ABCD".index(v)]))))] for u, v in square]
         np.testing.assert_allclose(ours, [0.75, 1.0, 1.0, 0.25])
@@ -223,9 +223,9 @@ class TestTrees:
 
     def test_given_trees_fill_up_what_cannot_be_named(self):
         spec = frustrated(2, hard=False)
-        form = ask(spec)._state.form
-        node_label = {int(node): label for node, label in zip(form.variable_node, spec.labels, strict=False)}
-        ends = form.layout.half_node.reshape(-1, 2).tolist()
+        pairs = ask(spec)._state.pairs
+        node_label = {int(node): label for node, label in zip(pairs.variable_node, spec.labels, strict=False)}
+        ends = pairs.layout.half_node.reshape(-1, 2).tolist()
         named = [(node_label[a], node_label[b]) for a, b in ends if a in node_label and b in node_label]
         trees = [[pair] for pair in named]
         answer = ask(spec, trees=trees)
@@ -442,8 +442,8 @@ class TestRunning:
         alone = [mf.marginals(g, method=TreeReweighted()) for g in graphs]
         values = []
         for i, graph in enumerate(graphs):
-            parts = {int(together.components.component[j]) for j, v in enumerate(together) if v.startswith(f"{i}/")}
-            values.append(sum(together.components.log_partition[c] for c in parts))
+            found = {int(together.components.component[j]) for j, v in enumerate(together) if v.startswith(f"{i}/")}
+            values.append(sum(together.components.log_partition[c] for c in found))
             first = f"{i}/{graph.variables[0]}"
             np.testing.assert_allclose(together[first], alone[i][graph.variables[0]], atol=1e-5)
         for ours, theirs in zip(values, alone, strict=True):

@@ -20,7 +20,7 @@ from markovfield.inference.problem.merged_pairs import prepare_merged
 from markovfield.inference.trws.lattice import LatticeMessages
 from markovfield.inference.trws.plan import sequential_plan
 from markovfield.inference.trws.trws import TRWS, SequentialMessages
-from tests.inference.relaxations import StopAfter, check, decoded, glass, lattice
+from tests.inference.relaxations import StopAfter, check, decoded, frustrated_lattice, lattice
 from tests.oracle import Oracle
 from tests.strategies import Spec, specs, specs_with_evidence
 
@@ -104,7 +104,7 @@ def test_diagonals_do_what_rows_do(form: str, shape: tuple[int, int, int], monke
 @given(SEEDS)
 def test_meets_the_linear_program_on_binary_models(seed: int) -> None:
     # Fixed points are optimal there (Kolmogorov and Wainwright 2005); for more states they may be above.
-    net, _ = glass(np.random.default_rng(seed), 3, 4, 2)
+    net, _ = frustrated_lattice(np.random.default_rng(seed), 3, 4, 2)
     ours = mf.decode(net, method=TRWS(tolerance=1e-10, max_iterations=5000))
     theirs = mf.decode(net, method=LinearProgram(cycles=0))
     assert theirs.upper_bound - 1e-6 <= ours.upper_bound <= theirs.upper_bound + 1e-3
@@ -114,7 +114,7 @@ def test_meets_the_linear_program_on_binary_models(seed: int) -> None:
 @given(SEEDS)
 def test_is_never_below_the_linear_program(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    net, factors = glass(rng, 2, 4, 3)
+    net, factors = frustrated_lattice(rng, 2, 4, 3)
     ours = mf.decode(net, method=TRWS())
     theirs = mf.decode(net, method=LinearProgram(cycles=0))
     check(ours, Oracle([3] * 8, factors), [ours.assignment[v] for v in range(8)])
@@ -153,7 +153,7 @@ def test_tables_of_many_states(form: str) -> None:
 
 
 def frustrated() -> mf.MarkovNetwork:
-    return glass(np.random.default_rng(2), 6, 6, 3)[0]
+    return frustrated_lattice(np.random.default_rng(2), 6, 6, 3)[0]
 
 
 def test_stopped_answers_with_what_there_is() -> None:

@@ -20,7 +20,7 @@ from markovfield.inference.verbs import decode, graph_of, log_partition
 
 __all__ = ["aggregate"]
 
-# Counts below this are whole numbers in floats; those below the second survive a logarithm and its rounding.
+# Counts below this are integers in floats; those below the second survive a logarithm and its rounding.
 EXACT_FLOATS, EXACT_LOGS = 2**53, 2.0**40
 
 
@@ -120,7 +120,7 @@ def _supported(evidence: Evidence, sign: float = 0.0) -> Evidence:
 
 
 def _count(method: Any, graph: FactorGraph, evidence: Evidence) -> int:
-    """Sum-product over zero-one potentials, in floats up to what they hold, else in whole numbers modulo primes."""
+    """Sum-product over zero-one potentials, in floats up to what they hold, else in integers modulo primes."""
     support = graph.with_tables(np.where(graph.log_tables == -np.inf, -np.inf, 0.0))
     known = _supported(evidence)
     chosen = resolve(method, "log_partition")

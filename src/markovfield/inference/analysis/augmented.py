@@ -144,7 +144,7 @@ def diverse_best(
     [-16, 16]
     """
     if not isinstance(n, (int, np.integer)) or n < 1:
-        raise ModelError(f"n must be a whole number of at least 1, got {n!r}")
+        raise ModelError(f"n must be an integer of at least 1, got {n!r}")
     if not 0 < penalty < np.inf:
         raise ModelError(f"penalty must be positive and finite, got {penalty!r}")
     graph = graph_of(model)

@@ -26,8 +26,8 @@ __all__ = ["AnnealedImportance"]
 class AnnealedImportance:
     """log Z with its standard error, and weighted samples (Neal 2001).
 
-    Every chain starts with an exact draw from a spanning forest of the factors, the strongest ones, whose log Z is
-    known. The other factors are then raised from power 0 to 1 in steps, with a sweep of single-variable Gibbs
+    Every Markov chain starts with an exact draw from a spanning forest of the factors, the strongest ones, whose log Z
+    is known. The other factors are then raised from power 0 to 1 in steps, with a sweep of single-variable Gibbs
     moves after each; hard zeros among them are penalties that grow to infinity. What a chain's score gains by the
     steps adds up to the log of its weight. The mean weight, times the Z of the forest, is an unbiased estimate of Z
     whether or not the chains have mixed; how much the weights scatter tells how good it is. Weighted samples and

@@ -1,4 +1,9 @@
-"""Annealing from a forest of factors to all of them: weights and single-variable Gibbs moves (Neal 2001)."""
+"""Annealing from a forest of factors to all of them: weights and single-variable Gibbs moves (Neal 2001).
+
+Invariant: `AnnealedGraph`; states are ``int32[chains, variables]``, and every chain has its own stream, so that answers
+do not depend on threads. Zeros of tables are penalties until the last temperature. Free to change: the order of visits
+within a sweep.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +21,8 @@ class AnnealedGraph(NamedTuple):
     """A graph of plain tables, some of them tempered.
 
     At inverse temperature b, a tempered factor adds ``b`` times its log-potential to the score, any other all of it. A
-    cell of -inf counts as the factor's best, less a penalty that grows to infinity, so that chains may cross what will
-    be ruled out only in the end. It begins at zero for tempered factors, and with some head start for others.
+    cell of -inf counts as the factor's best, less a penalty that grows to infinity, so that Markov chains may cross
+    what will be ruled out only in the end. It begins at zero for tempered factors, and with some head start for others.
 
     Attributes
     ----------
@@ -28,7 +33,7 @@ class AnnealedGraph(NamedTuple):
     levels
         ``float64[factors]``: what a cell of -inf counts for but for the penalty: for tempered factors their best cell,
         for others that less the head start.
-    own
+    unary
         ``float64[states]``: factors of single variables, likelihoods, all that is not tempered.
     tempered
         ``bool[factors]``; those of less than two variables are neither.
@@ -47,7 +52,7 @@ class AnnealedGraph(NamedTuple):
     log_tables: Any
     owner: Any
     levels: Any
-    own: Any
+    unary: Any
     tempered: Any
     slot_offsets: Any
     slots: Any
@@ -100,7 +105,7 @@ def _conditional(graph, v, beta, penalty, states, logs, rest, bad):
     card = graph.cardinalities[v]
     at = graph.value_offsets[v]
     for k in range(card):
-        logs[k] = graph.own[at + k]
+        logs[k] = graph.unary[at + k]
         rest[k] = 0.0
         bad[k] = 0
     for s in range(graph.slot_offsets[v], graph.slot_offsets[v + 1]):
@@ -133,7 +138,7 @@ def _conditional(graph, v, beta, penalty, states, logs, rest, bad):
 
 @kernel
 def anneal(graph, betas, penalties, first, last, states, totals, bads, log_weights, streams):
-    """Take chains (rows of ``states``) from temperature ``first`` to ``last``: weigh, then move, for each step.
+    """Take Markov chains (rows of ``states``) from temperature ``first`` to ``last``: weigh, then move, for each step.
 
     ``totals`` and ``bads`` are `rest_of` each chain. A chain that ends in what is ruled out has a weight of -inf and
     stays where it is.
@@ -163,7 +168,7 @@ def anneal(graph, betas, penalties, first, last, states, totals, bads, log_weigh
 
 @kernel
 def average_conditionals(graph, sweeps, states, stream, means):
-    """Sweeps of one chain at the model itself; ``means`` (zeros before) average each variable's conditionals."""
+    """Sweeps of one Markov chain at the model itself; ``means`` (zeros before) average each variable's conditionals."""
     most = 1
     for card in graph.cardinalities:
         most = max(most, card)

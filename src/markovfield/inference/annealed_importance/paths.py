@@ -1,4 +1,4 @@
-"""Chains that are annealed from a forest of factors to the whole model, and their weights."""
+"""Markov chains that are annealed from a forest of factors to the whole model, and their weights."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ REMEDY = (
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A problem, and the forest of its factors that chains start from."""
+    """A problem, and the forest of its factors that Markov chains start from."""
 
     problem: Problem
     graph: AnnealedGraph
@@ -80,7 +80,7 @@ class Base:
         other[pair] = s.scopes[2 * s.scope_offsets[factor[pair]] + 1 - slots[pair]]
         slot_offsets = np.zeros(s.n_variables + 1, np.int64)
         np.cumsum(np.bincount(s.scopes[slots], minlength=s.n_variables), out=slot_offsets[1:])
-        own = _own(problem)
+        unary = _unary(problem)
         tempered = (arity > 1) & ~inside
         levels = best_cells(
             s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, pool.log_tables
@@ -89,11 +89,11 @@ class Base:
         levels[~tempered] -= HEAD_START if tempered.any() else np.inf
         graph = AnnealedGraph(
             *(s.cardinalities, s.value_offsets, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides),
-            *(pool.log_tables, owner, levels, own, tempered),
+            *(pool.log_tables, owner, levels, unary, tempered),
             *(slot_offsets, slots, factor, other),
         )
         uppers, roots = forest_order(s.scope_offsets, s.scopes, slot_offsets, slots, factor, inside)
-        beliefs = own.copy()
+        beliefs = unary.copy()
         log_partition = float(forest_beliefs(*graph[:9], uppers, roots, beliefs))
         log_partition += float(pool.log_tables[s.table_offsets[arity == 0]].sum())
         if np.isneginf(log_partition):
@@ -108,28 +108,28 @@ class Base:
 
     @property
     def sweep_cost(self) -> float:
-        """Nanoseconds of a Gibbs sweep of one chain, roughly."""
+        """Nanoseconds of a Gibbs sweep of one Markov chain, roughly."""
         g = self.graph
         reads = np.diff(g.scope_offsets)[g.slot_factor] + g.cardinalities[g.scopes[g.slots]]
-        return CELL_COST * float(reads.sum() + 4 * len(g.own))
+        return CELL_COST * float(reads.sum() + 4 * len(g.unary))
 
 
-def _own(problem: Problem) -> FloatArray:
+def _unary(problem: Problem) -> FloatArray:
     """Potentials of single variables, with the likelihoods, over all states."""
     s = problem.structure
-    own = problem.likelihood.copy() if len(problem.likelihood) else np.zeros(int(s.value_offsets[-1]))
-    unary = np.flatnonzero(np.diff(s.scope_offsets) == 1)
-    axis = s.scope_offsets[unary]
+    unary = problem.likelihood.copy() if len(problem.likelihood) else np.zeros(int(s.value_offsets[-1]))
+    single = np.flatnonzero(np.diff(s.scope_offsets) == 1)
+    axis = s.scope_offsets[single]
     counts = s.cardinalities[s.scopes[axis]].astype(np.int64)
     state = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    cells = np.repeat(s.table_offsets[unary], counts) + np.repeat(s.table_strides[axis], counts) * state
-    np.add.at(own, np.repeat(s.value_offsets[s.scopes[axis]], counts) + state, problem.potentials.log_tables[cells])
-    return own
+    cells = np.repeat(s.table_offsets[single], counts) + np.repeat(s.table_strides[axis], counts) * state
+    np.add.at(unary, np.repeat(s.value_offsets[s.scopes[axis]], counts) + state, problem.potentials.log_tables[cells])
+    return unary
 
 
 @dataclass(eq=False)
 class AnnealedChains:
-    """Chains that go from the forest to the model."""
+    """Markov chains that go from the forest to the model."""
 
     base: Base
     betas: FloatArray
@@ -141,11 +141,11 @@ class AnnealedChains:
 
     @property
     def sweeps(self) -> int:
-        """Gibbs sweeps of each chain."""
+        """Gibbs sweeps of each Markov chain."""
         return len(self.betas) - 1
 
     def go(self, size: int, rng: np.random.Generator, running: Running) -> None:
-        """Take ``size`` chains all the way; stopped early, keep those that have arrived, if there are any two."""
+        """Take ``size`` Markov chains all the way; stopped early, keep those that have arrived, if any two."""
         self.streams = streams(rng, size)
         self.states = self.base.draw(self.streams)
         self.log_weights = np.full(size, self.base.log_partition)
@@ -187,7 +187,7 @@ class AnnealedChains:
             self.states, self.log_weights = self.states[:arrived], self.log_weights[:arrived]
 
     def check(self, values: FloatArray | None = None, errors: FloatArray | None = None) -> None:
-        """Say what speaks against the chains in a warning, and keep it in ``doubts``; raise where none has any weight.
+        """Warn of what speaks against the Markov chains, and keep it in ``doubts``; raise where none has weight.
 
         ``values`` and ``errors`` are estimates of the problem's marginals; those of the chains' states where None.
         """
@@ -226,8 +226,9 @@ class AnnealedChains:
 
     @cached_property
     def _seen(self) -> tuple[float, float]:
-        """log of the sum over different assignments, those of the chains and those that a search finds: below log Z for
-        sure; and a share of all weight that they have at least, by how much of each part of the chains others found."""
+        """log of the sum over different assignments, those of the Markov chains and those that a search finds: below
+        log Z for sure; and a share of all weight that they have at least, by how much of each part of the chains others
+        found."""
         rows, weights = self.states[:SEEN_ROWS], self.weights[:SEEN_ROWS]
         rows, weights = rows[weights > 0], weights[weights > 0]
         _, scores = weigh_seen(self.base.problem, rows, np.random.default_rng(self.streams[0]))
@@ -253,7 +254,7 @@ class AnnealedChains:
 
     @property
     def converged(self) -> bool:
-        """Whether all chains arrived and `check` found nothing to speak against them."""
+        """Whether all Markov chains arrived and `check` found nothing to speak against them."""
         return self.complete and not self.doubts
 
     @property
@@ -266,7 +267,7 @@ class AnnealedChains:
     def log_partition_error(self) -> float:
         """Of the log of a mean: the standard error of the mean over the mean.
 
-        Where most chains have the very same weight their scatter says little: the error is then at least an
+        Where most Markov chains have the very same weight their scatter says little: the error is then at least an
         `error_floor` for weights that were not seen, times as much as they can differ by.
         """
         n = len(self.log_weights)
@@ -282,14 +283,14 @@ class AnnealedChains:
         return max(found, min(1.0, float(np.expm1(min(swing, 1.0)))) * error_floor(self.effective_size))
 
     def averages(self, sweeps: int, running: Running) -> tuple[FloatArray, FloatArray]:
-        """Weighted averages of the chains' conditionals over more sweeps, and their standard errors (of a ratio).
+        """Weighted averages of the Markov chains' conditionals over more sweeps, and standard errors (of a ratio).
 
         They are at least `error_floor`, times `leeway`, for what no chain has come to.
 
         Stopped early, or started after a stop, the chains that are left take one sweep each.
         """
         weights, graph = self.weights, self.base.graph
-        n_values = len(graph.own)
+        n_values = len(graph.unary)
         # Sums over chains of w p, w^2 p and (w p)^2.
         sums = np.zeros((3, n_values))
         at_once = max(1, int(STEP / (self.base.sweep_cost + 1)))

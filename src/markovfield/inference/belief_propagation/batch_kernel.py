@@ -2,6 +2,8 @@
 
 Messages ``[entries, LANES]`` lie edge by edge as in `MessageLayout`, and sum to one in each lane. One vector operation
 does the same entry of all rows.
+
+Free to change: `LANES`, how many rows go side by side; no row reads another's lane.
 """
 
 from __future__ import annotations
@@ -21,33 +23,33 @@ TINY = 1e-300
 
 
 @kernel
-def _variable(edges, message_offsets, own, sent, heard, product, total, floor, flags):
-    """All messages of a variable in all lanes; the product of all it heard stays in ``product``."""
-    card = len(own)
+def _variable(edges, message_offsets, unary, outgoing, incoming, product, total, floor, flags):
+    """All messages of a variable in all lanes; the product of all incoming messages stays in ``product``."""
+    card = len(unary)
     for i in range(card):
         for lane in range(LANES):
             product[i, lane] = 1.0
     for k in range(len(edges) - 1, -1, -1):
         at = message_offsets[edges[k]]
         for i in range(card):
-            out, back, p = sent[at + i], heard[at + i], product[i]
+            out, back, p = outgoing[at + i], incoming[at + i], product[i]
             for lane in range(LANES):
                 out[lane] = p[lane]
                 p[lane] *= back[lane]
     for i in range(card):
         for lane in range(LANES):
-            product[i, lane] = own[i, lane]
+            product[i, lane] = unary[i, lane]
     for k in range(len(edges)):
         at = message_offsets[edges[k]]
         for lane in range(LANES):
             total[lane] = 0.0
         for i in range(card):
-            out, back, p = sent[at + i], heard[at + i], product[i]
+            out, back, p = outgoing[at + i], incoming[at + i], product[i]
             for lane in range(LANES):
                 out[lane] *= p[lane]
                 total[lane] += out[lane]
                 p[lane] *= back[lane]
-        _scale(sent[at : at + card], total, floor, flags)
+        _scale(outgoing[at : at + card], total, floor, flags)
     if floor > 0.0:
         for i in range(card):
             for lane in range(LANES):
@@ -73,7 +75,7 @@ def _scale(message, total, floor, flags):
 
 
 @kernel
-def _factor(first, last, base, message_offsets, table_strides, tables, sent, fresh, walk, part):
+def _factor(first, last, base, message_offsets, table_strides, tables, outgoing, fresh, walk, part):
     """All messages of a table in all lanes, not scaled, to ``fresh`` from its start; as `table_messages`."""
     at = message_offsets[first]
     for i in range(message_offsets[last] - at):
@@ -91,7 +93,7 @@ def _factor(first, last, base, message_offsets, table_strides, tables, sent, fre
         part[1, outer, lane] = 1.0
     while True:
         for a in range(outer):
-            one, two, q = part[0, a], part[0, a + 1], sent[message_offsets[first + a] + walk[a]]
+            one, two, q = part[0, a], part[0, a + 1], outgoing[message_offsets[first + a] + walk[a]]
             for lane in range(LANES):
                 two[lane] = one[lane] * q[lane]
         weight = part[0, outer]
@@ -99,13 +101,13 @@ def _factor(first, last, base, message_offsets, table_strides, tables, sent, fre
             whole[lane] = 0.0
         for j in range(card):
             t = tables[cell + j * stride]
-            out, q = fresh[offset - at + j], sent[offset + j]
+            out, q = fresh[offset - at + j], outgoing[offset + j]
             for lane in range(LANES):
                 out[lane] += t * weight[lane]
                 whole[lane] += t * q[lane]
         for a in range(outer - 1, -1, -1):
             to = message_offsets[first + a] + walk[a]
-            out, q, before, after, next_after = fresh[to - at], sent[to], part[0, a], part[1, a + 1], part[1, a]
+            out, q, before, after, next_after = fresh[to - at], outgoing[to], part[0, a], part[1, a + 1], part[1, a]
             for lane in range(LANES):
                 out[lane] += before[lane] * after[lane] * whole[lane]
                 next_after[lane] = after[lane] * q[lane]
@@ -124,10 +126,12 @@ def _factor(first, last, base, message_offsets, table_strides, tables, sent, fre
 
 
 @kernel
-def flood_lanes(layout, tables, own, sent, heard, damping, tolerance, sweeps, floor, iterations, residual, flags):
-    """Up to ``sweeps`` synchronous sweeps, until every lane has settled; how many were made.
+def flood_lanes(
+    layout, tables, unary, outgoing, incoming, damping, tolerance, sweeps, floor, iterations, residual, flags
+):
+    """Up to ``sweeps`` synchronous sweeps, until every lane has converged; how many were made.
 
-    ``iterations`` counts the sweeps of each lane until it settled, ``residual`` is the last change of each.
+    ``iterations`` counts the sweeps of each lane until it converged, ``residual`` is the last change of each.
     """
     variable_offsets, variable_edges = layout.variable_offsets, layout.variable_edges
     message_offsets, value_offsets = layout.message_offsets, layout.value_offsets
@@ -136,17 +140,17 @@ def flood_lanes(layout, tables, own, sent, heard, damping, tolerance, sweeps, fl
     product, total, change = np.empty((most, LANES)), np.empty(LANES), np.empty(LANES)
     fresh = np.empty((max(arity, 1) * most, LANES))
     walk, part = np.empty(arity + 1, np.int64), np.empty((3, arity + 2, LANES))
-    settled = np.zeros(LANES, np.bool_)
+    converged = np.zeros(LANES, np.bool_)
     for sweep in range(sweeps):
         for lane in range(LANES):
             residual[lane] = 0.0
         for v in range(len(value_offsets) - 1):
             edges = variable_edges[variable_offsets[v] : variable_offsets[v + 1]]
-            mine = own[value_offsets[v] : value_offsets[v + 1]]
-            _variable(edges, message_offsets, mine, sent, heard, product, total, floor, flags)
+            mine = unary[value_offsets[v] : value_offsets[v + 1]]
+            _variable(edges, message_offsets, mine, outgoing, incoming, product, total, floor, flags)
         for f in range(len(table_offsets)):
             first, last = factor_offsets[f], factor_offsets[f + 1]
-            _factor(first, last, table_offsets[f], message_offsets, table_strides, tables, sent, fresh, walk, part)
+            _factor(first, last, table_offsets[f], message_offsets, table_strides, tables, outgoing, fresh, walk, part)
             start = message_offsets[first]
             for e in range(first, last):
                 at, end = message_offsets[e], message_offsets[e + 1]
@@ -159,7 +163,7 @@ def flood_lanes(layout, tables, own, sent, heard, damping, tolerance, sweeps, fl
                         total[lane] += row[lane]
                 _scale(message, total, floor, flags)
                 for i in range(end - at):
-                    row, kept = message[i], heard[at + i]
+                    row, kept = message[i], incoming[at + i]
                     for lane in range(LANES):
                         x = row[lane]
                         larger = x if x > kept[lane] else kept[lane]
@@ -170,17 +174,17 @@ def flood_lanes(layout, tables, own, sent, heard, damping, tolerance, sweeps, fl
                     residual[lane] = change[lane] if change[lane] > residual[lane] else residual[lane]
         waiting = 0
         for lane in range(LANES):
-            if not settled[lane]:
+            if not converged[lane]:
                 iterations[lane] += 1
-                settled[lane] = residual[lane] <= tolerance
-                waiting += not settled[lane]
+                converged[lane] = residual[lane] <= tolerance
+                waiting += not converged[lane]
         if waiting == 0:
             return sweep + 1
     return sweeps
 
 
 @kernel
-def lane_beliefs(layout, tables, own, scales, shift, sent, heard, floor, values, log_partition, flags):
+def lane_beliefs(layout, tables, unary, scales, shift, outgoing, incoming, floor, values, log_partition, flags):
     """Beliefs ``[states, LANES]`` and the Bethe value of every lane."""
     message_offsets, value_offsets = layout.message_offsets, layout.value_offsets
     arity, most = layout.limits[0], layout.limits[1]
@@ -190,7 +194,7 @@ def lane_beliefs(layout, tables, own, scales, shift, sent, heard, floor, values,
     for v in range(len(value_offsets) - 1):
         at, end = value_offsets[v], value_offsets[v + 1]
         edges = layout.variable_edges[layout.variable_offsets[v] : layout.variable_offsets[v + 1]]
-        _variable(edges, message_offsets, own[at:end], sent, heard, product, total, floor, flags)
+        _variable(edges, message_offsets, unary[at:end], outgoing, incoming, product, total, floor, flags)
         for lane in range(LANES):
             whole = 0.0
             for i in range(end - at):
@@ -204,7 +208,7 @@ def lane_beliefs(layout, tables, own, scales, shift, sent, heard, floor, values,
     for f in range(len(layout.table_offsets)):
         first, last = layout.factor_offsets[f], layout.factor_offsets[f + 1]
         _factor(
-            first, last, layout.table_offsets[f], message_offsets, layout.table_strides, tables, sent, fresh, walk,
+            first, last, layout.table_offsets[f], message_offsets, layout.table_strides, tables, outgoing, fresh, walk,
             part,
         )  # fmt: skip
         start = message_offsets[first]
@@ -213,11 +217,11 @@ def lane_beliefs(layout, tables, own, scales, shift, sent, heard, floor, values,
                 continue
             whole = 0.0
             for i in range(message_offsets[first + 1] - start):
-                whole += sent[start + i, lane] * fresh[i, lane]
+                whole += outgoing[start + i, lane] * fresh[i, lane]
             term = math.log(whole) + shift
             for e in range(first, last):
                 both = 0.0
                 for i in range(message_offsets[e], message_offsets[e + 1]):
-                    both += sent[i, lane] * heard[i, lane]
+                    both += outgoing[i, lane] * incoming[i, lane]
                 term -= math.log(both)
             log_partition[lane] += term

@@ -58,13 +58,13 @@ class BeliefPropagation:
     """Sum-product and max-product messages on the factor graph (Andres 6.36 to 6.40; seed 001, lecture 5).
 
     On a forest, messages go once towards the roots and once back: exact, in log space. On any other graph they are
-    sent until they settle; `log_partition` is then the Bethe value, which is no bound, and `guarantee` says
-    ``"approximate"``. Evidence enters as likelihoods, so nothing is laid out anew for it. Connected parts settle each
-    for itself (``answer.components``), so a union of many graphs runs as one.
+    sent until they converge; `log_partition` is then the Bethe value, which is no bound, and `guarantee` says
+    ``"approximate"``. Evidence enters as likelihoods, so nothing is laid out anew for it. Connected components converge
+    each for itself (``answer.components``), so a union of many graphs runs as one.
 
     A sweep costs the sum over tables of their cells; structured factors cost what their kind says. Memory is two
-    messages for each edge. Messages are sums of products in scaled linear space; a part of the graph in which products
-    might vanish runs in log space instead.
+    messages for each edge. Messages are sums of products in scaled linear space; a component in which products might
+    vanish runs in log space instead.
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ class BeliefPropagation:
         ``"tree"``: two passes, for forests only. ``"synchronous"``: all factors, then all variables ("flooding"), on
         all threads. ``"sequential"``: variable after variable, forwards and backwards in turn, each using what
         the one before has sent. ``"residual"``: always the message that moves most (Elidan, McGraw and Koller 2006).
-        The last two lower structured factors to tables, which changes no fixed point. ``"auto"``: two passes on a
+        The last two take structured factors in plain tables, which changes no fixed point. ``"auto"``: two passes on a
         forest, otherwise sequential; synchronous where there are structured factors.
     damping
         Share of the old message that is kept, from 0 to below 1; fixed points stay as they are.
     max_iterations
         Most sweeps; for ``"residual"``, most messages for each edge.
     tolerance
-        Settled is when no entry of a message, undamped, would change by more than this in proportion to its size:
+        Converged is when no entry of a message, undamped, would change by more than this in proportion to its size:
         where potentials span many powers of ten, the smallest entry may be the one that matters.
 
     Examples
@@ -138,9 +138,9 @@ class BeliefPropagation:
                 width=messages.forest.width,
             )
         loopy = self._run(graph, evidence, running, init)
-        parts, constant = bethe(loopy, beliefs(loopy, Running(running.n_jobs))[1], Running(running.n_jobs))
+        by_component, constant = bethe(loopy, beliefs(loopy, Running(running.n_jobs))[1], Running(running.n_jobs))
         return LogPartition(
-            log_partition=float(parts.sum()) + constant,
+            log_partition=float(by_component.sum()) + constant,
             guarantee="approximate",
             method=self.name,
             converged=bool(loopy.converged.all()),
@@ -300,10 +300,10 @@ class BeliefPropagation:
 
 
 def loopy_marginals(method: BeliefPropagation, graph: FactorGraph, loopy: LoopyMessages, running: Running) -> Marginals:
-    """Dress settled messages as an answer about the user's graph, of which ``loopy.graph`` may be the plain tables."""
+    """Converged messages as an answer about the user's graph, of which ``loopy.graph`` may be the plain tables."""
     quiet = Running(running.n_jobs)
     full, terms = beliefs(loopy, quiet)
-    parts, constant = bethe(loopy, terms, quiet)
+    by_component, constant = bethe(loopy, terms, quiet)
     values = full[: int(graph.structure.value_offsets[-1])]
     values.flags.writeable = False
 
@@ -315,14 +315,14 @@ def loopy_marginals(method: BeliefPropagation, graph: FactorGraph, loopy: LoopyM
     return Marginals(
         graph=graph,
         values=values,
-        log_partition=float(parts.sum()) + constant,
+        log_partition=float(by_component.sum()) + constant,
         guarantee="approximate",
         method=method.name,
         converged=bool(loopy.converged.all()),
         iterations=int(loopy.iterations.max(initial=0)),
         residuals=tuple(loopy.residuals),
         seconds=time.perf_counter() - running.started,
-        components=components(loopy, parts, graph.n_variables),
+        components=components(loopy, by_component, graph.n_variables),
         _joint=lambda positions: factor_joint(loopy, full, positions),
         _max_marginals=max_marginals,
         _counts=lambda: graph.own_counts(pool_counts(loopy, full, Running())),

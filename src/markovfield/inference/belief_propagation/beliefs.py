@@ -1,4 +1,4 @@
-"""What settled messages say: beliefs, the Bethe free energy, joint distributions in factors, counts, assignments."""
+"""What converged messages say: beliefs, the Bethe free energy, joint distributions in factors, counts, assignments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def beliefs(messages: LoopyMessages, running: Running) -> tuple[FloatArray, Floa
     _all(
         [
             partial(
-                variable_terms, g.layout, *piece, m.own.log, m.own.linear, m.own.scales, m.factor_to_variable,
+                variable_terms, g.layout, *piece, m.unary.log, m.unary.linear, m.unary.scales, m.factor_to_variable,
                 g.component, m.in_logs, m.maximise, values, terms,
             )
             for piece in g.variable_tasks
@@ -47,7 +47,7 @@ def beliefs(messages: LoopyMessages, running: Running) -> tuple[FloatArray, Floa
 
 
 def bethe(messages: LoopyMessages, terms: FloatArray, running: Running) -> tuple[FloatArray, float]:
-    """The negative Bethe free energy of each connected part, and the sum of factors of no variable.
+    """The negative Bethe free energy of each connected component, and the sum of factors of no variable.
 
     Sum over variables of log Z_v, over factors of log Z_f, less over edges log Z_e, where Z_v, Z_f and Z_e are the
     totals of what meets there: any scaling of the messages cancels, and at a fixed point this is the Bethe value.
@@ -63,21 +63,21 @@ def bethe(messages: LoopyMessages, terms: FloatArray, running: Running) -> tuple
         piece = (g.n_tables + a, g.n_tables + b)
         tasks.append(partial(structured_terms, g.layout, *piece, g.kind, m.graph.log_tables, *sent))
     _all(tasks, running)
-    value: FloatArray = np.bincount(g.component, terms, g.n_parts).astype(np.float64)
+    value: FloatArray = np.bincount(g.component, terms, g.n_components).astype(np.float64)
     first = g.layout.edge_variable[g.layout.factor_offsets[:-1]]
-    value += np.bincount(g.component[first], of_factors, g.n_parts)
+    value += np.bincount(g.component[first], of_factors, g.n_components)
     return value, float(m.graph.log_tables[g.constants].sum())
 
 
 def components(messages: LoopyMessages, value: FloatArray, n_variables: int) -> Components:
-    """The connected parts as the answer shows them."""
+    """The connected components as the answer shows them."""
     return Components(messages.g.component[:n_variables], value, messages.converged, messages.iterations)
 
 
 def _logs(messages: LoopyMessages, values: FloatArray) -> FloatArray:
-    """A copy of messages as logs, whatever space their part of the graph ran in."""
+    """A copy of messages as logs, whatever space their component ran in."""
     with np.errstate(divide="ignore"):
-        logs = np.log(values, where=~messages.g.by_part(messages.in_logs), out=values.copy())
+        logs = np.log(values, where=~messages.g.by_component(messages.in_logs), out=values.copy())
     return logs
 
 
@@ -142,7 +142,7 @@ def pool_counts(messages: LoopyMessages, values: FloatArray, running: Running) -
 def assignment(messages: LoopyMessages, graph: FactorGraph, running: Running) -> tuple[npt.NDArray[np.int64], float]:
     """States by max-product: the better of each variable's own best and of choices made one after the other.
 
-    Judged by the score of the user's own variables: where ``messages`` ran on the form of plain tables of ``graph``,
+    Judged by the score of the user's own variables: where ``messages`` ran on the plain tables of ``graph``,
     auxiliary variables that disagree would rule out a good assignment.
     """
     m, g = messages, messages.g
@@ -159,12 +159,12 @@ def assignment(messages: LoopyMessages, graph: FactorGraph, running: Running) ->
     for piece in g.variable_tasks:
         running.check()
         if g.n_tables == len(g.factors):
-            decide(g.layout, g.order, *piece, m.graph.log_tables, m.own.log, sent, scratch, chosen)
+            decide(g.layout, g.order, *piece, m.graph.log_tables, m.unary.log, sent, scratch, chosen)
         else:
             from markovfield.inference.belief_propagation.structured_kernel import decide_structured
 
             decide_structured(
-                g.layout, g.order, *piece, g.n_tables, g.kind, m.graph.log_tables, m.own.log, sent, scratch, chosen
+                g.layout, g.order, *piece, g.n_tables, g.kind, m.graph.log_tables, m.unary.log, sent, scratch, chosen
             )
     own = graph.n_variables
     seen = m.evidence.states[:own]

@@ -1,6 +1,6 @@
 """What the messages of a loopy factor graph say: beliefs, the Bethe free energy term by term, expected counts, states.
 
-Parts of the graph that ran in log space (``in_logs``, by part) have logs for messages; all others sum to one.
+Components of the graph that ran in log space (``in_logs``, by component) have logs for messages; all others sum to one.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ __all__ = [
     "factor_terms",
     "linear_tables",
     "loopy_counts",
-    "own_potentials",
     "table_ranges",
+    "unary_potentials",
     "variable_terms",
-    "walk_parts",
+    "walk_components",
 ]
 
 
 @kernel
-def walk_parts(layout):
-    """Breadth first over the variables: their order, the connected part of each, and how many parts there are."""
+def walk_components(layout):
+    """Breadth first over the variables: their order, the connected component of each, and how many there are."""
     n = len(layout.value_offsets) - 1
     order, component = np.empty(n, np.int64), np.full(n, -1, np.int32)
     seen = np.zeros(len(layout.table_offsets), np.bool_)
-    filled, parts = 0, 0
+    filled, n_components = 0, 0
     for root in range(n):
         if component[root] >= 0:
             continue
-        component[root] = parts
+        component[root] = n_components
         order[filled] = root
         at = filled
         filled += 1
@@ -60,11 +60,11 @@ def walk_parts(layout):
                 for e in range(layout.factor_offsets[f], layout.factor_offsets[f + 1]):
                     u = layout.edge_variable[e]
                     if component[u] < 0:
-                        component[u] = parts
+                        component[u] = n_components
                         order[filled] = u
                         filled += 1
-        parts += 1
-    return order, component, parts
+        n_components += 1
+    return order, component, n_components
 
 
 @kernel
@@ -122,34 +122,36 @@ def linear_tables(log_tables, shift, out):
 
 
 @kernel
-def own_potentials(value_offsets, unary_variable, unary_offset, unary_stride, log_tables, states, own, linear, scales):
-    """Add factors of one variable and what was observed to ``own``; also in linear space, the largest entry one.
+def unary_potentials(
+    value_offsets, unary_variable, unary_offset, unary_stride, log_tables, states, unary, linear, scales
+):
+    """Add factors of one variable and what was observed to ``unary``; also in linear space, the largest entry one.
 
-    ``own`` comes with the log-likelihoods of virtual evidence, ``states`` holds observed states or -1, ``scales``
+    ``unary`` comes with the log-likelihoods of virtual evidence, ``states`` holds observed states or -1, ``scales``
     gets what was taken out of ``linear``. Answers a variable that has no state left, or -1.
     """
     for u in range(len(unary_variable)):
         at = value_offsets[unary_variable[u]]
         for i in range(value_offsets[unary_variable[u] + 1] - at):
-            own[at + i] += log_tables[unary_offset[u] + i * unary_stride[u]]
+            unary[at + i] += log_tables[unary_offset[u] + i * unary_stride[u]]
     for v in range(len(value_offsets) - 1):
         at, end = value_offsets[v], value_offsets[v + 1]
         top = -np.inf
         for i in range(at, end):
             if states[v] >= 0 and i - at != states[v]:
-                own[i] = -np.inf
-            top = max(top, own[i])
+                unary[i] = -np.inf
+            top = max(top, unary[i])
         if top == -np.inf:
             return v
         scales[v] = top
         for i in range(at, end):
-            linear[i] = exp_scalar(own[i] - top)
+            linear[i] = exp_scalar(unary[i] - top)
     return np.int64(-1)
 
 
 @kernel
 def variable_terms(
-    layout, begin, end, own, linear, scales, factor_to_variable, component, in_logs, maximise, beliefs, terms
+    layout, begin, end, unary, linear, scales, factor_to_variable, component, in_logs, maximise, beliefs, terms
 ):
     """Beliefs of variables (max-marginals less the best, where maximised), and the log of each one's total."""
     total = np.empty(layout.limits[1])
@@ -159,7 +161,7 @@ def variable_terms(
         shift = 0.0
         logs = in_logs[component[v]]
         for i in range(card):
-            total[i] = own[at + i] if logs else linear[at + i]
+            total[i] = unary[at + i] if logs else linear[at + i]
         for k in range(layout.variable_offsets[v], layout.variable_offsets[v + 1]):
             to = layout.message_offsets[layout.variable_edges[k]]
             whole = 1.0
@@ -293,7 +295,7 @@ def loopy_counts(layout, begin, end, tables, log_tables, variable_to_factor, com
 
 
 @kernel
-def decide(layout, order, begin, end, log_tables, own, variable_to_factor, factor_to_variable, states):
+def decide(layout, order, begin, end, log_tables, unary, variable_to_factor, factor_to_variable, states):
     """Choose states one variable after the other, each given those chosen before; messages are logs of maxima.
 
     A chosen state goes to the variable's factors as certain, so that ties are broken alike all over the graph.
@@ -306,7 +308,7 @@ def decide(layout, order, begin, end, log_tables, own, variable_to_factor, facto
         at = layout.value_offsets[v]
         card = layout.value_offsets[v + 1] - at
         for j in range(card):
-            total[j] = own[at + j]
+            total[j] = unary[at + j]
         for k in range(layout.variable_offsets[v], layout.variable_offsets[v + 1]):
             e = layout.variable_edges[k]
             f = layout.edge_factor[e]

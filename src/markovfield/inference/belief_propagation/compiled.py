@@ -15,7 +15,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.belief_propagation.batch_kernel import LANES, flood_lanes, lane_beliefs
-from markovfield.inference.belief_propagation.layout import SPREAD, loopy_graph, numbers, own_of
+from markovfield.inference.belief_propagation.layout import SPREAD, loopy_graph, numbers, unary_of
 from markovfield.inference.core.answers import Marginals
 from markovfield.inference.core.convergence import DAMPING, warn_not_converged
 from markovfield.inference.core.evidence import Evidence, rows
@@ -35,7 +35,7 @@ CALL = 2.0**27
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PropagationBatch(MarginalsBatch):
-    """Beliefs for many rows of evidence: as `MarginalsBatch`, and which rows settled, after how many sweeps."""
+    """Beliefs for many rows of evidence: as `MarginalsBatch`, and which rows converged, after how many sweeps."""
 
     converged: npt.NDArray[np.bool_]
     iterations: npt.NDArray[np.int64]
@@ -75,11 +75,11 @@ class CompiledPropagation:
     def _batchable(self) -> bool:
         """Whether lanes in linear space are safe, and small enough for the cache."""
         g, known = self._g, self._known
-        own = own_of(self._plain, Evidence.parse(self._plain.structure, None))
+        unary = unary_of(self._plain, Evidence.parse(self._plain.structure, None))
         degree = np.diff(g.layout.variable_offsets)
         # Lanes are not scaled on the way, so each message may also take the log of its length.
         spread = known.spread + degree * np.log(np.diff(g.layout.value_offsets))
-        if own.log_parts(g, replace(known, spread=spread)).any() or known.spread.max(initial=0.0) > SPREAD:
+        if unary.log_components(g, replace(known, spread=spread)).any() or known.spread.max(initial=0.0) > SPREAD:
             return False
         return 16.0 * LANES * float(g.layout.message_offsets[-1]) <= TILE_BYTES
 
@@ -88,8 +88,8 @@ class CompiledPropagation:
     ) -> PropagationBatch:
         """Beliefs and Bethe values for every row of ``int[rows, n_variables]`` state indices, -1 for missing.
 
-        Rows go through side by side, synchronously, until each has settled. ``impossible="nan"`` gives rows found to be
-        of probability zero a log_partition of -inf and marginals of nan, where the default raises an error.
+        Rows go through side by side, synchronously, until each has converged. ``impossible="nan"`` gives rows found to
+        be of probability zero a log_partition of -inf and marginals of nan, where the default raises an error.
         """
         start = time.perf_counter()
         if impossible not in ("raise", "nan"):
@@ -101,14 +101,14 @@ class CompiledPropagation:
         alone = np.ones(n_rows, np.bool_)
         worst = np.zeros(n_rows)
         try:
-            own = self._batchable() and own_of(self._plain, Evidence.parse(self._plain.structure, None))
+            unary = self._batchable() and unary_of(self._plain, Evidence.parse(self._plain.structure, None))
         except ImpossibleEvidenceError:
-            own = False
-        if own:
+            unary = False
+        if unary:
             out = (values, value, converged, iterations, alone, worst)
             tiles = range(0, n_rows, LANES)
             running = Running(n_jobs)
-            running.side_by_side([partial(self._tile, own, given[a : a + LANES], a, out) for a in tiles])
+            running.side_by_side([partial(self._tile, unary, given[a : a + LANES], a, out) for a in tiles])
             value += float(self._plain.log_tables[self._g.constants].sum())
         n_own = int(self.graph.structure.value_offsets[-1])
         for row in np.flatnonzero(alone).tolist():
@@ -136,12 +136,12 @@ class CompiledPropagation:
             iterations=iterations,
         )
 
-    def _tile(self, own: Any, given: npt.NDArray[np.int32], at: int, out: tuple[Any, ...]) -> int:
+    def _tile(self, unary: Any, given: npt.NDArray[np.int32], at: int, out: tuple[Any, ...]) -> int:
         """One tile of at most `LANES` rows."""
         values, value, converged, iterations, alone, worst = out
         g, known, method = self._g, self._known, self.method
         n, offsets = len(given), self._plain.structure.value_offsets
-        mine = np.repeat(own.linear[:, None], LANES, axis=1)
+        mine = np.repeat(unary.linear[:, None], LANES, axis=1)
         for lane in range(n):
             seen = np.flatnonzero(given[lane] >= 0)
             for v in seen.tolist():
@@ -150,17 +150,27 @@ class CompiledPropagation:
                 column[:] = 0.0
                 column[given[lane, v]] = kept
         counts = np.diff(g.layout.message_offsets)
-        heard = np.repeat(np.repeat(1.0 / counts, counts)[:, None], LANES, axis=1)
-        sent = np.empty_like(heard)
+        incoming = np.repeat(np.repeat(1.0 / counts, counts)[:, None], LANES, axis=1)
+        outgoing = np.empty_like(incoming)
         sweeps, residual = np.zeros(LANES, np.int64), np.zeros(LANES)
         flags = np.zeros(LANES, np.uint8)
         flood_lanes(
-            g.layout, known.linear, mine, sent, heard, method.damping, method.tolerance, method.max_iterations,
+            g.layout, known.linear, mine, outgoing, incoming, method.damping, method.tolerance, method.max_iterations,
             known.floor, sweeps, residual, flags,
         )  # fmt: skip
         beliefs, total = np.zeros((len(mine), LANES)), np.zeros(LANES)
         lane_beliefs(
-            g.layout, known.linear, mine, own.scales, known.shift, sent, heard, known.floor, beliefs, total, flags
+            g.layout,
+            known.linear,
+            mine,
+            unary.scales,
+            known.shift,
+            outgoing,
+            incoming,
+            known.floor,
+            beliefs,
+            total,
+            flags,
         )
         rows_here = slice(at, at + n)
         values[rows_here] = beliefs[:, :n].T

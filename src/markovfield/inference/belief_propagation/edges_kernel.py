@@ -4,6 +4,8 @@ An *edge* joins a factor and a variable of its scope; edges are numbered as the 
 carries one message either way, ``variable_to_factor`` and ``factor_to_variable``, flat over all edges.
 Messages from factors are shifted so that their largest entry is zero; those from variables are plain sums of
 what the variable received.
+
+Other kernels rely on this layout; it is the one thing here that is not free to change.
 """
 
 from __future__ import annotations
@@ -300,14 +302,16 @@ def send_to_variable(
 
 
 @kernel
-def send_to_factor(e, first, last, variable_edges, message_offsets, factor_to_variable, own, own_at, card, out, start):
+def send_to_factor(
+    e, first, last, variable_edges, message_offsets, factor_to_variable, unary, unary_at, card, out, start
+):
     """out[start:] = sum of what a variable received on its edges but e (Andres 6.37), and its log-likelihood.
 
-    ``variable_edges[first:last]`` are its edges, ``own[own_at:]`` its log-likelihood (none where that is
+    ``variable_edges[first:last]`` are its edges, ``unary[unary_at:]`` its log-likelihood (none where that is
     empty). With e = -1 the result is the variable's belief.
     """
     for i in range(card):
-        out[start + i] = own[own_at + i] if len(own) else 0.0
+        out[start + i] = unary[unary_at + i] if len(unary) else 0.0
     for k in range(first, last):
         other = variable_edges[k]
         if other != e:
@@ -318,7 +322,7 @@ def send_to_factor(e, first, last, variable_edges, message_offsets, factor_to_va
 
 @kernel
 def send_to_all_factors(
-    first, last, variable_edges, message_offsets, variable_to_factor, factor_to_variable, own, own_at, card,
+    first, last, variable_edges, message_offsets, variable_to_factor, factor_to_variable, unary, unary_at, card,
     total,
 ):  # fmt: skip
     """All messages of a variable; its belief is left in ``total``.
@@ -333,7 +337,7 @@ def send_to_all_factors(
             variable_to_factor[at + i] = total[i]
             total[i] += factor_to_variable[at + i]
     for i in range(card):
-        total[i] = own[own_at + i] if len(own) else 0.0
+        total[i] = unary[unary_at + i] if len(unary) else 0.0
     for k in range(first, last):
         at = message_offsets[variable_edges[k]]
         for i in range(card):

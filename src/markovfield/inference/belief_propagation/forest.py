@@ -246,7 +246,7 @@ def _variable_on_cycle(
     while len(one) > 1 and len(two) > 1 and one[-2] == two[-2]:
         one.pop()
         two.pop()
-    # A structured factor lowers to a tree, so every cycle leaves it through a variable of the user's.
+    # A structured factor in plain tables is a tree, so every cycle leaves it through a variable of the user's.
     return next(node for node in one + two if node < n_user_variables)
 
 

@@ -1,4 +1,9 @@
-"""Two passes of messages over a factor graph that is a forest, in log space, and the beliefs of factors."""
+"""Two passes of messages over a factor graph that is a forest, in log space, and the beliefs of factors.
+
+Invariant: `MessageLayout`; every node stands in ``order`` after its parent; messages of factors have a largest entry of
+zero, and what was taken out is in ``log_scales``. Ties go to the first state, factor by factor, so that they stay
+consistent.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.factor_graph import Structure
 from markovfield.factors.remembered import remembered
 from markovfield.inference.belief_propagation.lattice_kernel import lattice_chains, lattice_rows
-from markovfield.inference.belief_propagation.layout import LoopyGraph, Numbers, Own, loopy_graph
+from markovfield.inference.belief_propagation.layout import LoopyGraph, Numbers, Unary, loopy_graph
 from markovfield.inference.core.running import Running
 from markovfield.inference.problem.pairwise import pairwise
 
@@ -20,8 +20,8 @@ __all__ = ["Lattice", "Planes", "find_lattice", "fits"]
 
 # Below this many variables the planes gain nothing.
 SMALLEST = 64
-# Ratios of a table's cells, and of a variable's own potentials, must stay far from overflow in a product of five.
-TABLE_SPREAD, OWN_SPREAD = 50.0, 300.0
+# Ratios of a table's cells, and of a variable's unary potentials, must stay far from overflow in a product of five.
+TABLE_SPREAD, UNARY_SPREAD = 50.0, 300.0
 # Work of a task, in variables.
 ROWS_WORK = 2**14
 
@@ -33,7 +33,8 @@ class Lattice:
     Attributes
     ----------
     edge
-        ``int64[4, n]``: the edge on which each variable hears from the left, the right, above, below; -1 where none.
+        ``int64[4, n]``: the edge on which each variable has messages from the left, the right, above, below; -1 where
+        none.
     flipped
         ``bool[m]``: factors whose first axis is the right or lower variable.
     pair
@@ -78,11 +79,11 @@ def find_lattice(s: Structure) -> Lattice | None:
 class Planes:
     """The messages of a lattice as ratios, two buffers of four planes."""
 
-    def __init__(self, lattice: Lattice, g: LoopyGraph, known: Numbers, own: Own) -> None:
+    def __init__(self, lattice: Lattice, g: LoopyGraph, known: Numbers, unary: Unary) -> None:
         shape = (lattice.height, lattice.width)
         self.lattice = lattice
-        logs = np.clip(_difference(own.log.reshape(-1, 2)), -OWN_SPREAD, OWN_SPREAD)
-        self.own = np.exp(logs).reshape(shape)
+        logs = np.clip(_difference(unary.log.reshape(-1, 2)), -UNARY_SPREAD, UNARY_SPREAD)
+        self.unary = np.exp(logs).reshape(shape)
         first, second = g.layout.table_strides[0::2], g.layout.table_strides[1::2]
         step = np.where(lattice.flipped, second, first)
         stride = np.where(lattice.flipped, first, second)
@@ -132,7 +133,7 @@ class Planes:
 
         def rows(i: int) -> int:
             moved[i] = lattice_rows(
-                *self.tasks[i], self.own, self.across, self.down, self.now, self.next, damping, maximise
+                *self.tasks[i], self.unary, self.across, self.down, self.now, self.next, damping, maximise
             )
             return 0
 
@@ -141,11 +142,11 @@ class Planes:
         return float(moved.max())
 
     def sweep_rows(self, upwards: bool, damping: float, maximise: np.bool_, running: Running) -> float:
-        """Every message once, row after row, each row a chain; how far the one that changed most moved."""
+        """Every message once, row after row, each row a linear chain; how far the one that changed most moved."""
         moved = 0.0
         for a, b in reversed(self.tasks) if upwards else self.tasks:
             running.check()
-            tables = (self.own, self.across, self.down)
+            tables = (self.unary, self.across, self.down)
             moved = max(moved, lattice_chains(a, b, np.bool_(upwards), *tables, self.now, damping, maximise))
         return moved
 
@@ -156,9 +157,9 @@ def _difference(pairs: FloatArray) -> FloatArray:
         return pairs[:, 1] - pairs[:, 0]
 
 
-def fits(known: Numbers, own: Own) -> bool:
+def fits(known: Numbers, unary: Unary) -> bool:
     """Whether ratios of these numbers are far enough from overflow; zeros in tables are none."""
     if known.floor > 0.0 or known.widest > TABLE_SPREAD:
         return False
-    apart = np.abs(_difference(own.log.reshape(-1, 2)))
-    return bool(((apart <= OWN_SPREAD) | np.isinf(apart)).all())
+    apart = np.abs(_difference(unary.log.reshape(-1, 2)))
+    return bool(((apart <= UNARY_SPREAD) | np.isinf(apart)).all())

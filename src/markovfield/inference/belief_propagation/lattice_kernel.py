@@ -1,6 +1,6 @@
 """Binary messages on a rectangular lattice: one plane of ratios for each direction, no index arrays.
 
-A message is one number, its second entry over its first. ``planes[d, i, j]`` is what variable (i, j) hears from its
+A message is one number, its second entry over its first. ``planes[d, i, j]`` is the message to variable (i, j) from its
 neighbour on the left, on the right, above, below (d = 0 to 3). A table is three numbers, its cells (0, 1), (1, 0) and
 (1, 1) over its cell (0, 0), with the left or upper variable's state first. Where there is no factor all are one.
 """
@@ -40,17 +40,17 @@ def _step(ratio, plain, turned, corner, old, damping, maximise):
 
 
 @kernel
-def _send(own, one, two, three, plain, turned, corner, old, new, damping, maximise, moved):
+def _send(unary, one, two, three, plain, turned, corner, old, new, damping, maximise, moved):
     """The messages of a stretch of variables to their neighbours on one side.
 
-    Each sends its own ratio times those heard from the other three sides, through its table: ``plain`` is the cell
+    Each sends its unary ratio times the messages from the other three sides, through its table: ``plain`` is the cell
     with only the receiver in state 1, ``turned`` that with only the sender in it, ``corner`` that with both. ``moved``
     keeps the largest change seen, position by position: a single largest one could not be vectorised.
     """
     n = len(new)
     if maximise:
         for j in range(n):
-            ratio = own[j] * one[j] * two[j] * three[j]
+            ratio = unary[j] * one[j] * two[j] * three[j]
             up, down = corner[j] * ratio, turned[j] * ratio
             above = up if up > plain[j] else plain[j]
             below = down if down > 1.0 else 1.0
@@ -59,7 +59,7 @@ def _send(own, one, two, three, plain, turned, corner, old, new, damping, maximi
             moved[j] = change if change > moved[j] else moved[j]
     else:
         for j in range(n):
-            ratio = own[j] * one[j] * two[j] * three[j]
+            ratio = unary[j] * one[j] * two[j] * three[j]
             x = (plain[j] + corner[j] * ratio) / (1.0 + turned[j] * ratio)
             new[j] = x
             change = _share(x, old[j])
@@ -71,53 +71,53 @@ def _send(own, one, two, three, plain, turned, corner, old, new, damping, maximi
 
 
 @kernel
-def lattice_rows(begin, end, own, across, down, planes, fresh, damping, maximise):
+def lattice_rows(begin, end, unary, across, down, planes, fresh, damping, maximise):
     """All messages sent by the variables of rows ``begin:end``, from ``planes`` into ``fresh``; the largest change.
 
     ``across[k, i, j]`` is the table between (i, j) and (i, j + 1), ``down[k, i, j]`` that between (i, j) and
     (i + 1, j). Where either has a single row, that serves all.
     """
-    height, width = own.shape
+    height, width = unary.shape
     moved = np.zeros(width)
     for i in range(begin, end):
         left, right, above, below = planes[0, i], planes[1, i], planes[2, i], planes[3, i]
         a = i if across.shape[1] > 1 else 0
         _send(
-            own[i, :-1], left[:-1], above[:-1], below[:-1], across[0, a, :-1], across[1, a, :-1], across[2, a, :-1],
+            unary[i, :-1], left[:-1], above[:-1], below[:-1], across[0, a, :-1], across[1, a, :-1], across[2, a, :-1],
             left[1:], fresh[0, i, 1:], damping, maximise, moved[1:],
         )  # fmt: skip
         _send(
-            own[i, 1:], right[1:], above[1:], below[1:], across[1, a, :-1], across[0, a, :-1], across[2, a, :-1],
+            unary[i, 1:], right[1:], above[1:], below[1:], across[1, a, :-1], across[0, a, :-1], across[2, a, :-1],
             right[:-1], fresh[1, i, :-1], damping, maximise, moved[:-1],
         )  # fmt: skip
         if i + 1 < height:
             a = i if down.shape[1] > 1 else 0
             _send(
-                own[i], left, right, above, down[0, a], down[1, a], down[2, a], planes[2, i + 1], fresh[2, i + 1],
+                unary[i], left, right, above, down[0, a], down[1, a], down[2, a], planes[2, i + 1], fresh[2, i + 1],
                 damping, maximise, moved,
             )  # fmt: skip
         if i > 0:
             a = i - 1 if down.shape[1] > 1 else 0
             _send(
-                own[i], left, right, below, down[1, a], down[0, a], down[2, a], planes[3, i - 1], fresh[3, i - 1],
+                unary[i], left, right, below, down[1, a], down[0, a], down[2, a], planes[3, i - 1], fresh[3, i - 1],
                 damping, maximise, moved,
             )  # fmt: skip
     return moved.max()
 
 
 @kernel
-def lattice_chains(begin, end, upwards, own, across, down, planes, damping, maximise):
+def lattice_chains(begin, end, upwards, unary, across, down, planes, damping, maximise):
     """Row after row in place: along the row both ways, then to the rows below and above; the largest change.
 
     Rows ``begin:end``, the last first where ``upwards``. The two ways along a row do not depend on each other, and
     go side by side.
     """
-    height, width = own.shape
+    height, width = unary.shape
     moved, buffer, within = np.zeros(width), np.empty(width), np.empty(width)
     furthest = 0.0
     for k in range(begin, end):
         i = begin + end - 1 - k if upwards else k
-        left, right, above, below, mine = planes[0, i], planes[1, i], planes[2, i], planes[3, i], own[i]
+        left, right, above, below, mine = planes[0, i], planes[1, i], planes[2, i], planes[3, i], unary[i]
         a = i if across.shape[1] > 1 else 0
         plain, turned, corner = across[0, a], across[1, a], across[2, a]
         for j in range(width):

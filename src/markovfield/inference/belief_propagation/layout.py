@@ -15,15 +15,15 @@ from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
 from markovfield.factors.remembered import remembered
 from markovfield.inference.belief_propagation.beliefs_kernel import (
     linear_tables,
-    own_potentials,
     table_ranges,
-    walk_parts,
+    unary_potentials,
+    walk_components,
 )
 from markovfield.inference.belief_propagation.edges_kernel import MessageLayout, factor_sizes, link_edges
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
 
-__all__ = ["LoopyGraph", "Numbers", "Own", "loopy_graph", "numbers", "own_of"]
+__all__ = ["LoopyGraph", "Numbers", "Unary", "loopy_graph", "numbers", "unary_of"]
 
 Pieces = tuple[tuple[int, int], ...]
 # Work, in about nanoseconds, of the largest task: the time limit and Ctrl-C are heard between tasks.
@@ -54,7 +54,7 @@ def _pieces(cost: FloatArray) -> Pieces:
 
 @dataclass(frozen=True, eq=False)
 class LoopyGraph:
-    """The structure without its factors of one variable or none: edges, connected parts, tasks.
+    """The structure without its factors of one variable or none: edges, connected components, tasks.
 
     Attributes
     ----------
@@ -66,8 +66,8 @@ class LoopyGraph:
         The plain tables of one variable: their position, variable, base and stride.
     constants
         Pool cells of factors of no variable.
-    component, n_parts, order
-        The connected part of each variable, how many there are, and the variables breadth first.
+    component, n_components, order
+        The connected component of each variable, how many there are, and the variables breadth first.
     variable_tasks, table_tasks, structured_tasks
         Where the variables, the tables and the structured factors are cut.
     """
@@ -82,7 +82,7 @@ class LoopyGraph:
     unary_stride: IntArray
     constants: IntArray
     component: npt.NDArray[np.int32]
-    n_parts: int
+    n_components: int
     order: IntArray
     variable_tasks: Pieces
     table_tasks: Pieces
@@ -90,13 +90,13 @@ class LoopyGraph:
 
     @property
     def edge_component(self) -> npt.NDArray[np.int32]:
-        """The part of each edge."""
+        """The component of each edge."""
         return self.component[self.layout.edge_variable]
 
-    def by_part(self, parts: BoolArray) -> BoolArray:
-        """Which entries of all messages lie in some of the parts."""
+    def by_component(self, components: BoolArray) -> BoolArray:
+        """Which entries of all messages lie in some of the components."""
         counts = np.diff(self.layout.message_offsets)
-        chosen: BoolArray = np.repeat(parts[self.edge_component], counts)
+        chosen: BoolArray = np.repeat(components[self.edge_component], counts)
         return chosen
 
 
@@ -146,7 +146,7 @@ def loopy_graph(s: Structure) -> LoopyGraph:
         _sealed(np.array(limits, np.int64)),
         _sealed(message_offsets[variable_edges]),
     )
-    order, component, n_parts = walk_parts(layout)
+    order, component, n_components = walk_components(layout)
     spread = np.add.reduceat(np.append(cards, 0), offsets[:-1]) if len(factors) else np.zeros(0)
     found = LoopyGraph(
         layout,
@@ -159,7 +159,7 @@ def loopy_graph(s: Structure) -> LoopyGraph:
         _sealed(s.table_strides[at]),
         s.table_offsets[arity == 0],
         _sealed(component),
-        int(n_parts),
+        int(n_components),
         _sealed(order),
         _pieces(10.0 + 5.0 * np.diff(variable_offsets) * s.cardinalities),
         _pieces(10.0 + sizes * arity[tables]),
@@ -178,8 +178,8 @@ class Numbers:
         exp(log_tables - shift).
     spread
         ``float64[n]``: how far apart, in logs, the messages to each variable can pull its states.
-    log_parts
-        Parts of the graph that must run in log space from the start.
+    log_components
+        Components of the graph that must run in log space from the start.
     floor
         Smallest entry of a message that linear space may keep; 0 where there are no zeros to tell from small numbers.
     widest
@@ -189,7 +189,7 @@ class Numbers:
     linear: FloatArray
     shift: float
     spread: FloatArray
-    log_parts: BoolArray
+    log_components: BoolArray
     floor: float
     widest: float
 
@@ -213,15 +213,15 @@ def numbers(graph: FactorGraph) -> Numbers:
     arity = np.diff(g.layout.factor_offsets[: g.n_tables + 1])
     edges = g.layout.edge_variable[: int(g.layout.factor_offsets[g.n_tables])]
     spread = np.bincount(edges, np.repeat(high - low, arity), s.n_variables).astype(np.float64)
-    log_parts = np.zeros(g.n_parts, np.bool_)
-    log_parts[g.component[g.layout.edge_variable[first[~within]]]] = True
+    log_components = np.zeros(g.n_components, np.bool_)
+    log_components[g.component[g.layout.edge_variable[first[~within]]]] = True
     # Products of as many entries as the widest table has axes must stay above the smallest float.
     floor = 10.0 ** (-250.0 / max(5, int(arity.max(initial=0)))) if zeros else 0.0
-    return Numbers(linear, shift, spread, log_parts, floor, float((high - low).max(initial=0.0)))
+    return Numbers(linear, shift, spread, log_components, floor, float((high - low).max(initial=0.0)))
 
 
 @dataclass(frozen=True, eq=False)
-class Own:
+class Unary:
     """What each variable knows without its neighbours: factors of it alone, and evidence.
 
     ``log`` holds logs, ``linear`` the same with the largest entry of each variable one, ``scales`` what was taken out.
@@ -231,17 +231,17 @@ class Own:
     linear: FloatArray
     scales: FloatArray
 
-    def log_parts(self, g: LoopyGraph, known: Numbers) -> BoolArray:
-        """Parts of the graph in which a belief might vanish in linear space."""
+    def log_components(self, g: LoopyGraph, known: Numbers) -> BoolArray:
+        """Components of the graph in which a belief might vanish in linear space."""
         offsets = g.layout.value_offsets
-        parts = known.log_parts.copy()
+        components = known.log_components.copy()
         if len(offsets) > 1:
             lowest = np.minimum.reduceat(np.where(self.log > -np.inf, self.log, np.inf), offsets[:-1])
-            parts[g.component[self.scales - lowest + known.spread > SPREAD]] = True
-        return parts
+            components[g.component[self.scales - lowest + known.spread > SPREAD]] = True
+        return components
 
 
-def own_of(graph: FactorGraph, evidence: Evidence) -> Own:
+def unary_of(graph: FactorGraph, evidence: Evidence) -> Unary:
     """Enter evidence; raises where it leaves a variable without a state."""
     s, g = graph.structure, loopy_graph(graph.structure)
     offsets = s.value_offsets
@@ -253,8 +253,8 @@ def own_of(graph: FactorGraph, evidence: Evidence) -> Own:
         states = np.concatenate([states, np.full(s.n_variables - len(states), -1, np.int32)])
         states.setflags(write=False)
     linear, scales = np.empty(len(log)), np.empty(s.n_variables)
-    unary = (g.unary_variable, g.unary_offset, g.unary_stride)
-    dead = own_potentials(offsets, *unary, graph.log_tables, states, log, linear, scales)
+    where = (g.unary_variable, g.unary_offset, g.unary_stride)
+    dead = unary_potentials(offsets, *where, graph.log_tables, states, log, linear, scales)
     if dead >= 0:
         raise evidence.impossible(s)
-    return Own(log, linear, scales)
+    return Unary(log, linear, scales)

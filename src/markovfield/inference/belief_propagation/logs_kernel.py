@@ -1,4 +1,8 @@
-"""Loopy messages in log space, for parts of a graph in which products would vanish; as `loopy_sweeps` otherwise."""
+"""Loopy messages in log space, for components in which products would vanish; otherwise as `sweeps_kernel`.
+
+Invariant: layouts, flags and the meaning of residuals as in `tables_kernel`; messages of factors have a largest entry
+of zero, and -inf means impossible and nothing else, which is why `LEAST_LOG` stops those that diverge.
+"""
 
 from __future__ import annotations
 
@@ -79,12 +83,12 @@ def keep_logs(fresh, kept, damping):
 
 
 @kernel
-def log_messages_of_variable(layout, v, own, variable_to_factor, factor_to_variable, total):
+def log_messages_of_variable(layout, v, unary, variable_to_factor, factor_to_variable, total):
     at = layout.value_offsets[v]
     card = layout.value_offsets[v + 1] - at
     send_to_all_factors(
         layout.variable_offsets[v], layout.variable_offsets[v + 1], layout.variable_edges, layout.message_offsets,
-        variable_to_factor, factor_to_variable, own, at, card, total,
+        variable_to_factor, factor_to_variable, unary, at, card, total,
     )  # fmt: skip
     for i in range(card):
         if total[i] > -np.inf:
@@ -93,12 +97,14 @@ def log_messages_of_variable(layout, v, own, variable_to_factor, factor_to_varia
 
 
 @kernel
-def log_variables_to_factors(layout, begin, end, own, variable_to_factor, factor_to_variable, component, active, flags):
+def log_variables_to_factors(
+    layout, begin, end, unary, variable_to_factor, factor_to_variable, component, active, flags
+):
     """As `variables_to_factors`, in log space."""
     total = np.empty(layout.limits[1])
     for v in range(begin, end):
         if active[component[v]]:
-            flag = log_messages_of_variable(layout, v, own, variable_to_factor, factor_to_variable, total)
+            flag = log_messages_of_variable(layout, v, unary, variable_to_factor, factor_to_variable, total)
             if flag:
                 flags[component[v]] |= flag
 
@@ -149,7 +155,7 @@ def log_factors_to_variables(
 
 @kernel
 def log_sweep_variables(
-    layout, order, begin, end, own, log_tables, variable_to_factor, factor_to_variable, component, active, damping,
+    layout, order, begin, end, unary, log_tables, variable_to_factor, factor_to_variable, component, active, damping,
     maximise, residuals, flags,
 ):  # fmt: skip
     """As `sweep_variables`, in log space."""
@@ -168,4 +174,4 @@ def log_sweep_variables(
             )  # fmt: skip
             residuals[c] = max(residuals[c], moved)
             flags[c] |= flag
-        flags[c] |= log_messages_of_variable(layout, v, own, variable_to_factor, factor_to_variable, product)
+        flags[c] |= log_messages_of_variable(layout, v, unary, variable_to_factor, factor_to_variable, product)

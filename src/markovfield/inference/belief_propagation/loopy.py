@@ -1,4 +1,4 @@
-"""Loopy belief propagation: messages until they settle, on the user's graph as it is."""
+"""Loopy belief propagation: messages until they converge, on the user's graph as it is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from markovfield.arrays import BoolArray, FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph, Structure
-from markovfield.inference.belief_propagation.layout import loopy_graph, numbers, own_of
+from markovfield.inference.belief_propagation.layout import loopy_graph, numbers, unary_of
 from markovfield.inference.belief_propagation.sweeps_kernel import (
     factors_to_variables,
     sweep_variables,
@@ -41,7 +41,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class LoopyState:
-    """Messages to start another run from."""
+    """Messages for a warm start of another run."""
 
     structure: Structure
     maximise: bool
@@ -55,9 +55,10 @@ class LoopyMessages:
     Attributes
     ----------
     variable_to_factor, factor_to_variable
-        Flat over the edges of the layout. In parts of the graph with ``in_logs`` they are logs, else they sum to one.
+        Flat over the edges of the layout. In components of the graph with ``in_logs`` they are logs, else they sum to
+        one.
     converged, iterations
-        By connected part.
+        By connected component.
     residuals
         The largest change of a message in each iteration.
     """
@@ -75,13 +76,13 @@ class LoopyMessages:
         self.maximise = np.bool_(maximise)
         self.known = numbers(graph)
         self.g = loopy_graph(graph.structure)
-        self.own = own_of(graph, evidence)
-        self.in_logs = self.own.log_parts(self.g, self.known)
+        self.unary = unary_of(graph, evidence)
+        self.in_logs = self.unary.log_components(self.g, self.known)
         n_values = int(self.g.layout.message_offsets[-1])
         self.factor_to_variable = np.empty(n_values)
         self.variable_to_factor = np.empty(n_values)
-        self.converged = np.zeros(self.g.n_parts, np.bool_)
-        self.iterations = np.zeros(self.g.n_parts, np.int64)
+        self.converged = np.zeros(self.g.n_components, np.bool_)
+        self.iterations = np.zeros(self.g.n_components, np.int64)
         self.residuals: list[float] = []
         self._begin(start)
 
@@ -91,7 +92,7 @@ class LoopyMessages:
         if start is not None and start.maximise == bool(self.maximise):
             np.copyto(m, start.factor_to_variable)
             if start.in_logs.any():
-                logs = g.by_part(start.in_logs)
+                logs = g.by_component(start.in_logs)
                 m[logs] = np.exp(m[logs])
             np.maximum(m, LEAST_START, out=m)
         else:
@@ -101,14 +102,14 @@ class LoopyMessages:
             else:
                 m[:] = np.repeat(1.0 / counts, counts)
         if self.in_logs.any():
-            logs = g.by_part(self.in_logs)
+            logs = g.by_component(self.in_logs)
             m[logs] = np.log(m[logs])
 
-    def _to_logs(self, parts: BoolArray) -> None:
-        """Run some parts of the graph in log space from now on, from the start."""
-        self.in_logs |= parts
-        self.factor_to_variable[self.g.by_part(parts)] = 0.0
-        self.iterations[parts] = 0
+    def _to_logs(self, components: BoolArray) -> None:
+        """Run some components of the graph in log space from now on, from the start."""
+        self.in_logs |= components
+        self.factor_to_variable[self.g.by_component(components)] = 0.0
+        self.iterations[components] = 0
 
     def _flagged(self, flags: npt.NDArray[np.uint8]) -> bool:
         """After a pass: move what got too small to log space (then true); raise where nothing is possible."""
@@ -123,34 +124,34 @@ class LoopyMessages:
         return bool(low.any())
 
     def _masks(self, active: BoolArray) -> list[tuple[bool, BoolArray]]:
-        """The active parts in linear space and those in log space, where there are any."""
+        """The active components in linear space and those in log space, where there are any."""
         return [(logs, mask) for logs in (False, True) if (mask := active & (self.in_logs == logs)).any()]
 
     # ---- passes --------------------------------------------------------------------------------------------
 
-    def tell_factors(self, active: BoolArray, running: Running) -> bool:
-        """All messages from variables; whether a part had to change to log space."""
+    def send_to_factors(self, active: BoolArray, running: Running) -> bool:
+        """All messages from variables; whether a component had to change to log space."""
         tasks: list[Callable[[], int]] = []
-        flags = np.zeros((len(self.g.variable_tasks), self.g.n_parts), np.uint8)
+        flags = np.zeros((len(self.g.variable_tasks), self.g.n_components), np.uint8)
         messages = (self.variable_to_factor, self.factor_to_variable, self.g.component)
         for logs, mask in self._masks(active):
             for i, piece in enumerate(self.g.variable_tasks):
                 if logs:
                     from markovfield.inference.belief_propagation.logs_kernel import log_variables_to_factors
 
-                    arguments: tuple[Any, ...] = (self.own.log, *messages, mask, flags[i])
+                    arguments: tuple[Any, ...] = (self.unary.log, *messages, mask, flags[i])
                     tasks.append(partial(_run, log_variables_to_factors, self.g.layout, *piece, *arguments))
                 else:
-                    arguments = (self.own.linear, *messages, mask, self.known.floor, flags[i])
+                    arguments = (self.unary.linear, *messages, mask, self.known.floor, flags[i])
                     tasks.append(partial(_run, variables_to_factors, self.g.layout, *piece, *arguments))
         running.side_by_side(tasks)
         return self._flagged(flags)
 
-    def tell_variables(self, active: BoolArray, running: Running, residuals: FloatArray) -> bool:
-        """All messages from factors, and how far they moved by part; whether a part had to change to log space."""
+    def send_to_variables(self, active: BoolArray, running: Running, residuals: FloatArray) -> bool:
+        """All messages from factors, and how far they moved by component; whether one had to change to log space."""
         g, damping = self.g, self.settings.damping
         rows = len(g.table_tasks) + len(g.structured_tasks)
-        flags, moved = np.zeros((rows, g.n_parts), np.uint8), np.zeros((rows, g.n_parts))
+        flags, moved = np.zeros((rows, g.n_components), np.uint8), np.zeros((rows, g.n_components))
         messages = (self.variable_to_factor, self.factor_to_variable, g.component)
         tasks: list[Callable[[], int]] = []
         for logs, mask in self._masks(active):
@@ -189,10 +190,10 @@ class LoopyMessages:
     # ---- schedules -----------------------------------------------------------------------------------------
 
     def run(self, running: Running) -> None:
-        """Send messages until they settle, ``max_iterations`` are done, or time is up."""
-        everything = np.ones(self.g.n_parts, np.bool_)
+        """Send messages until they converge, ``max_iterations`` are done, or time is up."""
+        everything = np.ones(self.g.n_components, np.bool_)
         try:
-            while self.tell_factors(everything, running):
+            while self.send_to_factors(everything, running):
                 pass
             if self.settings.schedule == "residual":
                 from markovfield.inference.belief_propagation.residual import run_residual
@@ -201,49 +202,49 @@ class LoopyMessages:
             elif not self._on_lattice(running):
                 self._iterate(running)
         except (TimeoutError, StoppedError):
-            # What there is, is an answer, though not a settled one.
+            # What there is, is an answer, though not a converged one.
             pass
         except KeyboardInterrupt:
             # Decoding answers with the best so far; sums may be part of a fit, which must hear of it.
             if not self.maximise:
                 raise
         quiet = Running(n_jobs=running.n_jobs)
-        while self.tell_factors(everything, quiet):
+        while self.send_to_factors(everything, quiet):
             self.converged &= ~self.in_logs
 
     def _iterate(self, running: Running) -> None:
         sequential = self.settings.schedule == "sequential"
-        active = np.ones(self.g.n_parts, np.bool_)
+        active = np.ones(self.g.n_components, np.bool_)
         for iteration in range(self.settings.max_iterations):
-            residuals = np.zeros(self.g.n_parts)
+            residuals = np.zeros(self.g.n_components)
             if sequential:
                 again = self._sweep(active, running, residuals, bool(iteration % 2))
             else:
-                again = iteration > 0 and self.tell_factors(active, running)
-                again = again or self.tell_variables(active, running, residuals)
+                again = iteration > 0 and self.send_to_factors(active, running)
+                again = again or self.send_to_variables(active, running, residuals)
             if again:
-                while self.tell_factors(active, running):
+                while self.send_to_factors(active, running):
                     pass
                 self.residuals.append(np.inf)
                 continue
             self.iterations[active] += 1
             self.residuals.append(float(residuals[active].max(initial=0.0)))
-            settled = active & (residuals <= self.settings.tolerance)
-            self.converged |= settled
-            active &= ~settled
+            converged = active & (residuals <= self.settings.tolerance)
+            self.converged |= converged
+            active &= ~converged
             if not active.any():
                 return
 
     def _on_lattice(self, running: Running) -> bool:
         """Messages in planes, where the graph is a lattice and its numbers allow that; whether they did."""
-        if self.in_logs.any() or self.g.n_parts > 1:
+        if self.in_logs.any() or self.g.n_components > 1:
             return False
         from markovfield.inference.belief_propagation.lattice import Planes, find_lattice, fits
 
         lattice = find_lattice(self.graph.structure)
-        if lattice is None or not fits(self.known, self.own):
+        if lattice is None or not fits(self.known, self.unary):
             return False
-        planes = Planes(lattice, self.g, self.known, self.own)
+        planes = Planes(lattice, self.g, self.known, self.unary)
         planes.read(self.factor_to_variable)
         try:
             for i in range(self.settings.max_iterations):
@@ -264,7 +265,7 @@ class LoopyMessages:
         """Variable after variable, forwards or backwards."""
         g = self.g
         n = self.graph.n_variables
-        flags = np.zeros(g.n_parts, np.uint8)
+        flags = np.zeros(g.n_components, np.uint8)
         order = np.arange(n - 1, -1, -1) if backwards else np.arange(n)
         pieces: Sequence[tuple[int, int]] = g.variable_tasks
         if backwards:
@@ -277,18 +278,18 @@ class LoopyMessages:
                     from markovfield.inference.belief_propagation.logs_kernel import log_sweep_variables
 
                     log_sweep_variables(
-                        g.layout, order, *piece, self.own.log, self.graph.log_tables, *messages, mask,
+                        g.layout, order, *piece, self.unary.log, self.graph.log_tables, *messages, mask,
                         self.settings.damping, self.maximise, residuals, flags,
                     )  # fmt: skip
                 else:
                     sweep_variables(
-                        g.layout, order, *piece, self.own.linear, self.known.linear, *messages, mask,
+                        g.layout, order, *piece, self.unary.linear, self.known.linear, *messages, mask,
                         self.settings.damping, self.maximise, self.known.floor, residuals, flags,
                     )  # fmt: skip
         return self._flagged(flags)
 
     def state(self) -> LoopyState:
-        """What another run may start from."""
+        """What a warm start of another run needs."""
         return LoopyState(self.graph.structure, bool(self.maximise), self.factor_to_variable, self.in_logs)
 
 
@@ -299,7 +300,7 @@ def _run(task: Callable[..., Any], *arguments: Any) -> int:
 
 
 def start_of(init: Any, graph: FactorGraph) -> LoopyState | None:
-    """The messages of an earlier answer; None where that was exact and has none to go on from."""
+    """The messages of an earlier answer; None where that was exact and has none for a warm start."""
     if init is None:
         return None
     if not hasattr(init, "_state") or getattr(init, "method", "") != "belief_propagation":

@@ -15,16 +15,16 @@ STEPS = 2**16
 
 
 def run_residual(messages: LoopyMessages, running: Running) -> None:
-    """Send the message that moves most until none moves by more than the tolerance; fills convergence by part.
+    """Send the message that moves most until none moves by more than the tolerance; fills convergence by component.
 
-    An iteration is as many messages as there are edges. Parts in linear and in log space have a queue each.
+    An iteration is as many messages as there are edges. Components in linear and in log space have a queue each.
     """
     g = messages.g
     n_edges = len(g.layout.edge_variable)
     pending = np.empty(len(messages.factor_to_variable))
     keys = np.zeros(n_edges)
-    part = g.edge_component
-    everything = np.ones(g.n_parts, np.bool_)
+    component = g.edge_component
+    everything = np.ones(g.n_components, np.bool_)
     for logs in (False, True):
         budget = messages.settings.max_iterations * n_edges
         heap, place = np.arange(n_edges), np.arange(n_edges)
@@ -35,18 +35,20 @@ def run_residual(messages: LoopyMessages, running: Running) -> None:
                 messages.converged |= mask
                 break
             running.check()
-            flags = np.zeros(g.n_parts, np.uint8)
-            own, tables = (
-                (messages.own.log, messages.graph.log_tables) if logs else (messages.own.linear, messages.known.linear)
+            flags = np.zeros(g.n_components, np.uint8)
+            unary, tables = (
+                (messages.unary.log, messages.graph.log_tables)
+                if logs
+                else (messages.unary.linear, messages.known.linear)
             )
             steps = 0 if fresh else min(STEPS, budget - sent, n_edges - sent % n_edges)
             done = residual_steps(
-                g.layout, steps, messages.settings.tolerance, own, tables, messages.variable_to_factor,
+                g.layout, steps, messages.settings.tolerance, unary, tables, messages.variable_to_factor,
                 messages.factor_to_variable, pending, keys, heap, place, g.component, mask, messages.settings.damping,
                 messages.maximise, messages.known.floor, np.bool_(logs), flags,
             )  # fmt: skip
             if messages._flagged(flags):
-                while messages.tell_factors(everything, running):
+                while messages.send_to_factors(everything, running):
                     pass
                 fresh = True
                 continue
@@ -61,8 +63,8 @@ def run_residual(messages: LoopyMessages, running: Running) -> None:
                 messages.residuals.append(float(keys[heap[0]]))
             if ended:
                 break
-        worst = np.zeros(g.n_parts)
-        np.maximum.at(worst, part, keys)
+        worst = np.zeros(g.n_components)
+        np.maximum.at(worst, component, keys)
         chosen = messages.in_logs == logs
         messages.converged[chosen] = worst[chosen] <= messages.settings.tolerance
         messages.iterations[chosen] = -(-sent // max(n_edges, 1))

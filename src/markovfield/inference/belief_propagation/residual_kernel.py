@@ -1,4 +1,8 @@
-"""The residual schedule: the message that would move most goes first; in linear or in log space."""
+"""The residual schedule: the message that would move most goes first; in linear or in log space.
+
+Invariant: a binary heap with the largest key on top, ``place`` being its inverse; messages as in `tables_kernel` or
+`logs_kernel`. Free to change: the heap.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,7 @@ def _sift(heap, place, keys, e):
 
 @kernel
 def residual_steps(
-    layout, steps, tolerance, own, tables, variable_to_factor, factor_to_variable, pending, keys, heap, place,
+    layout, steps, tolerance, unary, tables, variable_to_factor, factor_to_variable, pending, keys, heap, place,
     component, active, damping, maximise, floor, in_logs, flags,
 ):  # fmt: skip
     """Send ``steps`` messages, always the one that moves most (Elidan, McGraw and Koller 2006); how many were sent.
@@ -93,13 +97,13 @@ def residual_steps(
                     for i in range(card):
                         kept[i] = new[i]
                     keys[said] = 0.0
-                flag = log_messages_of_variable(layout, v, own, variable_to_factor, factor_to_variable, product)
+                flag = log_messages_of_variable(layout, v, unary, variable_to_factor, factor_to_variable, product)
             else:
                 moved, flag = keep_message(new, kept, damping, floor)
                 keys[said] = damping * moved
                 flag |= messages_of_variable(
                     slots[variable_offsets[v] : variable_offsets[v + 1]],
-                    own[value_offsets[v] : value_offsets[v + 1]], variable_to_factor, factor_to_variable,
+                    unary[value_offsets[v] : value_offsets[v + 1]], variable_to_factor, factor_to_variable,
                     product[:card], floor,
                 )  # fmt: skip
             flags[component[v]] |= flag
@@ -117,7 +121,8 @@ def residual_steps(
                 keys[through] = 0.0
                 continue
             for e in range(first, last):
-                # At the start every edge is visited for itself, later all others of a factor that heard something.
+                # At the start every edge is visited for itself, later all others of a factor that a new message came
+                # to.
                 if (e == through) == (sent >= 0):
                     continue
                 at = message_offsets[e]

@@ -1,7 +1,7 @@
 """Structured factors in loopy belief propagation: messages, Bethe terms and statistics without their table.
 
-Structured factors work in log space. Where a part of the graph runs in linear space, logs are taken on the way in and
-exponentials on the way out.
+Structured factors work in log space. Where a component of the graph runs in linear space, logs are taken on the way in
+and exponentials on the way out.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def structured_counts(layout, begin, end, kind, log_tables, variable_to_factor, 
 
 @kernel
 def decide_structured(
-    layout, order, begin, end, n_tables, kind, log_tables, own, variable_to_factor, factor_to_variable, states
+    layout, order, begin, end, n_tables, kind, log_tables, unary, variable_to_factor, factor_to_variable, states
 ):
     """As `decide`, for a graph with structured factors, which come after its tables."""
     scores, walk, sums = message_scratch(layout.limits)
@@ -133,7 +133,7 @@ def decide_structured(
         at = layout.value_offsets[v]
         card = layout.value_offsets[v + 1] - at
         for j in range(card):
-            total[j] = own[at + j]
+            total[j] = unary[at + j]
         for k in range(layout.variable_offsets[v], layout.variable_offsets[v + 1]):
             e = layout.variable_edges[k]
             f = layout.edge_factor[e]

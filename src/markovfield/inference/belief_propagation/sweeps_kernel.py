@@ -1,4 +1,9 @@
-"""Sweeps over all messages of a factor graph in scaled linear space: all at once, or variable after variable."""
+"""Sweeps over all messages of a factor graph in scaled linear space: all at once, or variable after variable.
+
+Invariant: layouts, flags and residuals as in `tables_kernel`. A synchronous sweep may be cut anywhere into
+``begin:end``, since it reads only what the other half of the sweep wrote; a sequential one may not be reordered. Free
+to change: the special cases for two and three axes and two states, which are there for speed alone.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +28,9 @@ __all__ = ["factors_to_variables", "sweep_variables", "variables_to_factors"]
 
 @kernel
 def variables_to_factors(
-    layout, begin, end, own, variable_to_factor, factor_to_variable, component, active, floor, flags
+    layout, begin, end, unary, variable_to_factor, factor_to_variable, component, active, floor, flags
 ):
-    """Every variable in ``begin:end`` tells each of its factors the product of what the others told it.
+    """Every variable in ``begin:end`` sends each of its factors the product of its messages from the others.
 
     Products from the right and from the left: dividing the whole by one message would turn zeros into nan.
     """
@@ -40,11 +45,11 @@ def variables_to_factors(
         flag = 0
         if card == 2:
             flag = messages_of_binary(
-                first, last, slots, own[at], own[at + 1], variable_to_factor, factor_to_variable, floor
+                first, last, slots, unary[at], unary[at + 1], variable_to_factor, factor_to_variable, floor
             )
         else:
             flag = messages_of_variable(
-                slots[first:last], own[at : at + card], variable_to_factor, factor_to_variable, product[:card], floor
+                slots[first:last], unary[at : at + card], variable_to_factor, factor_to_variable, product[:card], floor
             )
         if flag:
             flags[component[v]] |= flag
@@ -55,7 +60,7 @@ def factors_to_variables(
     layout, begin, end, tables, variable_to_factor, factor_to_variable, component, active, damping, maximise, floor,
     residuals, flags,
 ):  # fmt: skip
-    """Every factor in ``begin:end`` answers each of its variables (Andres 6.38); how far messages moved, per part."""
+    """Every factor in ``begin:end`` sends to all its variables (Andres 6.38); how far messages moved, per component."""
     factor_offsets, message_offsets = layout.factor_offsets, layout.message_offsets
     table_offsets, table_strides, edge_variable = layout.table_offsets, layout.table_strides, layout.edge_variable
     arity, most = layout.limits[0], layout.limits[1]
@@ -135,12 +140,12 @@ def factors_to_variables(
 
 @kernel
 def sweep_variables(
-    layout, order, begin, end, own, tables, variable_to_factor, factor_to_variable, component, active, damping,
+    layout, order, begin, end, unary, tables, variable_to_factor, factor_to_variable, component, active, damping,
     maximise, floor, residuals, flags,
 ):  # fmt: skip
-    """Variable after variable, ``order[begin:end]``: hear anew from all its factors, then tell them all.
+    """Variable after variable, ``order[begin:end]``: new messages from all its factors, then to them all.
 
-    What one variable was told, the next already hears of.
+    The next variable already uses what one variable has sent.
     """
     factor_offsets, variable_offsets = layout.factor_offsets, layout.variable_offsets
     variable_edges, value_offsets, edge_factor = layout.variable_edges, layout.value_offsets, layout.edge_factor
@@ -159,8 +164,8 @@ def sweep_variables(
         c = component[v]
         if not active[c]:
             continue
-        own_at = value_offsets[v]
-        card = value_offsets[v + 1] - own_at
+        unary_at = value_offsets[v]
+        card = value_offsets[v + 1] - unary_at
         begin_edge, end_edge = variable_offsets[v], variable_offsets[v + 1]
         flag, furthest = 0, 0.0
         for k in range(begin_edge, end_edge):
@@ -201,11 +206,18 @@ def sweep_variables(
             flag |= low
         if card == 2:
             flag |= messages_of_binary(
-                begin_edge, end_edge, slots, own[own_at], own[own_at + 1], variable_to_factor, factor_to_variable, floor
+                begin_edge,
+                end_edge,
+                slots,
+                unary[unary_at],
+                unary[unary_at + 1],
+                variable_to_factor,
+                factor_to_variable,
+                floor,
             )
         else:
             flag |= messages_of_variable(
-                slots[begin_edge:end_edge], own[own_at : own_at + card], variable_to_factor, factor_to_variable,
+                slots[begin_edge:end_edge], unary[unary_at : unary_at + card], variable_to_factor, factor_to_variable,
                 product[:card], floor,
             )  # fmt: skip
         residuals[c] = max(residuals[c], furthest)

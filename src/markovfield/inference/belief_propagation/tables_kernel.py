@@ -1,10 +1,12 @@
 """Messages on the edges of any factor graph in scaled linear space: sums or maxima of products.
 
-Edges and their messages lie as in `MessageLayout`. A message sums to one, in maxima too. What lies in a connected part
-of the graph that is not ``active`` is passed over. ``flags`` and ``residuals`` have an entry for each part: what
+Edges and their messages lie as in `MessageLayout`. A message sums to one, in maxima too. What lies in a connected
+component of the graph that is not ``active`` is passed over. ``flags`` and ``residuals`` have an entry for each: what
 happened there, and how far a message moved at most: the largest change of an entry in proportion to its size. (The sum
-of all changes would call a message settled whose small entries are still on their way, and a factor of many powers of
+of all changes would call a message converged whose small entries are still on their way, and a factor of many powers of
 ten may make those the ones that matter.)
+
+All of that is invariant. Free to change: the special cases for two and three axes and for two states.
 """
 
 from __future__ import annotations
@@ -212,9 +214,9 @@ def keep_message(fresh, messages, damping, floor):
 
 
 @kernel
-def messages_of_variable(slots, own, variable_to_factor, factor_to_variable, product, floor):
+def messages_of_variable(slots, unary, variable_to_factor, factor_to_variable, product, floor):
     """All messages of one variable, each scaled to sum one; the product of all it received stays in ``product``."""
-    card = len(own)
+    card = len(unary)
     flag = 0
     for i in range(card):
         product[i] = 1.0
@@ -233,7 +235,7 @@ def messages_of_variable(slots, own, variable_to_factor, factor_to_variable, pro
             for i in range(card):
                 product[i] *= HUGE
     for i in range(card):
-        product[i] = own[i]
+        product[i] = unary[i]
     for k in range(len(slots)):
         at = slots[k]
         out, received = variable_to_factor[at : at + card], factor_to_variable[at : at + card]
@@ -260,7 +262,7 @@ def messages_of_variable(slots, own, variable_to_factor, factor_to_variable, pro
 
 @kernel
 def messages_of_binary(first, last, slots, p0, p1, variable_to_factor, factor_to_variable, floor):
-    """As `messages_of_variable`, for a variable of two states whose own potentials are p0 and p1; flags."""
+    """As `messages_of_variable`, for a variable of two states whose unary potentials are p0 and p1; flags."""
     flag = 0
     s0, s1 = 1.0, 1.0
     for k in range(last - 1, first - 1, -1):

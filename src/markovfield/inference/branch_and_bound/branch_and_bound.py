@@ -28,8 +28,8 @@ from markovfield.inference.branch_and_bound.search_kernel import (
     PAUSED,
     Search,
     explore,
+    propagate_root,
     retreat,
-    settle_root,
     start_subtree,
 )
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
@@ -69,8 +69,8 @@ class _Open:
         return path
 
 
-class _Part:
-    """The search in one connected part."""
+class _Component:
+    """The search in one connected component."""
 
     def __init__(self, network: CostNetwork, parts: int) -> None:
         self.network = network
@@ -107,7 +107,7 @@ class _Part:
 
     @property
     def bound(self) -> int:
-        """No assignment of this part costs less."""
+        """No assignment of this component costs less."""
         if self.finished:
             return self.best
         bounds = [node.bound for node in self.open[:1]]
@@ -115,19 +115,19 @@ class _Part:
             # The levels' other sides lie above the node that the subtree began with.
             bounds.append(self.present)
         least = min(bounds) if bounds else int(self.board.state[BOUND])
-        # Costs of assignments are whole multiples of the parts.
+        # Costs of assignments are integer multiples of the parts.
         return min(self.best, -(-least // self.parts) * self.parts)
 
     def improve(self, cost: int) -> None:
         self.board.registers[BEST] = cost
         self.board.registers[CUT] = cost - self.parts + 1
 
-    def settle(self) -> bool:
-        """Consistency at the root, for good; marks the part as finished where nothing is left."""
+    def propagate(self) -> bool:
+        """Consistency at the root, for good; marks the component as finished where nothing is left."""
         registers = self.board.registers
         room = int(registers[CUT] - self.board.state[BOUND])
         registers[THETA] = min(self.parts >> 4, room >> 16) if self.parts > 16 else room >> (20 if self.solved else 30)
-        if not settle_root(self.net, self.board, self.search):
+        if not propagate_root(self.net, self.board, self.search):
             self.finished = True
         return not self.finished
 
@@ -140,12 +140,12 @@ class _Part:
 class BranchAndBound:
     """The best assignment with a proof that it is, by search (hybrid best-first; Allouche et al. 2015).
 
-    Log-potentials become whole-number costs, exactly where all are multiples of a decimal unit, and otherwise rounded
+    Log-potentials become integer costs, exactly where all are multiples of a decimal unit, and otherwise rounded
     down to about 2^-54 of their sum, which `Decoding.tolerance` states; from there on all arithmetic is exact, so
     bounds are proofs. At the root sequential reweighted message passing (Kolmogorov 2015), dead-end elimination and
     local search; in every node existential directional arc consistency (EDAC; Cooper et al. 2010); branching on the
-    variable with the fewest states for its part in earlier conflicts. Connected parts are searched by themselves, and
-    a model of small width that the root does not settle is left to the junction tree.
+    variable with the fewest states for its part in earlier conflicts. Connected components are searched by themselves,
+    and a model of small width that the root does not solve is left to the junction tree.
 
     Stopped by ``time_limit``, by the callback or by Ctrl-C, the answer is the best assignment so far with ``gap``, its
     distance from the least bound of what is left to search. Time is exponential in the worst case; memory is that of
@@ -209,7 +209,7 @@ class BranchAndBound:
 
 
 class _Run:
-    """One decoding: all parts, what was found, and when to stop."""
+    """One decoding: all components, what was found, and when to stop."""
 
     def __init__(self, method: BranchAndBound, problem: Problem, running: Running) -> None:
         self.method, self.problem, self.running = method, problem, running
@@ -220,7 +220,7 @@ class _Run:
         if np.isneginf(constants).any():
             raise problem.impossible()
         self.constant = float(constants.sum())
-        self.parts: list[_Part] = []
+        self.components: list[_Component] = []
         self.told = np.inf
         self.single = 0
         self.stopped = False
@@ -229,14 +229,14 @@ class _Run:
         stop: BaseException | None = None
         try:
             self._split()
-            for part in self.parts:
-                self._root(part)
-            if not all(part.finished for part in self.parts):
+            for component in self.components:
+                self._root(component)
+            if not all(component.finished for component in self.components):
                 found = self._eliminate(variables)
                 if found is not None:
                     return found
-            for part in self.parts:
-                self._search(part)
+            for component in self.components:
+                self._search(component)
         except (TimeoutError, StoppedError, KeyboardInterrupt) as caught:
             stop = caught
         return self._answer(variables, stop)
@@ -264,168 +264,172 @@ class _Run:
         parts = self.costs.scale.parts
         for network in self.costs.networks():
             if isinstance(network, CostNetwork):
-                self.parts.append(_Part(network, parts))
+                self.components.append(_Component(network, parts))
             else:
                 single, best = network
                 self.states[single] = best
-                own = self.costs.unary[self.problem.structure.value_offsets[single] + best]
-                if (own >= LIMIT).any():
+                unary = self.costs.unary[self.problem.structure.value_offsets[single] + best]
+                if (unary >= LIMIT).any():
                     raise self.problem.impossible()
-                self.single = int(own.sum())
+                self.single = int(unary.sum())
 
     # ---- the root -------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """Between two pieces of work: the best score so far, where every part has one, and the least bound so far."""
+        """Between two pieces of work: the best score so far, where all components have one, and the least bound."""
         value = None
-        if self.parts and all(part.solved for part in self.parts):
-            value = self.constant + self.costs.scale.score(self.single + sum(part.best for part in self.parts))
-        if self.parts:
-            # A part whose open subtrees are all in hand has no bound of its own at that moment; the least holds.
-            now = self.constant + self.costs.scale.score(self.single + sum(part.bound for part in self.parts))
+        if self.components and all(component.solved for component in self.components):
+            value = self.constant + self.costs.scale.score(
+                self.single + sum(component.best for component in self.components)
+            )
+        if self.components:
+            # A component whose open subtrees are all in hand has no bound of its own at that moment; the least holds.
+            now = self.constant + self.costs.scale.score(
+                self.single + sum(component.bound for component in self.components)
+            )
             self.told = min(self.told, float(now))
         self.running.check(value, self.told if np.isfinite(self.told) else None)
 
-    def _root(self, part: _Part) -> None:
+    def _root(self, component: _Component) -> None:
         """Bounds, dominance and a first assignment, before any branching."""
-        board, registers = part.board, part.board.registers
+        board, registers = component.board, component.board.registers
         stream = streams(np.random.default_rng(self.method.seed), 1)[0]
         self._check()
-        if not part.settle():
+        if not component.propagate():
             raise self.problem.impossible()
-        self._descend(part, stream, np.bool_(True), 0)
+        self._descend(component, stream, np.bool_(True), 0)
         first = last = int(board.state[BOUND])
         registers[THETA] = 0
         for sweep in range(self.method.sweeps):
             for forward in (np.bool_(True), np.bool_(False)):
                 at = 0
-                while 0 <= at < part.network.n_variables:
-                    at = pass_messages(part.net, board, forward, at, WORK)
+                while 0 <= at < component.network.n_variables:
+                    at = pass_messages(component.net, board, forward, at, WORK)
                     self._check()
                 if at < 0:
-                    part.flag_all()
-                    part.finished = True
+                    component.flag_all()
+                    component.finished = True
                     return
             if sweep % 8 == 7:
-                self._descend(part, stream, np.bool_(True), 0)
+                self._descend(component, stream, np.bool_(True), 0)
             bound = int(board.state[BOUND])
             if bound >= registers[CUT] or (sweep >= 10 and bound - last <= (bound - first) >> 10):
                 break
             last = bound
-        part.flag_all()
-        if not part.settle():
+        component.flag_all()
+        if not component.propagate():
             return
-        self._descend(part, stream, np.bool_(True), self.method.local_search)
-        while not part.finished:
-            if not part.settle() or not self._dominate(part):
+        self._descend(component, stream, np.bool_(True), self.method.local_search)
+        while not component.finished:
+            if not component.propagate() or not self._dominate(component):
                 break
 
-    def _descend(self, part: _Part, stream: npt.NDArray[np.uint64], start: np.bool_, rounds: int) -> None:
-        if part.network.n_functions:
+    def _descend(self, component: _Component, stream: npt.NDArray[np.uint64], start: np.bool_, rounds: int) -> None:
+        if component.network.n_functions:
             return
-        states = part.search.best.copy()
-        best = part.search.best
+        states = component.search.best.copy()
+        best = component.search.best
         while True:
             few = min(rounds, 20)
-            cost = descend(part.net, part.board, stream, best, np.int64(part.best), states, start, few)
-            if cost < part.best:
-                part.improve(int(cost))
+            cost = descend(component.net, component.board, stream, best, np.int64(component.best), states, start, few)
+            if cost < component.best:
+                component.improve(int(cost))
             self._check()
             rounds -= few
             start = np.bool_(False)
             if rounds <= 0:
                 return
 
-    def _dominate(self, part: _Part) -> int:
+    def _dominate(self, component: _Component) -> int:
         """Dead-end elimination; how many states were removed."""
         removed = at = 0
-        while at < part.network.n_variables:
-            at, gone = dominate(part.net, part.board, at, WORK)
+        while at < component.network.n_variables:
+            at, gone = dominate(component.net, component.board, at, WORK)
             removed += gone
             self._check()
         return removed
 
     # ---- the search -----------------------------------------------------------------------------------------------
 
-    def _search(self, part: _Part) -> None:
+    def _search(self, component: _Component) -> None:
         """Best-first among subtrees, depth-first in them."""
-        registers = part.board.registers
+        registers = component.board.registers
         backtracks, again = FIRST_BACKTRACKS, 0
-        part.open = [_Open(int(part.board.state[BOUND]), 0, 0, np.zeros(0, np.int64), 0, False)]
-        settled = part.best
-        while part.open and not part.finished:
-            if part.best < settled:
-                settled = part.best
-                if not part.settle():
+        component.open = [_Open(int(component.board.state[BOUND]), 0, 0, np.zeros(0, np.int64), 0, False)]
+        propagated = component.best
+        while component.open and not component.finished:
+            if component.best < propagated:
+                propagated = component.best
+                if not component.propagate():
                     break
-            if part.open[0].bound >= registers[CUT]:
+            if component.open[0].bound >= registers[CUT]:
                 break
             # In this order: Ctrl-C may come between any two steps, and no subtree may be forgotten.
-            part.present = part.open[0].bound
-            part.inside = True
-            node = heapq.heappop(part.open)
+            component.present = component.open[0].bound
+            component.inside = True
+            node = heapq.heappop(component.open)
             path = node.decisions()
-            fine = start_subtree(part.net, part.board, part.search, path, backtracks)
+            fine = start_subtree(component.net, component.board, component.search, path, backtracks)
             again += len(path)
             while fine:
-                status = explore(part.net, part.board, part.search, part.parts, WORK)
+                status = explore(component.net, component.board, component.search, component.parts, WORK)
                 if status != PAUSED:
                     break
                 self._check()
             if fine and status == LIMITED:
-                self._put_aside(part, node.bound)
-            part.inside = False
-            retreat(part.board)
+                self._put_aside(component, node.bound)
+            component.inside = False
+            retreat(component.board)
             self._check()
             share = again / max(1, int(registers[NODES]))
             if share > SEEN_AGAIN[1]:
                 backtracks = min(2 * backtracks, MOST_BACKTRACKS)
             elif share < SEEN_AGAIN[0]:
                 backtracks = max(backtracks // 2, FIRST_BACKTRACKS)
-        part.finished = True
+        component.finished = True
 
-    def _put_aside(self, part: _Part, bound: int) -> None:
+    def _put_aside(self, component: _Component, bound: int) -> None:
         """The present node and the other sides of its levels become open subtrees."""
-        registers, search = part.board.registers, part.search
+        registers, search = component.board.registers, component.search
         length = int(registers[DECISIONS])
         branch = search.decisions[:length].copy()
-        self._push(part, max(bound, int(part.board.state[BOUND])), branch, length, False)
+        self._push(component, max(bound, int(component.board.state[BOUND])), branch, length, False)
         for level in range(int(registers[LEVELS])):
             other = max(bound, int(search.level_bound[level]))
-            self._push(part, other, branch, int(search.level_decision[level]) + 1, True)
+            self._push(component, other, branch, int(search.level_decision[level]) + 1, True)
 
-    def _push(self, part: _Part, bound: int, branch: IntArray, length: int, turned: bool) -> None:
-        if bound < part.board.registers[CUT]:
-            part.made += 1
-            heapq.heappush(part.open, _Open(bound, -length, part.made, branch, length, turned))
+    def _push(self, component: _Component, bound: int, branch: IntArray, length: int, turned: bool) -> None:
+        if bound < component.board.registers[CUT]:
+            component.made += 1
+            heapq.heappush(component.open, _Open(bound, -length, component.made, branch, length, turned))
 
     # ---- the answer -----------------------------------------------------------------------------------------------
 
     def _answer(self, variables: Sequence[int] | None, stop: BaseException | None) -> Decoding:
         scale = self.costs.scale
-        if any(part.finished and not part.solved for part in self.parts):
+        if any(component.finished and not component.solved for component in self.components):
             raise self.problem.impossible()
-        if not all(part.solved for part in self.parts) or (stop is not None and not self.parts):
+        if not all(component.solved for component in self.components) or (stop is not None and not self.components):
             self._fill_in(stop)
-        for part in self.parts:
-            if part.solved:
-                self.states[part.network.variables] = part.search.best
+        for component in self.components:
+            if component.solved:
+                self.states[component.network.variables] = component.search.best
         states = self.problem.states(self.states)
         score = self._score(states)
         if score == -np.inf:
             # What was filled in is ruled out by evidence: no assignment is known.
             raise stop if stop is not None else self.problem.impossible()
-        bound = self.constant + scale.score(self.single + sum(part.bound for part in self.parts))
+        bound = self.constant + scale.score(self.single + sum(component.bound for component in self.components))
         # Rounding: costs were rounded down by less than a unit each, scores are sums of doubles.
         ulps = 4.0 * np.finfo(float).eps * len(self.problem.structure.table_offsets)
         slack = self.costs.rounding + ulps * (abs(score) + abs(bound) + abs(self.constant))
         tolerance = 0.0 if scale.exact and scale.unit == 1.0 else 2.0 * slack
-        if all(part.solved for part in self.parts):
+        if all(component.solved for component in self.components):
             # What was searched and what is answered must be the same thing, whatever the kernels did.
-            cost = scale.score(self.single + sum(part.best for part in self.parts))
+            cost = scale.score(self.single + sum(component.best for component in self.components))
             assert abs(self.constant + cost - score) <= 2.0 * slack + 1e-9 * abs(score), "costs and score disagree"
         gap = max(0.0, bound - score + (slack if tolerance else 0.0))
-        done = stop is None and all(part.finished for part in self.parts)
+        done = stop is None and all(component.finished for component in self.components)
         return decoding_of_states(
             self.problem.graph,
             [(states, score)],
@@ -435,7 +439,7 @@ class _Run:
             guarantee="exact" if gap <= tolerance else "lower",
             method=self.name,
             converged=done,
-            iterations=int(sum(part.board.registers[NODES] for part in self.parts)),
+            iterations=int(sum(component.board.registers[NODES] for component in self.components)),
             seconds=time.perf_counter() - self.running.started,
         )
 
@@ -444,7 +448,7 @@ class _Run:
         return self.method.name
 
     def _fill_in(self, stop: BaseException | None) -> None:
-        """Stopped before every part had an assignment: a search for any that is possible, or the stop passes on."""
+        """Stopped before every component had an assignment: search for a possible one, or let the stop pass on."""
         feasible = Feasible.of(self.problem)
         found = feasible.assignment(np.zeros(int(self.problem.structure.value_offsets[-1])))
         if found is None:

@@ -1,6 +1,6 @@
-"""Soft local consistency of a network of costs: whole numbers moved between functions, so that a bound rises.
+"""Soft local consistency of a network of costs: integers moved between functions, so that a bound rises.
 
-Costs are minimised 64-bit whole numbers, and every move is exact: what one function gains another loses, so the cost of
+Costs are minimised 64-bit integers, and every move is exact: what one function gains another loses, so the cost of
 each assignment stays what it was and the constant that all of them share, ``state[0]``, is a lower bound that cannot
 drift. Of a function of two variables only what was moved is kept (``costs[cell] - message - message``), so tables stay
 shared and a step back in the search is cheap; a function of more variables keeps the costs of its cells.
@@ -10,6 +10,8 @@ towards later variables, full supports towards earlier ones, and existential sup
 
 Everything that a search must take back is in ``state``; domains, adjacency and cells are sparse sets, of which only the
 sizes are in there.
+
+The positions below are shared with the search. Which support is taken, where several would do, is free to change.
 """
 
 from __future__ import annotations
@@ -201,7 +203,7 @@ def project(net, b, v):  # type: ignore[no-untyped-def]
 
 @kernel
 def least_along(net, b, h, full, out):  # type: ignore[no-untyped-def]
-    """out[a] = the least cost along h's edge of each state a left at h's end; ``full`` adds the other end's own.
+    """out[a] = the least cost along h's edge of each state a left at h's end; ``full`` adds the other end's unary cost.
 
     Costs up to the threshold are called zero: they are not worth looking further.
     """

@@ -1,4 +1,4 @@
-"""Networks of whole-number costs, and bounds on their best assignment by soft local consistency."""
+"""Networks of integer costs, and bounds on their best assignment by soft local consistency."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["CostNetwork", "CostScale", "Costs", "cost_scale"]
 
 # Sums of costs stay below 2^54 units, far from what counts as forbidden.
 MOST_BITS = 54
-# Finer than a unit, so that a cost can be shared among functions; whole units come back when bounds are rounded up.
+# Finer than a unit, so that a cost can be shared among functions; integer units come back when bounds are rounded up.
 MOST_PARTS = 1 << 10
 _DECIMALS = 9
 
 
 @dataclass(frozen=True)
 class CostScale:
-    """How log-potentials become whole-number costs: ``cost = floor(-log_potential / unit) * parts``.
+    """How log-potentials become integer costs: ``cost = floor(-log_potential / unit) * parts``.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class CostScale:
     exact: bool
 
     def costs(self, log_potentials: FloatArray) -> IntArray:
-        """Whole-number costs; -inf is forbidden."""
+        """Integer costs; -inf is forbidden."""
         hard = np.isneginf(log_potentials)
         scaled = np.where(hard, 0.0, -log_potentials) / self.unit
         whole = (np.rint(scaled) if self.exact else np.floor(scaled)).astype(np.int64) * self.parts
@@ -86,7 +86,7 @@ def cost_scale(log_potentials: FloatArray, n_factors: int, *, most_bits: int = M
 
 @dataclass(frozen=True, eq=False)
 class CostNetwork:
-    """One connected part of a problem as a network of costs, with a board to work on.
+    """One connected component of a problem as a network of costs, with a board to work on.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ def _sealed(array: npt.ArrayLike) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """A prepared problem in whole-number costs: unary costs, pairs, larger functions, and its connected parts.
+    """A prepared problem in integer costs: unary costs, pairs, larger functions, and its connected components.
 
     Build it with `Costs.of`.
     """
@@ -195,17 +195,17 @@ class Costs:
         )
 
     def networks(self) -> Iterator[CostNetwork | tuple[IntArray, IntArray]]:
-        """The connected parts with two variables or more; last, the single variables and their cheapest states."""
+        """The connected components with two variables or more; last, the single variables and their cheapest states."""
         s = self.problem.structure
         sizes = np.bincount(self.component)
         single = np.flatnonzero(sizes[self.component] == 1)
-        edge_part = self.component[self.pair_nodes[:, 0]] if len(self.pair_nodes) else np.zeros(0, np.int64)
+        edge_component = self.component[self.pair_nodes[:, 0]] if len(self.pair_nodes) else np.zeros(0, np.int64)
         owner = s.scopes[s.scope_offsets[self.functions]] if len(self.functions) else np.zeros(0, np.int32)
-        function_part = self.component[owner]
+        function_component = self.component[owner]
         order = np.argsort(self.component, kind="stable")
-        edges, larges = np.argsort(edge_part, kind="stable"), np.argsort(function_part, kind="stable")
-        v_at, e_at = _starts(sizes), _starts(np.bincount(edge_part, minlength=len(sizes)))
-        f_at = _starts(np.bincount(function_part, minlength=len(sizes)))
+        edges, larges = np.argsort(edge_component, kind="stable"), np.argsort(function_component, kind="stable")
+        v_at, e_at = _starts(sizes), _starts(np.bincount(edge_component, minlength=len(sizes)))
+        f_at = _starts(np.bincount(function_component, minlength=len(sizes)))
         for c in np.flatnonzero(sizes > 1).tolist():
             yield self._network(
                 order[v_at[c] : v_at[c + 1]], edges[e_at[c] : e_at[c + 1]], larges[f_at[c] : f_at[c + 1]]
@@ -362,16 +362,16 @@ def _board(layout: CostLayout, state: IntArray, cards: IntArray, widest: int) ->
 
 
 def _drop_forbidden(layout: CostLayout, board: Board) -> None:
-    """States that are forbidden by themselves leave the domains, so that all own costs are finite."""
+    """States that are forbidden by themselves leave the domains, so that all unary costs are finite."""
     state, at = board.state, layout.value_offsets
     for v in np.unique(np.searchsorted(at, np.flatnonzero(state[1 : layout.at_size] >= LIMIT), "right") - 1).tolist():
-        own = state[1 + at[v] : 1 + at[v + 1]]
-        order = np.argsort(own >= LIMIT, kind="stable")
+        unary = state[1 + at[v] : 1 + at[v + 1]]
+        order = np.argsort(unary >= LIMIT, kind="stable")
         board.domain[at[v] : at[v + 1]] = order
         board.place[at[v] + order] = np.arange(len(order))
-        state[layout.at_size + v] = int((own < LIMIT).sum())
+        state[layout.at_size + v] = int((unary < LIMIT).sum())
         board.support[v] = order[0]
-        own[own >= LIMIT] = 0
+        unary[unary >= LIMIT] = 0
 
 
 def _unary(problem: Problem, scale: CostScale, pool: IntArray) -> IntArray:
@@ -446,16 +446,16 @@ def _cells(problem: Problem, large: IntArray, limit: int) -> tuple[IntArray, Int
 
 
 def _components(s: Any, pairs: IntArray, large: IntArray) -> IntArray:
-    """The connected part of each variable, numbered in the order of their first ones."""
+    """The connected component of each variable, numbered in the order of their first ones."""
     several = np.concatenate([pairs, large])
     arity = np.diff(s.scope_offsets)[several]
     starts = _starts(arity)
     axes = np.repeat(s.scope_offsets[several] - starts[:-1], arity) + np.arange(starts[-1])
     one, two = np.repeat(s.scopes[s.scope_offsets[several]], arity), s.scopes[axes]
     ends, others = np.concatenate([one, two]), np.concatenate([two, one]).astype(np.int64)
-    order, parts = breadth_first(
+    order, offsets = breadth_first(
         _starts(np.bincount(ends, minlength=s.n_variables)), others[np.argsort(ends, kind="stable")]
     )
     label = np.empty(s.n_variables, np.int64)
-    label[order] = np.repeat(np.arange(len(parts) - 1), np.diff(parts))
+    label[order] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     return label

@@ -1,4 +1,9 @@
-"""Soft local consistency of functions of three variables or more, which keep the costs of their cells."""
+"""Soft local consistency of functions of three variables or more, which keep the costs of their cells.
+
+Invariant: as in `consistency_kernel`: costs are only moved, so that every assignment costs what it did, and all that
+changes goes through the trail. Free to change: the order in which axes are served, which changes the strength of the
+bound and not its truth.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +62,7 @@ def _live_cells(net, b, f):  # type: ignore[no-untyped-def]
 def support_function(net, b, f, full):  # type: ignore[no-untyped-def]
     """Supports of a function of many variables: its cells' least costs go to each variable in turn, earliest first.
 
-    With ``full`` the later variables first hand in their own, and get back what the earlier ones could not use.
+    With ``full`` the later variables first hand in their unary costs, and get back what the earlier ones could not use.
     """
     state, registers = b.state, b.registers
     registers[CAUSE] = len(net.edge_base) + f

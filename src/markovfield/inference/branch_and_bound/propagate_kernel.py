@@ -1,4 +1,8 @@
-"""Restoring soft local consistency after states were lost or costs moved: what a search does in every node."""
+"""Restoring soft local consistency after states were lost or costs moved: what a search does in every node.
+
+Invariant: as in `consistency_kernel`; flags say what is still to be looked at. Free to change: `MOST_ROUNDS` and the
+order of the queues, which cost strength and never truth.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ MOST_ROUNDS = 40
 
 @kernel
 def _cost_beside(net, b, h, x, enough):  # type: ignore[no-untyped-def]
-    """The least cost of state x along h's edge with the other end's own, or anything up to ``enough``."""
+    """The least cost of state x along h's edge with the other end's unary cost, or anything up to ``enough``."""
     o = h ^ 1
     j = net.half_node[o]
     vj, mj, nj = net.value_offsets[j], net.message_at[o], b.state[net.at_size + j]
@@ -104,7 +108,7 @@ def _existential(net, b, i):  # type: ignore[no-untyped-def]
 
 @kernel
 def _nodes(net, b):  # type: ignore[no-untyped-def]
-    """Drop states whose own cost reaches the cut."""
+    """Drop states whose unary cost reaches the cut."""
     room = b.registers[CUT] - b.state[BOUND]
     if room <= 0:
         return False
@@ -139,7 +143,7 @@ def _spread(net, b, v, limited):  # type: ignore[no-untyped-def]
 
 @kernel
 def _direct(net, b, v):  # type: ignore[no-untyped-def]
-    """Own costs of v that rose: earlier neighbours may take them, later ones may have lost their support."""
+    """Unary costs of v that rose: earlier neighbours may take them, later ones may have lost their support."""
     for k in range(b.state[net.at_degree + v]):
         o = b.adjacency[net.adjacency_offsets[v] + k] ^ 1
         i = net.half_node[o]

@@ -1,4 +1,8 @@
-"""What is done once, before a search: sequential reweighted message passing, dead-end elimination, a first descent."""
+"""What is done once, before a search: sequential reweighted message passing, dead-end elimination, a first descent.
+
+Invariant: as in `consistency_kernel`; this is the root, so nothing done here is taken back. Calls stop after about
+``work`` cells and say where to go on. Free to change: the local search, which only offers assignments.
+"""
 
 from __future__ import annotations
 

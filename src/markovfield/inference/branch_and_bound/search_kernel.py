@@ -1,4 +1,8 @@
-"""Depth-first search with a maintained bound: one subtree at a time, in pieces that can be interrupted."""
+"""Depth-first search with a maintained bound: one subtree at a time, in pieces that can be interrupted.
+
+Invariant: the registers below, `Search`, and that everything a step back must restore is in the board's ``state``. Free
+to change: which variable and which state are taken next.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +39,8 @@ __all__ = [
     "PAUSED",
     "Search",
     "explore",
+    "propagate_root",
     "retreat",
-    "settle_root",
     "start_subtree",
 ]
 
@@ -96,7 +100,7 @@ def _next_variable(net, b):  # type: ignore[no-untyped-def]
 
 @kernel
 def _next_state(net, b, s, v):  # type: ignore[no-untyped-def]
-    """A state of least own cost: that of the best assignment, or the support, where it is one."""
+    """A state of least unary cost: that of the best assignment, or the support, where it is one."""
     first, size = net.value_offsets[v], b.state[net.at_size + v]
     at = net.at_unary + first
     least, chosen = b.state[at + b.domain[first]], b.domain[first]
@@ -149,7 +153,7 @@ def _run(net, b, s, task, decisions, backtracks, unit, work):  # type: ignore[no
 
     Search on below the present node until the subtree is exhausted or it is time to say something.
 
-    A solution of cost c leaves room only for those of at most ``c - unit``: costs of assignments are whole multiples.
+    A solution of cost c leaves room only for those of at most ``c - unit``: costs of assignments are integer multiples.
     """
     registers, state = b.registers, b.state
     if task != _EXPLORE:
@@ -230,7 +234,7 @@ def _run(net, b, s, task, decisions, backtracks, unit, work):  # type: ignore[no
 _NO_DECISIONS = np.zeros(0, np.int64)
 
 
-def settle_root(net: CostLayout, b: Board, s: Search) -> bool:
+def propagate_root(net: CostLayout, b: Board, s: Search) -> bool:
     """Propagate without a trail: what is found holds for the whole search. False when the search is over."""
     return bool(_run(net, b, s, _SETTLE, _NO_DECISIONS, 0, 1, 0) == PAUSED)
 

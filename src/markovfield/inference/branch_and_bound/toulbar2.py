@@ -48,7 +48,7 @@ def installed() -> bool:
 class Toulbar2:
     """The best assignment with a proof, by toulbar2 (Hurley et al. 2016), in a process of its own.
 
-    Log-potentials are handed over as whole-number costs: as they are where all are multiples of a decimal unit, else
+    Log-potentials are handed over as integer costs: as they are where all are multiples of a decimal unit, else
     rounded down to a unit so fine that all factors together are off by less than ``tolerance`` (and not finer than
     2^-50 of the sum of the largest); `Decoding.tolerance` states what was reached, and the answer is optimal within it.
 
@@ -211,7 +211,7 @@ class Toulbar2Process:
 
 @dataclass(frozen=True, eq=False)
 class _HandedOver:
-    """A prepared problem in whole-number costs, as the other process reads it."""
+    """A prepared problem in integer costs, as the other process reads it."""
 
     problem: Problem
     scale: CostScale

@@ -33,7 +33,7 @@ class ClusterGraph(NamedTuple):
         ``int32[m]`` twice, ``int8[m]``, ``uint64[m]``: the pairs.
     offsets, half_other, half_crossed, half_strength, half_thresholds
         Each pair twice, those of variable i from ``offsets[i]`` to ``offsets[i + 1]``.
-    own
+    unary
         ``float64[n, q]``, what each state adds by itself, -inf where it is ruled out; no rows where every variable's
         states all add the same.
     columns, places
@@ -50,7 +50,7 @@ class ClusterGraph(NamedTuple):
     half_crossed: Any
     half_strength: Any
     half_thresholds: Any
-    own: Any
+    unary: Any
     columns: Any
     places: Any
 
@@ -65,10 +65,10 @@ def _shifted(state, shift, q):
 @kernel
 def _heat_bath(graph, logs, states, stream):
     """One sweep of single-variable moves: each variable is drawn given all others. ``logs`` is ``float64[q]``."""
-    fields = len(graph.own) > 0
+    fields = len(graph.unary) > 0
     for i in range(len(states)):
         for k in range(graph.q):
-            logs[k] = graph.own[i, k] if fields else 0.0
+            logs[k] = graph.unary[i, k] if fields else 0.0
         for h in range(graph.offsets[i], graph.offsets[i + 1]):
             logs[states[graph.half_other[h]] ^ graph.half_crossed[h]] += graph.half_strength[h]
         states[i] = draw_from_logs(stream, logs, 0, graph.q)
@@ -116,7 +116,7 @@ def _draw_even_shifts(q, shift, stream):
 
 
 @kernel
-def _draw_shifts(q, own, parent, weights, logs, states, shift, stream):
+def _draw_shifts(q, unary, parent, weights, logs, states, shift, stream):
     """A shift for every root by the weight of its cluster; ``weights`` become the probabilities of its shifts."""
     for i in range(len(parent)):
         root = parent[i]
@@ -124,7 +124,7 @@ def _draw_shifts(q, own, parent, weights, logs, states, shift, stream):
             for k in range(q):
                 weights[i, k] = 0.0
         for k in range(q):
-            weights[root, k] += own[i, _shifted(states[i], k, q)]
+            weights[root, k] += unary[i, _shifted(states[i], k, q)]
     for i in range(len(parent)):
         if parent[i] == i:
             for k in range(q):
@@ -166,7 +166,7 @@ def swendsen_wang(graph, local, sweeps, states, stream, rows, sums):
     bonded = np.empty(len(first) + 1, np.int32)
     shift = np.empty(n, np.int32)
     logs = np.empty(q)
-    fields = len(graph.own) > 0
+    fields = len(graph.unary) > 0
     weights = np.empty((n if fields else 0, q))
     for turn in range(max(1, len(rows))):
         for _ in range(sweeps):
@@ -177,7 +177,7 @@ def swendsen_wang(graph, local, sweeps, states, stream, rows, sums):
                 unite(parent, first[bonded[b]], second[bonded[b]])
             flatten(parent)
             if fields:
-                _draw_shifts(q, graph.own, parent, weights, logs, states, shift, stream)
+                _draw_shifts(q, graph.unary, parent, weights, logs, states, shift, stream)
             else:
                 _draw_even_shifts(q, shift, stream)
             if len(sums):
@@ -225,7 +225,7 @@ def _other_shift(q, logs, stream):
 @kernel
 def _grow(graph, seed, inside, members, logs, states, stream):
     """Grow one cluster; its members are left in front of ``members``, its weights in ``logs``. Answers its size."""
-    fields = len(graph.own) > 0
+    fields = len(graph.unary) > 0
     inside[seed] = True
     members[0] = seed
     size = 1
@@ -247,7 +247,7 @@ def _grow(graph, seed, inside, members, logs, states, stream):
                 size += 1
         if fields:
             for k in range(graph.q):
-                logs[k] += graph.own[i, _shifted(states[i], k, graph.q)]
+                logs[k] += graph.unary[i, _shifted(states[i], k, graph.q)]
     return size
 
 
@@ -256,14 +256,14 @@ def wolff(graph, clusters, local, sweeps, states, stream, rows, sums):
     """Sweeps of ``clusters`` or one more single clusters in place in ``states``; answers how many states they held.
 
     A cluster grows from a variable drawn at random over bonded pairs. Whether there is one cluster more is a coin's
-    choice: were it always the same number, chains that accept every move could be periodic. ``local`` sweeps of
+    choice: were it always the same number, Markov chains that accept every move could be periodic. ``local`` sweeps of
     single variables follow. ``rows`` and ``sums`` are as for `swendsen_wang`, but ``sums`` count states.
     """
     q, n = graph.q, len(states)
     inside = np.zeros(n, np.bool_)
     members = np.empty(n, np.int32)
     logs = np.empty(q)
-    fields = len(graph.own) > 0
+    fields = len(graph.unary) > 0
     visited = 0
     for turn in range(max(1, len(rows))):
         for _ in range(sweeps):

@@ -18,7 +18,7 @@ from markovfield.inference.core.answers import Marginals, Samples
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.problem.problem import Problem, prepare
-from markovfield.inference.problem.spins import potts_form, spin_form
+from markovfield.inference.problem.spins import potts_model, spin_model
 from markovfield.inference.sampling.averages import estimate
 from markovfield.inference.sampling.markov_chains import check_settings, run_chains
 
@@ -33,7 +33,7 @@ _NO_ROWS, _NO_SUMS = np.zeros((0, 0), np.int32), np.zeros(0)
 
 @dataclass(frozen=True, eq=False)
 class ClusterModel:
-    """A problem that is an Ising or a Potts model, in the form that cluster moves work on.
+    """A problem that is an Ising or a Potts model, as the arrays that cluster moves work on.
 
     ``strength`` is what each pair adds to the score where it is satisfied, ``float64[m]``.
     """
@@ -57,22 +57,22 @@ class ClusterModel:
         ([1], False)
         """
         problem = prepare(graph, evidence)
-        spins = spin_form(problem)
+        spins = spin_model(problem)
         if spins is not None:
-            own = np.stack([-spins.field, spins.field], axis=1)
+            unary = np.stack([-spins.field, spins.field], axis=1)
             strength = 2 * np.abs(spins.coupling)
-            return cls(problem, _arrays(spins, 2, np.signbit(spins.coupling), strength, own), strength)
-        potts = potts_form(problem)
+            return cls(problem, _arrays(spins, 2, np.signbit(spins.coupling), strength, unary), strength)
+        potts = potts_model(problem)
         if potts is None:
             # With the states that are ruled out left in their domains, all variables may still have equally many.
             problem = prepare(graph, evidence, propagate_zeros=False)
-            potts = potts_form(problem)
+            potts = potts_model(problem)
         if potts is None:
             raise ModelError(
                 f"{method} takes Ising models (two states, finite potentials of pairs) and Potts models (pairs that "
                 "only ask whether two states are the same), and this model is neither: use gibbs"
             )
-        if np.isneginf(potts.constant) or np.isneginf(potts.own).all(axis=1).any():
+        if np.isneginf(potts.constant) or np.isneginf(potts.unary).all(axis=1).any():
             raise problem.impossible()
         if (potts.coupling < 0).any():
             e = int(np.argmin(potts.coupling))
@@ -82,12 +82,12 @@ class ClusterModel:
                 f"{potts.coupling[e]:.4g}: use gibbs"
             )
         crossed = np.zeros(len(potts.first), np.bool_)
-        return cls(problem, _arrays(potts, potts.n_states, crossed, potts.coupling, potts.own), potts.coupling)
+        return cls(problem, _arrays(potts, potts.n_states, crossed, potts.coupling, potts.unary), potts.coupling)
 
     @property
     def has_fields(self) -> bool:
         """Whether a variable prefers some of its states by itself."""
-        return len(self.graph.own) > 0
+        return len(self.graph.unary) > 0
 
     def starts(self, n: int, rng: np.random.Generator) -> States:
         """``int32[n, variables]``: every state that is not ruled out is as likely as any other."""
@@ -96,7 +96,7 @@ class ClusterModel:
         for row in states:
             liking = rng.random((len(g.columns), g.q))
             if self.has_fields:
-                liking[np.isneginf(g.own)] = -1.0
+                liking[np.isneginf(g.unary)] = -1.0
             row[g.columns] = np.argmax(liking, axis=1)
         return states
 
@@ -106,9 +106,9 @@ class ClusterModel:
         return max(1, int(STEP / max(100, cost * (1 + 2 * local))))
 
 
-def _arrays(form: Any, q: int, crossed: Any, strength: FloatArray, own: FloatArray) -> ClusterGraph:
-    """The form's pairs, and each of them from both ends."""
-    first, second, n = form.first.astype(np.int32), form.second.astype(np.int32), len(form.variables)
+def _arrays(model: Any, q: int, crossed: Any, strength: FloatArray, unary: FloatArray) -> ClusterGraph:
+    """The model's pairs, and each of them from both ends."""
+    first, second, n = model.first.astype(np.int32), model.second.astype(np.int32), len(model.variables)
     crossed = crossed.astype(np.int8)
     # A pair that is all but certain to be bonded keeps the 2^-53 it has to lose.
     thresholds = np.ldexp(np.minimum(-np.expm1(-strength), 1 - 2.0**-53), 64).astype(np.uint64)
@@ -118,7 +118,7 @@ def _arrays(form: Any, q: int, crossed: Any, strength: FloatArray, own: FloatArr
     np.cumsum(np.bincount(ends, minlength=n), out=offsets[1:])
     pair = order % max(1, len(first))
     # States that all add the same are no field, even if that is not zero.
-    fields = (own != own[:, :1]).any()
+    fields = (unary != unary[:, :1]).any()
     return ClusterGraph(
         q=q,
         first=first,
@@ -130,9 +130,9 @@ def _arrays(form: Any, q: int, crossed: Any, strength: FloatArray, own: FloatArr
         half_crossed=crossed[pair],
         half_strength=np.ascontiguousarray(strength[pair]),
         half_thresholds=thresholds[pair],
-        own=np.ascontiguousarray(own) if fields else np.zeros((0, q)),
-        columns=np.ascontiguousarray(form.variables, np.int64),
-        places=np.ascontiguousarray(form.problem.structure.value_offsets[form.variables], np.int64),
+        unary=np.ascontiguousarray(unary) if fields else np.zeros((0, q)),
+        columns=np.ascontiguousarray(model.variables, np.int64),
+        places=np.ascontiguousarray(model.problem.structure.value_offsets[model.variables], np.int64),
     )
 
 
@@ -178,7 +178,7 @@ def check_cluster_settings(method: Any, *counts: str) -> None:
         value = getattr(method, setting)
         if value is not None and (not isinstance(value, (int, np.integer)) or value < least):
             name = type(method).__name__
-            raise ModelError(f"{setting} of {name} must be None or a whole number of at least {least}, got {value!r}")
+            raise ModelError(f"{setting} of {name} must be None or an integer of at least {least}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class SwendsenWang:
     """Markov chains of Swendsen and Wang (1987) for Ising and Potts models on any graph.
 
     A sweep bonds each satisfied pair with probability 1 - exp(-strength), and moves every cluster of bonded variables
-    at once, to a state drawn by what its members' own potentials add up to: exact for any fields, -inf included. It
+    at once, to a state drawn by what its members' unary potentials add up to: exact for any fields, -inf included. It
     takes every model of two-state variables with finite potentials of pairs (which may want to differ), and Potts
     models whose pairs want to agree. Near the critical coupling its chains forget within a few sweeps what moves of
     single variables remember for thousands. On frustrated models, and under strong fields of both signs, clusters grow
@@ -245,7 +245,7 @@ class SwendsenWang:
         return ClusterTransition(model, move, model.sweeps_at_once(local), even=not model.has_fields)
 
     def starts(self, model: ClusterModel, rng: np.random.Generator, running: Running) -> States:
-        """First states of the chains: random ones."""
+        """First states of the Markov chains: random ones."""
         return model.starts(self.n_chains, rng)
 
     def sample(
@@ -258,7 +258,7 @@ class SwendsenWang:
         running: Running,
         init: Samples | None = None,
     ) -> Samples:
-        """States of the chains, ``thinning`` sweeps apart."""
+        """States of the Markov chains, ``thinning`` sweeps apart."""
         return draw(self, graph, size, evidence, rng, running, init)
 
     def marginals(
@@ -271,7 +271,7 @@ class SwendsenWang:
         rng: np.random.Generator,
         init: Any = None,
     ) -> Marginals:
-        """Averages over the chains, with their standard errors."""
+        """Averages over the Markov chains, with their standard errors."""
         return average(self, graph, evidence, rng, running, init)
 
 

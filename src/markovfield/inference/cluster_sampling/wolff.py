@@ -27,7 +27,7 @@ from markovfield.kernels.random import streams
 __all__ = ["Wolff"]
 
 Stream = npt.NDArray[np.uint64]
-# Sweeps of all clusters that settle a start; then so many visits of every variable to see how large clusters are.
+# Sweeps of all clusters that equilibrate a start; then so many visits of every variable to see how large clusters are.
 SETTLING, PILOT_VISITS = 50, 4
 _NO_ROWS, _NO_SUMS = np.zeros((0, 0), np.int32), np.zeros(0)
 
@@ -37,9 +37,9 @@ class Wolff:
     """Markov chains of Wolff (1989) for Ising and Potts models on any graph.
 
     A cluster grows from a variable drawn at random, by the bonds of `SwendsenWang`, and is moved as one. Fields do not
-    enter the bonds: the moved cluster is accepted by how its members' own potentials change (Metropolis; with more than
-    two states, Liu's Metropolised heat bath over all of them). The usual alternative, a ghost variable that the fields
-    bond to, stops every cluster that touches it, though fields of both signs inside a cluster may cancel.
+    enter the bonds: the moved cluster is accepted by how its members' unary potentials change (Metropolis; with more
+    than two states, Liu's Metropolised heat bath over all of them). The usual alternative, a ghost variable that the
+    fields bond to, stops every cluster that touches it, though fields of both signs inside a cluster may cancel.
     It takes the models that `SwendsenWang` takes. Variables are drawn evenly, so large clusters are moved more often:
     at the critical coupling of a square lattice a sweep forgets about four times as much as one of `SwendsenWang`,
     and takes about four times as long.
@@ -95,7 +95,7 @@ class Wolff:
         return ClusterTransition(model, move, max(1, model.sweeps_at_once(local) // (4 * worst)))
 
     def starts(self, model: ClusterModel, rng: np.random.Generator, running: Running) -> States:
-        """First states of the chains: random ones, each after some sweeps of all clusters."""
+        """First states of the Markov chains: random ones, each after some sweeps of all clusters."""
         states, own = model.starts(self.n_chains, rng), streams(rng, self.n_chains)
         columns = model.graph.columns
         if len(columns):
@@ -119,7 +119,7 @@ class Wolff:
         running: Running,
         init: Samples | None = None,
     ) -> Samples:
-        """States of the chains, ``thinning`` sweeps apart."""
+        """States of the Markov chains, ``thinning`` sweeps apart."""
         return draw(self, graph, size, evidence, rng, running, init)
 
     def marginals(
@@ -132,19 +132,19 @@ class Wolff:
         rng: np.random.Generator,
         init: Any = None,
     ) -> Marginals:
-        """Averages over the chains, with their standard errors."""
+        """Averages over the Markov chains, with their standard errors."""
         return average(self, graph, evidence, rng, running, init)
 
 
 def _settle(model: ClusterModel, local: int, states: States, stream: Stream) -> None:
-    """Let a start settle, in place: the clusters of a random state are so small that `Wolff` would take long to."""
+    """Equilibrate a start, in place: the clusters of a random state are so small that `Wolff` would take long to."""
     swendsen_wang(model.graph, local, SETTLING, states, stream, _NO_ROWS, _NO_SUMS)
 
 
 def _clusters_in_a_sweep(model: ClusterModel, local: int) -> int:
     """How many clusters visit as many variables as there are, on average.
 
-    The pilot has a seed of its own, so that chains which are resumed go on with the same number.
+    The pilot has a seed of its own, so that Markov chains which are resumed go on with the same number.
     """
     columns = model.graph.columns
     n = len(columns)

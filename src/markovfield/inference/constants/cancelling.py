@@ -1,7 +1,7 @@
 """Log-potentials that cancel between factors, added up exactly before a decoder sees them.
 
 A table of two variables may hold +10^9 wherever the first is in some state, and another factor take it away again. No
-constant taken out of either helps: what depends on one variable alone must be moved to that variable's own table, and
+constant taken out of either helps: what depends on one variable alone must be moved to that variable's unary table, and
 tables on the same variables added up.
 """
 
@@ -48,14 +48,14 @@ def collect_unary_parts(graph: FactorGraph) -> tuple[FactorGraph, float] | None:
     groups: dict[tuple[int, ...], list[int]] = {}
     for f in np.flatnonzero(plain & (arity > 0)).tolist():
         groups.setdefault(tuple(sorted(s.scope(f).tolist())), []).append(f)
-    own: dict[int, list[FloatArray]] = {}
+    unary: dict[int, list[FloatArray]] = {}
     pool, end = [graph.log_tables], s.n_cells
     scopes: list[tuple[int, ...]] = []
     offsets: list[int] = []
     known: dict[Any, tuple[int, list[FloatArray]]] = {}
     for scope, members in groups.items():
         if len(scope) == 1:
-            own.setdefault(scope[0], []).extend(graph.table(f) for f in members)
+            unary.setdefault(scope[0], []).extend(graph.table(f) for f in members)
             continue
         key = tuple(_key(s, f, scope) for f in members)
         if key not in known:
@@ -67,9 +67,9 @@ def collect_unary_parts(graph: FactorGraph) -> tuple[FactorGraph, float] | None:
         scopes.append(scope)
         offsets.append(at)
         for v, part in zip(scope, parts, strict=True):
-            own.setdefault(v, []).append(part)
+            unary.setdefault(v, []).append(part)
     constants = []
-    for v, vectors in own.items():
+    for v, vectors in unary.items():
         vector, constant = _total(vectors)
         constants.append(constant)
         pool.append(vector)

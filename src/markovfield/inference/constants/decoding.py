@@ -82,9 +82,9 @@ class Centred:
     def answer(self, found: Decoding, evidence: Evidence) -> Decoding:
         """An answer about the view as one about the graph.
 
-        The score is that of the graph, rounded once. Where all scores are whole multiples of a step, a bound less than
-        a step above a score proves it, and nothing less does; otherwise the tolerance is at least what rounding can
-        make of a sum over the view. Where floats are too coarse for the score itself, gap and tolerance say so.
+        The score is that of the graph, rounded once. Where all scores are integer multiples of a step, a bound less
+        than a step above a score proves it, and nothing less does; otherwise the tolerance is at least what rounding
+        can make of a sum over the view. Where floats are too coarse for the score itself, gap and tolerance say so.
         """
         whole = bool((found.states >= 0).all()) and not self.graph.structure.has_latent
         found = self._claims(found, evidence, whole)

@@ -1,4 +1,8 @@
-"""The largest and the smallest log-potential of every factor, and constants taken out of their cells."""
+"""The largest and the smallest log-potential of every factor, and constants taken out of their cells.
+
+Invariant: log-potentials are read through offsets and strides, last axis fastest; factors that read the same cells as
+the one before them are not read again.
+"""
 
 from __future__ import annotations
 

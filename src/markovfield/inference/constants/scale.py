@@ -37,7 +37,7 @@ SUM_ROUNDING = 2.0**-44
 FEW_CELLS = 4096
 # Graphs of more factors than this are judged by so many of them.
 MANY_FACTORS, LOOKED_AT = 2**16, 2**12
-# Log-potentials are looked at as whole multiples of 10^0, 10^-1, ... 10^-this.
+# Log-potentials are looked at as integer multiples of 10^0, 10^-1, ... 10^-this.
 MOST_DECIMALS = 6
 _SAMPLE = 256
 
@@ -71,7 +71,7 @@ class ScoreScale:
     total
         No score is larger in absolute value.
     step
-        All scores are whole multiples of this; 0.0 where no such number is known.
+        All scores are integer multiples of this; 0.0 where no such number is known.
     """
 
     total: float
@@ -199,7 +199,7 @@ def largest_cell(graph: FactorGraph) -> float:
 
 
 def step_among(values: FloatArray) -> float:
-    """The largest of 1, 0.1, ... 10^-6 that all finite values are whole multiples of; 0.0 where none is.
+    """The largest of 1, 0.1, ... 10^-6 that all finite values are integer multiples of; 0.0 where none is.
 
     Examples
     --------

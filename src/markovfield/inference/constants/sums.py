@@ -89,10 +89,10 @@ class CentredSums:
         }
 
     def _components(self, found: Marginals) -> Any:
-        """Parts of the graph with the constants of their factors.
+        """Components of the graph with the constants of their factors.
 
-        Whether a factor that evidence or hard zeros left no choice is in a part or among the constants depends on the
-        method: what its parts lack of log Z tells.
+        Whether a factor that evidence or hard zeros left no choice is in a component or among the constants depends on
+        the method: what its components lack of log Z tells.
         """
         s = self.graph.structure
         if found.components is None or not len(s.scopes):
@@ -108,9 +108,9 @@ class CentredSums:
         left = found.log_partition - float(found.components.log_partition.sum())
         if abs(left - alone) <= abs(left - alone - float(read[some[~free]].sum())):
             free[:] = True
-        part = found.components.component[s.scopes[np.where(first < len(s.scopes), first, s.scope_offsets[some])]]
-        inside = (part >= 0) & free
-        more = np.bincount(part[inside], self.constants[some][inside], len(found.components))
+        component = found.components.component[s.scopes[np.where(first < len(s.scopes), first, s.scope_offsets[some])]]
+        inside = (component >= 0) & free
+        more = np.bincount(component[inside], self.constants[some][inside], len(found.components))
         return replace(found.components, log_partition=found.components.log_partition + more)
 
 

@@ -90,21 +90,21 @@ def _partition_line(answer: LogPartition | Marginals) -> str:
     around = "" if error is None else f" +- {error:.2g}"
     low, high = answer.log_partition_bounds
     both = f", within [{low:.6g}, {high:.6g}]" if -np.inf < low < high < np.inf else ""
-    settled = "" if answer.converged else ", not converged"
-    promise = f"{answer.guarantee}{both}{settled}"
+    ended = "" if answer.converged else ", not converged"
+    promise = f"{answer.guarantee}{both}{ended}"
     return f"log Z = {answer.log_partition:.6g}{around} ({promise}), {by}"
 
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """The connected parts of a graph, as an iterating method saw them.
+    """The connected components of a graph, as an iterating method saw them.
 
     Attributes
     ----------
     component
-        ``int32[n]``: the part of each variable.
+        ``int32[n]``: the component of each variable.
     log_partition, converged, iterations
-        ``float64``, ``bool`` and ``int64``, one entry for each part; log Z of the whole is their sum, plus that of
+        ``float64``, ``bool`` and ``int64``, one entry for each component; log Z of the whole is their sum, plus that of
         factors no variable is left in.
     """
 
@@ -137,7 +137,8 @@ class Marginals(Answer):
     width
         Size of the largest clique less one, or -1 where it has no meaning.
     components
-        For methods that iterate: the connected parts of the graph, each with its own log Z and convergence; else None.
+        For methods that iterate: the connected components of the graph, each with its own log Z and convergence; else
+        None.
     monte_carlo
         For estimates from samples: their standard errors, effective sample sizes and R-hat; else None.
     """
@@ -277,8 +278,8 @@ class Samples(Answer):
     Attributes
     ----------
     states
-        ``int32[size, n]`` state indices, one row a sample, one column a variable. The rows of a chain follow each
-        other in the order in which they were drawn, chain after chain.
+        ``int32[size, n]`` state indices, one row a sample, one column a variable. The rows of a Markov chain follow
+        each other in the order in which they were drawn, chain after chain.
     log_weights
         ``float64[size]``, the log of what each sample weighs, up to a constant; None where all weigh the same.
     n_chains
@@ -327,7 +328,7 @@ class Samples(Answer):
 
     @property
     def chains(self) -> list[npt.NDArray[np.int32]]:
-        """The rows of each chain; of independent draws, all rows as one."""
+        """The rows of each Markov chain; of independent draws, all rows as one."""
         return np.array_split(self.states, max(1, self.n_chains))
 
     @property
@@ -356,7 +357,7 @@ class Samples(Answer):
 
     @property
     def r_hat(self) -> float:
-        """The largest split R-hat of any state: above about 1.01 the chains have not come together. nan if unknown."""
+        """The largest split R-hat of a state: above about 1.01, Markov chains have not mixed. nan if unknown."""
         r_hats = self.monte_carlo.r_hats
         return float(np.max(r_hats[~np.isnan(r_hats)], initial=-np.inf)) if (~np.isnan(r_hats)).any() else np.nan
 

@@ -1,8 +1,8 @@
 """Effective sample sizes and split R-hat of series of numbers, and of states written as bits.
 
-Both follow Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021): each chain is cut in halves, autocovariances are
-averaged over the halves, and Geyer's initial monotone sequence says where their sum ends. Lags are computed one pair
-at a time, so that a series that forgets quickly costs little.
+Both follow Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021): each Markov chain is cut in halves, autocovariances
+are averaged over the halves, and Geyer's initial monotone sequence says where their sum ends. Lags are computed one
+pair at a time, so that a series that forgets quickly costs little.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _shared_ones(words, n_words, lag):  # type: ignore[no-untyped-def]
 
 @kernel
 def _pack(column, starts, half, state, words):  # type: ignore[no-untyped-def]
-    """Write "is this state" as bits: one row of words for each half chain."""
+    """Write "is this state" as bits: one row of words for each half Markov chain."""
     for c in range(len(starts)):
         for w in range(words.shape[1]):
             words[c, w] = np.uint64(0)
@@ -172,8 +172,8 @@ def _summarise_bits(words, half, means, variances, heads, tails, count, out):  #
 def summarise_indicators(columns, starts, half, cardinalities, count, out):  # type: ignore[no-untyped-def]
     """The indicators of all states of some variables.
 
-    ``columns`` is ``int32[variables, rows]``, ``starts`` where each half chain begins in a row, ``count`` how many
-    samples there are; ``out`` is ``float64[states of all these variables, 3]`` as for `summarise_series`.
+    ``columns`` is ``int32[variables, rows]``, ``starts`` where each half Markov chain begins in a row, ``count`` how
+    many samples there are; ``out`` is ``float64[states of all these variables, 3]`` as for `summarise_series`.
     """
     m = len(starts)
     words = np.zeros((m, (half + 63) // 64 + 1), np.uint64)

@@ -49,7 +49,8 @@ class MonteCarlo:
     effective_sample_sizes
         How many independent samples would estimate it as well.
     r_hats
-        Split R-hat: near one where the chains agree with each other and with themselves; nan where it cannot be said.
+        Split R-hat: near one where the Markov chains agree with each other and with themselves; nan where it cannot be
+        said.
     n_samples, n_chains
         Samples behind the estimate, over all chains.
     doubts
@@ -105,8 +106,9 @@ def error_floor(draws: float | FloatArray) -> Any:
 def effective_sample_size(x: npt.ArrayLike) -> float:
     """How many independent draws would estimate the mean of a series as well.
 
-    Autocovariances of the half chains are averaged and summed up to where Geyer's initial monotone sequence ends
-    (Vehtari and others 2021). Time is linear in the steps for each lag summed. A constant series has as many as steps.
+    Autocovariances of the halves of Markov chains are averaged and summed up to where Geyer's initial monotone sequence
+    ends (Vehtari and others 2021). Time is linear in the steps for each lag summed. A constant series has as many as
+    steps.
 
     Parameters
     ----------
@@ -125,7 +127,7 @@ def effective_sample_size(x: npt.ArrayLike) -> float:
 
 
 def split_r_hat(x: npt.ArrayLike) -> float:
-    """Split R-hat: the pooled standard deviation over that within half chains; near one where they agree.
+    """Split R-hat: the pooled standard deviation over that within halves of Markov chains; near one where they agree.
 
     nan for a constant series, inf where every half is constant and they differ.
 
@@ -223,7 +225,7 @@ def own_draws(values: FloatArray, sizes: FloatArray, least: float, count: float)
 
 
 def _draws(samples: Samples, sizes: FloatArray, variance: FloatArray) -> float:
-    """Independent draws that samples are worth: by their weights, or by the state of chains that is estimated worst."""
+    """Independent draws that samples are worth: by their weights, or by the state that Markov chains estimate worst."""
     if not samples.n_chains or samples.log_weights is not None:
         return 1.0 / float(np.square(samples.weights).sum())
     return float(np.min(sizes[variance > 0.0], initial=float(len(samples))))
@@ -262,15 +264,15 @@ def _of_independent(samples: Samples) -> tuple[Any, Any]:
     weights = samples.weights
     squared = np.square(weights)
     total = float(squared.sum())
-    chance, squares = np.zeros((2, int(s.value_offsets[-1])))
+    probability, squares = np.zeros((2, int(s.value_offsets[-1])))
     for v, at in enumerate(s.value_offsets[:-1].tolist()):
         card, column = int(s.cardinalities[v]), samples.states[:, v]
-        chance[at : at + card] = np.bincount(column, weights, card)
+        probability[at : at + card] = np.bincount(column, weights, card)
         squares[at : at + card] = np.bincount(column, squared, card)
     # The sum over samples of (weight * (indicator - probability))^2, state by state.
-    variance = np.maximum(squares * (1 - chance) ** 2 + (total - squares) * chance**2, 0.0)
+    variance = np.maximum(squares * (1 - probability) ** 2 + (total - squares) * probability**2, 0.0)
     sure = (squares <= 0.0) | (squares >= total * (1 - 1e-12))
     variance[sure] = 0.0
-    sizes = np.full(len(chance), 1.0 / total)
-    sizes[~sure] = chance[~sure] * (1 - chance[~sure]) / variance[~sure]
+    sizes = np.full(len(probability), 1.0 / total)
+    sizes[~sure] = probability[~sure] * (1 - probability[~sure]) / variance[~sure]
     return sizes, variance

@@ -33,11 +33,11 @@ class _Copies:
 
     def __init__(self, parts: Subproblems, best: Incumbent, running: Running, init: Any) -> None:
         self.parts, self.best, self.running = parts, best, running
-        value, own = parts.value, parts.own
-        self.many = np.bincount(value, minlength=len(own)).astype(np.float64)
-        self.share = np.where(self.many > 0, own / np.maximum(1.0, self.many), 0.0)[value]
+        value, unary = parts.value, parts.unary
+        self.many = np.bincount(value, minlength=len(unary)).astype(np.float64)
+        self.share = np.where(self.many > 0, unary / np.maximum(1.0, self.many), 0.0)[value]
         owner = np.repeat(np.arange(parts.structure.n_variables), parts.structure.cardinalities)
-        alone = np.where(self.many > 0, -np.inf, own)
+        alone = np.where(self.many > 0, -np.inf, unary)
         tops = np.full(parts.structure.n_variables, -np.inf)
         np.maximum.at(tops, owner, alone)
         # Variables in no subproblem take their best state.
@@ -47,7 +47,7 @@ class _Copies:
         if isinstance(state, np.ndarray) and state.shape == self.multipliers.shape:
             self.multipliers[:] = state
         self.copies = np.zeros(len(value))
-        self.mean = np.zeros(len(own))
+        self.mean = np.zeros(len(unary))
         self.bound, self.iterations = np.inf, 0
         self.bounds: list[float] = []
 
@@ -137,19 +137,19 @@ class DualDecomposition:
         running: Running,
         init: Any = None,
     ) -> Decoding:
-        """Draw the copies together until they agree; ``init`` goes on from an earlier answer's multipliers."""
+        """Draw the copies together until they agree; ``init`` is a warm start from its multipliers."""
         check_decodes_all(self.name, graph, variables, n_best)
         problem = prepare_merged(graph, evidence)
         best = Incumbent(problem)
         parts: Subproblems = Factors(problem) if self.subproblems == "factors" else Forests(problem)
         found = _Copies(parts, best, running, init)
         stopped: BaseException | None = None
-        settled, residual = False, np.inf
+        converged, residual = False, np.inf
         try:
             if init is not None:
                 best.offer_given(init, running)
             solve = self._ad3 if self.algorithm == "ad3" else self._subgradient
-            settled, residual = solve(found)
+            converged, residual = solve(found)
         except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
             stopped = stop
         quiet = Running()
@@ -158,7 +158,7 @@ class DualDecomposition:
             best.search(np.zeros(int(problem.structure.value_offsets[-1])), quiet)
         if best.score == -np.inf and stopped is not None:
             raise stopped
-        if stopped is None and not settled:
+        if stopped is None and not converged:
             warn_not_converged(self.name, found.iterations, residual, self.tolerance)
         multipliers = found.multipliers
         multipliers.flags.writeable = False
@@ -168,7 +168,7 @@ class DualDecomposition:
             found.bound,
             running,
             variables=variables,
-            converged=settled,
+            converged=converged,
             iterations=found.iterations,
             residuals=tuple((-np.diff(found.bounds)).tolist()),
             _state=multipliers,
@@ -177,7 +177,7 @@ class DualDecomposition:
     def _first_penalty(self, found: _Copies) -> float:
         if self.penalty is not None:
             return self.penalty
-        tables = [found.parts.own, found.best.problem.potentials.log_tables]
+        tables = [found.parts.unary, found.best.problem.potentials.log_tables]
         spread = [float(np.ptp(t[np.isfinite(t)])) for t in tables if np.isfinite(t).any()]
         return 0.1 * max(spread, default=0.0) or 0.1
 
@@ -199,12 +199,12 @@ class DualDecomposition:
             size = max(1, len(value))
             primal = float(np.sqrt(np.square(apart).sum() / size))
             dual = float(np.sqrt((found.many * np.square(mean - before)).sum() / size))
-            settled = max(primal, dual) < self.tolerance
-            if iteration % EVERY == 0 or settled or iteration == self.max_iterations:
+            converged = max(primal, dual) < self.tolerance
+            if iteration % EVERY == 0 or converged or iteration == self.max_iterations:
                 found.center()
                 parts.offer(mean, found.best, found.running)
                 found.measure()
-                if found.best.meets(found.bound) or settled:
+                if found.best.meets(found.bound) or converged:
                     return True, max(primal, dual)
                 if primal > 5 * dual:
                     penalty *= 2.0

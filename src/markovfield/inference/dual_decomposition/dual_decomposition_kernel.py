@@ -7,6 +7,9 @@ together. The quadratic program of AD3 (Martins et al. 2015) is, over mixtures o
 
 and its solution mixes few configurations. They are kept from one iteration to the next. In each step the mixture is
 optimised over the kept ones (a small linear system), and the best configuration at the new prices joins them.
+
+Free to change: `RIDGE`, and how many rounds an active set gets; the bound does not depend on how well a program is
+solved.
 """
 
 from __future__ import annotations
@@ -109,7 +112,7 @@ def quadratic_copies(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Solve the quadratic programs of factors ``begin`` to ``end``, in at most so many rounds of their active sets.
 
-    ``scores`` are the copies' (multipliers and shares of the variables' own potentials), ``aims`` the consensus that
+    ``scores`` are the copies' (multipliers and shares of the variables' unary potentials), ``aims`` the consensus that
     each copy is drawn to. Factor f keeps ``counts[f]`` configurations from ``kept[set_offsets[f]]`` on, with weights
     from ``weights[weight_offsets[f]]`` on.
     """

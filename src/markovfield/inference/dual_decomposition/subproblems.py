@@ -1,6 +1,6 @@
 """What dual decomposition takes a model apart into: its factors, or forests that share them out.
 
-Subproblems hold copies of the variables they speak of; the copies' scores are shares of the variables' own potentials
+Subproblems hold copies of the variables they speak of; the copies' scores are shares of the variables' unary potentials
 plus multipliers that add up to zero over the copies of a state. So the subproblems' best scores add up to a bound.
 """
 
@@ -41,7 +41,7 @@ class Subproblems(Protocol):
     ----------
     structure
         Whose variables are copied.
-    own
+    unary
         Scores of every state by itself, -inf where it is ruled out.
     value
         ``int64``: the state that each copied state is a copy of.
@@ -50,7 +50,7 @@ class Subproblems(Protocol):
     """
 
     structure: Structure
-    own: FloatArray
+    unary: FloatArray
     value: IntArray
     constant: float
 
@@ -65,10 +65,10 @@ def _starts(counts: npt.NDArray[np.integer]) -> IntArray:  # type: ignore[type-a
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
-def _heaviest(structure: Structure, weights: FloatArray, own: FloatArray) -> IntArray:
-    """The heaviest state of each variable; of several, the one with the best score of its own."""
+def _heaviest(structure: Structure, weights: FloatArray, unary: FloatArray) -> IntArray:
+    """The heaviest state of each variable; of several, the one with the best unary score."""
     owner = np.repeat(np.arange(structure.n_variables), structure.cardinalities)
-    order = np.lexsort((-own, -np.round(weights, 6), np.isneginf(own), owner))
+    order = np.lexsort((-unary, -np.round(weights, 6), np.isneginf(unary), owner))
     best: IntArray = order[structure.value_offsets[:-1]] - structure.value_offsets[:-1]
     return best
 
@@ -85,29 +85,29 @@ class Factors:
         self.as_given = problem.structure.n_variables > graph.n_variables
         if not self.as_given:
             self.structure, self.log_tables = problem.structure, problem.potentials.log_tables
-            self.own, self.constant = unary_scores(problem)
+            self.unary, self.constant = unary_scores(problem)
         else:
             self.structure, self.log_tables = merge_pairs(graph.structure, graph.log_tables)
-            self._read_own(problem)
+            self._read_unary(problem)
         s = self.structure
         arity = np.diff(s.scope_offsets)
         rest = np.flatnonzero((arity > 1) | ((arity == 1) & (s.kind != TABLE)))
         self._lay_out(s, rest, arity)
 
-    def _read_own(self, problem: Problem) -> None:
+    def _read_unary(self, problem: Problem) -> None:
         """Scores of single states of the user's graph; what is ruled out, the reduction in plain tables found."""
         s = self.structure
         arity = np.diff(s.scope_offsets)
-        self.own = problem.expand(np.zeros(int(problem.structure.value_offsets[-1])), -np.inf).copy()
+        self.unary = problem.expand(np.zeros(int(problem.structure.value_offsets[-1])), -np.inf).copy()
         for v, vector in problem.evidence.likelihoods:
-            self.own[s.value_offsets[v] : s.value_offsets[v + 1]] += vector
-        unary = np.flatnonzero((arity == 1) & (s.kind == TABLE))
-        axis = s.scope_offsets[unary]
+            self.unary[s.value_offsets[v] : s.value_offsets[v + 1]] += vector
+        single = np.flatnonzero((arity == 1) & (s.kind == TABLE))
+        axis = s.scope_offsets[single]
         counts = s.cardinalities[s.scopes[axis]].astype(np.int64)
-        owner = np.repeat(np.arange(len(unary)), counts)
+        owner = np.repeat(np.arange(len(single)), counts)
         state = np.arange(len(owner)) - _starts(counts)[owner]
-        cells = s.table_offsets[unary][owner] + s.table_strides[axis][owner] * state
-        np.add.at(self.own, s.value_offsets[s.scopes[axis]][owner] + state, self.log_tables[cells])
+        cells = s.table_offsets[single][owner] + s.table_strides[axis][owner] * state
+        np.add.at(self.unary, s.value_offsets[s.scopes[axis]][owner] + state, self.log_tables[cells])
         self.constant = float(self.log_tables[s.table_offsets[arity == 0]].sum())
 
     def _lay_out(self, s: Structure, rest: IntArray, arity: npt.NDArray[np.int64]) -> None:
@@ -159,7 +159,7 @@ class Factors:
 
     def offer(self, weights: FloatArray, best: Incumbent, running: Running) -> None:
         """Each variable takes its heaviest state."""
-        states = _heaviest(self.structure, weights, self.own)
+        states = _heaviest(self.structure, weights, self.unary)
         if self.as_given:
             best.offer_own(states, running)
         else:
@@ -172,7 +172,7 @@ class Forests:
     def __init__(self, problem: Problem) -> None:
         s, self.log_tables = problem.structure, problem.potentials.log_tables
         self.structure = s
-        self.own, self.constant = unary_scores(problem)
+        self.unary, self.constant = unary_scores(problem)
         # Kept with the structure, and their plans with them.
         self.structures = _forests(s)
         self.slices: list[slice] = []
@@ -195,19 +195,19 @@ class Forests:
         """Max-product on every forest, and its best assignment by going back."""
         total, pool, n = 0.0, self.log_tables, self.structure.n_variables
         for plan, tables, states, where in zip(self.plans, self.tables, self.present, self.slices, strict=True):
-            own = np.zeros(len(self.own))
-            own[states] = scores[where]
+            unary = np.zeros(len(self.unary))
+            unary[states] = scores[where]
             messages, shift = np.zeros(plan.n_messages), np.zeros(len(plan.layout.table_offsets))
             kept, fixed = np.zeros(n), np.zeros(n, np.bool_)
             chosen, scratch = np.zeros(n, np.int64), np.zeros(n, np.int64)
             work = np.zeros(12 * (plan.most_states + 2))
             run_pass(
-                plan.layout, tables, pool, plan.order, 0, n, np.bool_(False), own, messages, shift, kept, fixed,
+                plan.layout, tables, pool, plan.order, 0, n, np.bool_(False), unary, messages, shift, kept, fixed,
                 scratch, work,
             )  # fmt: skip
             backwards = plan.order[::-1].copy()
-            round_states(plan.layout, tables, pool, backwards, own, messages, fixed, chosen, scratch, work)
-            one = np.zeros(len(self.own))
+            round_states(plan.layout, tables, pool, backwards, unary, messages, fixed, chosen, scratch, work)
+            one = np.zeros(len(self.unary))
             one[self.structure.value_offsets[:-1] + chosen] = 1.0
             copies[where] = one[states]
             total += float(kept.sum()) + float(shift.sum())
@@ -216,7 +216,7 @@ class Forests:
 
     def offer(self, weights: FloatArray, best: Incumbent, running: Running) -> None:
         """Each variable takes its heaviest state."""
-        best.offer(_heaviest(self.structure, weights, self.own), running)
+        best.offer(_heaviest(self.structure, weights, self.unary), running)
 
 
 @remembered

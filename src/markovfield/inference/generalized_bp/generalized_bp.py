@@ -39,9 +39,9 @@ NAMED_REGIONS = ("auto", "factors")
 # Regions that form a junction tree are run until nothing moves any more: their answer is called exact.
 EXACT_TOLERANCE, ROUNDING = 1e-10, 1e-14
 # Without a residual smaller by PROGRESS in so many checks, the concave part of the free energy is held fixed for four
-# times as many sweeps, up to MOST_INNER or until the residual fell to a share SETTLED: a double loop, which descends
-# however the couplings conflict.
-PROGRESS, PATIENCE, MOST_INNER, SETTLED = 0.95, 30, 64, 0.3
+# times as many sweeps, up to MOST_INNER or until the residual fell to a share INNER_CONVERGED: a double loop, which
+# descends however the couplings conflict.
+PROGRESS, PATIENCE, MOST_INNER, INNER_CONVERGED = 0.95, 30, 64, 0.3
 # Most runs that a joint distribution outside the regions may take.
 MOST_RUNS = 4096
 _PLANS: Shelf[RegionPlan] = Shelf(8)
@@ -58,7 +58,7 @@ class GeneralizedBP:
 
     Messages between outer regions and intersections look for a minimum. Where counting numbers are negative the
     entropy is replaced by its tangent at the last belief, so that each sweep works on a convex problem (the double loop
-    of Heskes, Albers and Kappen, with as few inner sweeps as do): it settles where plain message passing runs in
+    of Heskes, Albers and Kappen, with as few inner sweeps as do): it converges where plain message passing runs in
     circles. A sweep costs the states of each outer region times the intersections inside it; memory is the states of
     all regions.
 
@@ -187,7 +187,7 @@ class GeneralizedBP:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """What a later run can start from."""
+    """What a warm start of a later run needs."""
 
     plan: RegionPlan
     messages: FloatArray
@@ -232,9 +232,9 @@ class _Run:
         exact = plan.graph.is_junction_tree
         tolerance = max(EXACT_TOLERANCE, self._rounding()) if exact else method.tolerance
         counting = plan.graph.counting.astype(np.float64)
-        # On a junction tree the counting numbers themselves settle in a few sweeps.
+        # On a junction tree the counting numbers themselves converge in a few sweeps.
         raised = np.maximum(counting, 1.0 - plan.holders if exact else 0.0)
-        most, inside, settled, first, best, waited, converged = 1, 0, False, 0.0, np.inf, 0, False
+        most, inside, inner_converged, first, best, waited, converged = 1, 0, False, 0.0, np.inf, 0, False
         try:
             while not converged and len(self.residuals) < method.max_iterations:
                 inside += 1
@@ -244,7 +244,7 @@ class _Run:
                         plan.backward if len(self.residuals) % 2 else plan.forward,
                         plan.holders + raised,
                         raised - counting,
-                        np.bool_(inside >= most or settled),
+                        np.bool_(inside >= most or inner_converged),
                         np.bool_(exact),
                         1.0 - method.damping,
                         self.potentials,
@@ -257,7 +257,7 @@ class _Run:
                 if residual < 0:
                     raise self.problem.impossible()
                 self.residuals.append(residual)
-                # Only after the reference has moved does the distance show whether all has settled.
+                # Only after the reference has moved does the distance show whether all has converged.
                 if inside == 1:
                     first = residual
                     converged = residual <= tolerance
@@ -265,11 +265,11 @@ class _Run:
                     if waited >= PATIENCE:
                         raised, most = np.maximum(counting, 0.0), min(4 * most, MOST_INNER)
                         best, waited = residual, 0
-                inside = 0 if inside >= most or settled else inside
-                settled = inside > 0 and residual <= max(SETTLED * first, 0.1 * tolerance)
+                inside = 0 if inside >= most or inner_converged else inside
+                inner_converged = inside > 0 and residual <= max(INNER_CONVERGED * first, 0.1 * tolerance)
                 running.check(residual)
         except (TimeoutError, StoppedError):
-            # What there is is an answer too, and says that it has not settled.
+            # What there is is an answer too, and says that it has not converged.
             pass
         if not converged:
             warn_not_converged(method.name, len(self.residuals), self.residuals[-1], tolerance, DAMPING)

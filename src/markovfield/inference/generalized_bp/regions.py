@@ -163,14 +163,14 @@ def _primal(structure: Structure) -> tuple[npt.NDArray[np.int64], npt.NDArray[np
 
 
 def _n_cycles(offsets: npt.NDArray[np.int64], neighbours: npt.NDArray[np.int64]) -> int:
-    """How many independent cycles a graph has: edges less variables plus connected parts."""
+    """How many independent cycles a graph has: edges less variables plus connected components."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     n = len(offsets) - 1
     matrix = csr_array((np.ones(len(neighbours), np.int8), neighbours, offsets), shape=(n, n))
-    parts = int(connected_components(matrix, directed=False, return_labels=False)) if n else 0
-    return len(neighbours) // 2 - n + parts
+    components = int(connected_components(matrix, directed=False, return_labels=False)) if n else 0
+    return len(neighbours) // 2 - n + components
 
 
 # ---- sets of sets --------------------------------------------------------------------------------------------------

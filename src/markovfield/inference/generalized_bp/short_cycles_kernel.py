@@ -1,4 +1,8 @@
-"""Short cycles of a graph, independent of each other."""
+"""Short cycles of a graph, independent of each other.
+
+Invariant: compressed rows with neighbours in rising order; cycles come in lexicographic order from their smallest
+vertex, so that the same graph has the same regions.
+"""
 
 from __future__ import annotations
 

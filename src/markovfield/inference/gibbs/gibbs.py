@@ -40,9 +40,10 @@ class Gibbs:
     Neighbouring rows of samples are correlated: what they are worth is in ``answer.monte_carlo``. Marginals are
     averages of conditional distributions rather than of states (Rao-Blackwell), except with a random scan.
 
-    Hard zeros may keep single-site moves from reaching every assignment. Chains start from assignments that a search
-    finds; where it can be proven that moves do not join them, a `ModelError` says so (`check_moves` says when that is),
-    and otherwise chains that stay apart show as an R-hat above one. The scan by trees goes further, but not everywhere.
+    Hard zeros may keep single-site moves from reaching every assignment. Markov chains start from assignments that a
+    search finds; where it can be proven that moves do not join them, a `ModelError` says so (`check_moves` says when
+    that is), and otherwise chains that stay apart show as an R-hat above one. The scan by trees goes further, but not
+    everywhere.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class Gibbs:
         return SingleSite.of(problem, at_random=self.scan == "random")
 
     def _start(self, problem: Problem, rng: np.random.Generator, init: Any) -> Any:
-        """Starts, or None where chains go on from ``init``; in both cases single changes must reach the rest."""
+        """Starts, or None where Markov chains go on from ``init``; in both cases single changes must reach the rest."""
         if init is not None:
             start = resumed_state(problem, init, self.n_chains, self.name).states
         else:
@@ -116,7 +117,7 @@ class Gibbs:
         running: Running,
         init: Samples | None = None,
     ) -> Samples:
-        """Rows of several chains."""
+        """Rows of several Markov chains."""
         problem = prepare_chains(graph, evidence)
         return run_chains(
             problem,
@@ -142,7 +143,7 @@ class Gibbs:
         rng: np.random.Generator,
         init: Any = None,
     ) -> Marginals:
-        """Averages over the chains, with their errors."""
+        """Averages over the Markov chains, with their errors."""
         problem = prepare_chains(graph, evidence)
         return estimate(
             problem,

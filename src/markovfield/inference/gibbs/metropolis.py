@@ -93,7 +93,7 @@ class Metropolis:
         running: Running,
         init: Samples | None = None,
     ) -> Samples:
-        """Rows of several chains."""
+        """Rows of several Markov chains."""
         problem = prepare_chains(graph, evidence)
         transition, start = self._chains(problem, rng, init)
         return run_chains(
@@ -120,7 +120,7 @@ class Metropolis:
         rng: np.random.Generator,
         init: Any = None,
     ) -> Marginals:
-        """Averages over the chains, with their errors."""
+        """Averages over the Markov chains, with their errors."""
         problem = prepare_chains(graph, evidence)
         transition, start = self._chains(problem, rng, init)
         return estimate(

@@ -52,7 +52,7 @@ class Ladder(NamedTuple):
     """What an answer of parallel tempering says of its replicas.
 
     ``inverse_temperatures``: ``float64[replicas]``, from 1 down. ``swap_rates``: ``float64[replicas - 1]``, the share
-    of swaps between neighbours that happened, over all chains and since their starts; nan where none was tried.
+    of swaps between neighbours that happened, over all Markov chains and since their starts; nan where none was tried.
     """
 
     inverse_temperatures: FloatArray
@@ -72,7 +72,7 @@ def ladder_of(answer: Samples | Marginals) -> Ladder:
 
 @dataclass(eq=False)
 class _Tempered:
-    """Sweeps of all replicas of a chain."""
+    """Sweeps of all replicas of a Markov chain."""
 
     problem: Problem
     betas: FloatArray
@@ -144,7 +144,7 @@ class ParallelTempering:
     base
         Moves of each replica: ``"gibbs"``, or ``"metropolis"`` with proposals from the conditional distributions.
     n_chains, burn_in, thinning, sweeps
-        As for `Gibbs`; a chain is a whole ladder.
+        As for `Gibbs`; a Markov chain is a whole ladder.
 
     Examples
     --------
@@ -178,7 +178,7 @@ class ParallelTempering:
         for setting, least in (("n_temperatures", 2), ("swaps_every", 1)):
             if not isinstance(getattr(self, setting), (int, np.integer)) or getattr(self, setting) < least:
                 raise ModelError(
-                    f"{setting} of ParallelTempering must be a whole number of at least {least}, "
+                    f"{setting} of ParallelTempering must be an integer of at least {least}, "
                     f"got {getattr(self, setting)!r}"
                 )
         if self.temperatures is not None:

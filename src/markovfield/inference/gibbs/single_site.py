@@ -1,4 +1,4 @@
-"""Chains that move one variable at a time: their layout, their tables of conditionals, and where they cannot go."""
+"""Markov chains that move one variable at a time: layout, tables of conditionals, and where they cannot go."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ __all__ = ["ColouredSites", "SingleSite", "check_moves", "prepare_chains", "site
 MOST_CELLS = 2**16
 # Cells of one site's table of conditionals, and of all of them together.
 SITE_CELLS, ALL_CELLS = 2**14, 2**22
-# Joint states of a part whose moves are followed (as bits), and of all parts together.
-PART_BITS, ALL_STATES = 16, 2**21
+# Joint states of a component whose moves are followed (as bits), and of all components together.
+COMPONENT_BITS, ALL_STATES = 16, 2**21
 # Work of one call of a kernel: look-ups and sums of log-potentials, of some nanoseconds each.
 GRAIN = 2**23
 SHARD = 4096
@@ -264,7 +264,7 @@ class SingleSite:
 class ColouredSites:
     """Sweeps colour by colour: sites of a colour share no factor, so their shards can move at the same time.
 
-    A shard takes its random numbers from a seed that the chain's stream gives it, whichever thread it runs on.
+    A shard takes its random numbers from a seed that the Markov chain's stream gives it, whichever thread it runs on.
     """
 
     sites: Sites
@@ -330,9 +330,9 @@ class ColouredSites:
 def check_moves(problem: Problem, starts: States, method: str) -> None:
     """Raise where single-site moves provably cannot reach all that they should.
 
-    Variables that factors with hard zeros join make a part. Up to 2^16 joint states, all of them are visited, so that
-    the answer is a proof either way. In a larger part only this is looked at: no variable can leave its state at a
-    start, though another assignment exists. What that leaves undecided shows, at best, as an R-hat above one.
+    Variables that factors with hard zeros join make a component. Up to 2^16 joint states, all of them are visited, so
+    that the answer is a proof either way. In a larger component only this is looked at: no variable can leave its state
+    at a start, though another assignment exists. What that leaves undecided shows, at best, as an R-hat above one.
     """
     s = problem.structure
     if s.n_variables > problem.graph.n_variables:
@@ -343,17 +343,17 @@ def check_moves(problem: Problem, starts: States, method: str) -> None:
     feasible = Feasible.of(problem)
     if not feasible.hard.any():
         return
-    part = hard_components(s.scope_offsets, s.scopes, feasible.hard, s.n_variables)
+    component = hard_components(s.scope_offsets, s.scopes, feasible.hard, s.n_variables)
     hard = np.flatnonzero(feasible.hard & (np.diff(s.scope_offsets) > 0))
-    home = part[s.scopes[s.scope_offsets[hard]]]
-    by_part, by_home = np.argsort(part, kind="stable"), np.argsort(home, kind="stable")
+    home = component[s.scopes[s.scope_offsets[hard]]]
+    by_component, by_home = np.argsort(component, kind="stable"), np.argsort(home, kind="stable")
     labels = np.unique(home)
     left = ALL_STATES
     for label, (a, b), (c, d) in zip(
-        labels.tolist(), _ranges(part[by_part], labels), _ranges(home[by_home], labels), strict=True
+        labels.tolist(), _ranges(component[by_component], labels), _ranges(home[by_home], labels), strict=True
     ):
-        members, factors = by_part[a:b], hard[by_home[c:d]]
-        small = np.log2(s.cardinalities[members]).sum() <= PART_BITS + 1e-9
+        members, factors = by_component[a:b], hard[by_home[c:d]]
+        small = np.log2(s.cardinalities[members]).sum() <= COMPONENT_BITS + 1e-9
         visited = int(np.prod(s.cardinalities[members], dtype=np.int64)) if small else 0
         visited = visited if visited <= left else 0
         left -= visited
@@ -379,7 +379,7 @@ def _ranges(ordered: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]) -> li
 
 
 def _another(feasible: Feasible, starts: States, start: States, members: npt.NDArray[np.int64]) -> bool:
-    """Whether a part has an assignment other than that of a start."""
+    """Whether a component has an assignment other than that of a start."""
     if (starts[:, members] != start[members]).any():
         return True
     s = feasible.problem.structure

@@ -51,7 +51,7 @@ class Sites(NamedTuple):
     ``link_variable``, ``link_stride``: its blanket, and what
     a state there adds to the place in ``table``. ``weight`` (of links), ``bias``: log-odds of the second state of a
     `LINEAR` site. ``entry_offsets``: its factors, each with ``entry_base``,
-    ``entry_stride`` (of the site's own axis) and, from ``other_offsets``, the other axes. ``own``: log-likelihood of
+    ``entry_stride`` (of the site's own axis) and, from ``other_offsets``, the other axes. ``unary``: log-likelihood of
     every state, or empty. ``width``: the most states of a site.
     """
 
@@ -70,7 +70,7 @@ class Sites(NamedTuple):
     other_offsets: Any
     other_variable: Any
     other_stride: Any
-    own: Any
+    unary: Any
     log_tables: Any
     width: Any
 
@@ -119,12 +119,12 @@ def colour_sites(variable, link_offsets, link_variable, n):  # type: ignore[no-u
 
 @kernel
 def _conditional(  # type: ignore[no-untyped-def]
-    i, card, value, entry_offsets, entry_base, entry_stride, other_offsets, other_variable, other_stride, own,
+    i, card, value, entry_offsets, entry_base, entry_stride, other_offsets, other_variable, other_stride, unary,
     log_tables, beta, states, cumulated,
 ):  # fmt: skip
     """Cumulated probabilities of a site's states given the others, in ``cumulated``: all but the last, which is one."""
     for k in range(card):
-        cumulated[k] = own[value + k] if len(own) else 0.0
+        cumulated[k] = unary[value + k] if len(unary) else 0.0
     for e in range(entry_offsets[i], entry_offsets[i + 1]):
         cell = entry_base[e]
         for j in range(other_offsets[e], other_offsets[e + 1]):
@@ -160,7 +160,7 @@ def fill_tables(sites, cardinalities, beta, cumulated):  # type: ignore[no-untyp
         while True:
             _conditional(
                 i, sites.card[i], sites.value[i], sites.entry_offsets, sites.entry_base, sites.entry_stride,
-                sites.other_offsets, sites.other_variable, sites.other_stride, sites.own, sites.log_tables, beta,
+                sites.other_offsets, sites.other_variable, sites.other_stride, sites.unary, sites.log_tables, beta,
                 states, work,
             )  # fmt: skip
             for k in range(steps):
@@ -204,7 +204,7 @@ def _metropolis(cumulated, at, card, old, rule, stream):  # type: ignore[no-unty
         if card > 2 and k >= old:
             k += 1
         after = _chance(cumulated, at, card, k)
-        # By a ratio of at most one, which also lets go of a state whose own chance was rounded to zero.
+        # By a ratio of at most one, which also lets go of a state whose own probability was rounded to zero.
         ratio = 1.0 if after >= before else after / before
         return k if after > 0.0 and draw_unit(stream) < WILLING * ratio else old
     # From the conditional without the old state (Liu 1996): it leaves more often than a heat bath does.
@@ -255,7 +255,7 @@ def move_sites(sites, cumulated, rule, beta, begin, end, at_random, states, stre
     weight, bias = sites.weight, sites.bias
     entry_offsets, entry_base, entry_stride = sites.entry_offsets, sites.entry_base, sites.entry_stride
     other_offsets, other_variable, other_stride = sites.other_offsets, sites.other_variable, sites.other_stride
-    own, log_tables = sites.own, sites.log_tables
+    unary, log_tables = sites.unary, sites.log_tables
     n, summing, front, heat_bath = len(variable), len(sums) > 0, np.int64(0), rule == HEAT_BATH
     for turn in range(begin, end):
         i = draw_index(stream, n) if at_random else np.int64(turn)
@@ -277,7 +277,7 @@ def move_sites(sites, cumulated, rule, beta, begin, end, at_random, states, stre
         else:
             _conditional(
                 i, card, values[i], entry_offsets, entry_base, entry_stride, other_offsets, other_variable,
-                other_stride, own, log_tables, beta, states, work,
+                other_stride, unary, log_tables, beta, states, work,
             )  # fmt: skip
         states[v] = _draw(work, front, card, np.int64(states[v]), rule, stream)
         if summing:
@@ -316,7 +316,7 @@ def fill_rows(sites, cumulated, rule, scan, beta, states, stream, thinning, rows
 
 @kernel
 def shard_seeds(stream, seeds):  # type: ignore[no-untyped-def]
-    """A seed for every shard of a sweep, from the chain's stream."""
+    """A seed for every shard of a sweep, from the Markov chain's stream."""
     for k in range(len(seeds)):
         seeds[k] = draw_bits(stream)
 
@@ -338,7 +338,7 @@ def advance_shard(sites, cumulated, rule, begin, end, seed, states, sums):  # ty
 
 @kernel
 def advance_colours(sites, cumulated, rule, begins, ends, states, stream, sweeps, sums):  # type: ignore[no-untyped-def]
-    """Sweeps shard after shard, each with a seed from the chain's stream: as on threads, without them."""
+    """Sweeps shard after shard, each with a seed from the Markov chain's stream: as on threads, without them."""
     seeds = np.empty(len(begins), np.uint64)
     for _ in range(sweeps):
         shard_seeds(stream, seeds)
@@ -347,7 +347,7 @@ def advance_colours(sites, cumulated, rule, begins, ends, states, stream, sweeps
 
 
 @kernel
-def total_score(scope_offsets, scopes, table_offsets, table_strides, log_tables, own, value_offsets, states):  # type: ignore[no-untyped-def]
+def total_score(scope_offsets, scopes, table_offsets, table_strides, log_tables, unary, value_offsets, states):  # type: ignore[no-untyped-def]
     """Sum of the log-potentials and log-likelihoods of an assignment."""
     total = 0.0
     for f in range(len(table_offsets)):
@@ -355,7 +355,7 @@ def total_score(scope_offsets, scopes, table_offsets, table_strides, log_tables,
         for k in range(scope_offsets[f], scope_offsets[f + 1]):
             cell += table_strides[k] * states[scopes[k]]
         total += log_tables[cell]
-    if len(own):
+    if len(unary):
         for v in range(len(states)):
-            total += own[value_offsets[v] + states[v]]
+            total += unary[value_offsets[v] + states[v]]
     return total

@@ -1,4 +1,8 @@
-"""Replicas of a model at several temperatures that move by themselves and trade places."""
+"""Replicas of a model at several temperatures that move by themselves and trade places.
+
+Invariant: replicas lie coldest first in one row of states, their counters behind them, so that the row and the stream
+are all a chain needs to go on; even and odd pairs are swapped in turn.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +55,7 @@ def temper(  # type: ignore[no-untyped-def]
             continue
         for r in range(replicas):
             scores[r] = total_score(
-                scope_offsets, scopes, table_offsets, table_strides, sites.log_tables, sites.own, value_offsets,
+                scope_offsets, scopes, table_offsets, table_strides, sites.log_tables, sites.unary, value_offsets,
                 states[r * n : (r + 1) * n],
             )  # fmt: skip
         for r in range(states[clock] // every % 2, replicas - 1, 2):

@@ -1,4 +1,9 @@
-"""Drawing blocks of variables that hold no cycle as a whole: cut the graph, filter towards the roots, draw outwards."""
+"""Drawing blocks of variables that hold no cycle as a whole: cut the graph, filter towards the roots, draw outwards.
+
+Invariant: a block holds no cycle of the factor graph, given the rest, and all randomness comes from the chain's stream.
+Blocks are made without a look at the states, which keeps the model's distribution. Free to change: how blocks are
+grown.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ class BlockModel(NamedTuple):
     variable_offsets: Any
     variable_factors: Any
     value_offsets: Any
-    own: Any
+    unary: Any
     free: Any
     limits: Any
 
@@ -157,7 +162,7 @@ def _root_block(model, work, number, count, states):  # type: ignore[no-untyped-
     scope_offsets, scopes, table_offsets = model.scope_offsets, model.scopes, model.table_offsets
     table_strides, log_tables, cardinalities = model.table_strides, model.log_tables, model.cardinalities
     variable_offsets, variable_factors = model.variable_offsets, model.variable_factors
-    value_offsets, own = model.value_offsets, model.own
+    value_offsets, unary = model.value_offsets, model.unary
     members, block, above, queue, below, logs = (
         work.members, work.block, work.above, work.queue, work.below, work.logs,
     )  # fmt: skip
@@ -176,7 +181,7 @@ def _root_block(model, work, number, count, states):  # type: ignore[no-untyped-
             head += 1
             at, card = value_offsets[v], cardinalities[v]
             for k in range(card):
-                logs[at + k] = own[at + k] if len(own) else 0.0
+                logs[at + k] = unary[at + k] if len(unary) else 0.0
             for j in range(variable_offsets[v], variable_offsets[v + 1]):
                 f = np.int64(variable_factors[j])
                 if f == above[v]:

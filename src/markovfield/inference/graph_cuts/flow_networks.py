@@ -1,4 +1,4 @@
-"""Networks whose largest flow is wanted: any sparse graph, and rectangles of which the kernel knows the neighbours."""
+"""Networks whose maximum flow is wanted: any sparse graph, and rectangles of which the kernel knows the neighbours."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Network(Protocol):
         value: float | None = None,
         nodes: npt.NDArray[np.int32] | None = None,
     ) -> float:
-        """Find the largest flow; stopped on the way, `flow` tells how much has gone so far.
+        """Find the maximum flow; stopped on the way, `flow` tells how much has gone so far.
 
         ``value`` is what a callback is told of the work that this is part of. Nodes beside ``nodes``, where these are
         given, must be clear.
@@ -120,7 +120,7 @@ class Network(Protocol):
         return self.flow
 
     def source_side(self) -> npt.NDArray[np.bool_]:
-        """``bool[n]``: the nodes on the source's side of a smallest cut; of some cut where the work is not done."""
+        """``bool[n]``: the nodes on the source's side of a minimum cut; of some cut where the work is not done."""
         side: npt.NDArray[np.bool_] = self.labels() >= 0 if self.state[CLOSED] < 0 else self.labels() > 0
         return side
 
@@ -181,7 +181,7 @@ class FlowGrid(Network):
     """A rectangle of nodes row by row, each joined to its four neighbours.
 
     ``capacity`` and ``excess`` have a rim of nodes around the rectangle, which must stay zero. What is left of them is
-    kept apart, in 32 bits where all are whole numbers, so that they stay as they are.
+    kept apart, in 32 bits where all are integers, so that they stay as they are.
 
     Slabs of rows are worked on side by side with nothing flowing between them, as long as paths are shorter than a
     slab is high. Slabs in which no path is left are joined by twos, trees and all; where some path is left, all trees
@@ -197,14 +197,14 @@ class FlowGrid(Network):
     ----------
     planes
         ``float64[height, width, 4]``, a view of ``capacity``: to the right, to the left, down, up.
-    own
+    excess_plane
         ``float64[height, width]``, a view of ``excess``.
 
     Examples
     --------
     >>> net = FlowGrid(1, 3)
     >>> net.planes[0, :2, 0] = 2.0, 5.0
-    >>> net.own[0] = 4.0, 0.0, -3.0
+    >>> net.excess_plane[0] = 4.0, 0.0, -3.0
     >>> net.run(), net.source_side().tolist()
     (2.0, [True, False, False])
     """
@@ -215,7 +215,7 @@ class FlowGrid(Network):
         n = (height + 2) * (width + 2)
         self.capacity, self.excess = np.zeros(4 * n), np.zeros(n)
         self.planes = self.capacity.reshape(height + 2, width + 2, 4)[1:-1, 1:-1]
-        self.own = self.excess.reshape(height + 2, width + 2)[1:-1, 1:-1]
+        self.excess_plane = self.excess.reshape(height + 2, width + 2)[1:-1, 1:-1]
         self.cell: npt.NDArray[Any] = _cells(n, np.int32)
         self.lists, self.bucket = np.empty(LIST_ROWS * n, np.int32), np.full(n, -1, np.int32)
         self.nodes = np.arange(n, dtype=np.int32).reshape(height + 2, width + 2)[1:-1, 1:-1].ravel()

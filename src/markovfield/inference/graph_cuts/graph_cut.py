@@ -20,7 +20,7 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.graph_cuts.flow_networks import FlowGraph, Network
 from markovfield.inference.graph_cuts.max_flow_kernel import balance
-from markovfield.inference.graph_cuts.penalties import CutForm, cut_form
+from markovfield.inference.graph_cuts.penalties import Penalties, penalties_of
 from markovfield.inference.local_search.incumbent import fixed_score, unit_of
 from markovfield.inference.problem.feasible import BUDGET, Feasible
 from markovfield.inference.problem.pairs import PairProblem, check_decodable, pair_problem
@@ -38,20 +38,22 @@ SPREAD = 2654435769
 
 @dataclass(frozen=True)
 class GraphCut:
-    """The best assignment of variables of two states, joined in pairs, by a largest flow (Murphy 19.6.2.7).
+    """The best assignment of variables of two states, joined in pairs, by a maximum flow.
+
+    Sources: Greig, Porteous and Seheult (1989); Kolmogorov and Zabih (2004) for what a cut can minimise.
 
     Where every pair prefers equal states (a submodular model), or would after the two states of some variables are
-    exchanged, a smallest cut is a best assignment, and the answer is optimal. For all other models the flow through a
+    exchanged, a minimum cut is a best assignment, and the answer is optimal. For all other models the flow through a
     graph with two nodes for each variable gives an upper bound, that of roof duality (Hammer, Hansen and Simeone 1984),
     and the states of some variables, which are proven to be those of a best assignment; the others are completed by
     rounds of the same computation with some of them held (Rother, Kolmogorov, Lempitsky and Szummer 2007), and by local
     search. Hard zeros are capacities without limit.
 
-    Time is that of a largest flow: in practice little more than linear in the pairs. Large rectangular lattices are
+    Time is that of a maximum flow: in practice little more than linear in the pairs. Large rectangular lattices are
     worked on in slabs of rows, on ``n_jobs`` threads; the answer does not depend on how many. A time limit gives the
-    assignment and the bound reached by then. Capacities are float64 (in lattices, whole numbers of 32 bits where all
+    assignment and the bound reached by then. Capacities are float64 (in lattices, integers of 32 bits where all
     are): the flow and the cut it proves are both computed, and ``tolerance``, 1e-9 of the score without its constants,
-    is what rounding may make of their difference; where scores are whole numbers nothing is left to it.
+    is what rounding may make of their difference; where scores are integers nothing is left to it.
 
     Parameters
     ----------
@@ -97,8 +99,8 @@ class GraphCut:
         check_decodable(self.name, graph, variables, n_best)
         pairs = pair_problem(self.name, graph, evidence, shrink=True)
         _check_binary(pairs)
-        form = cut_form(pairs)
-        run = _Run(pairs, form)
+        penalties = penalties_of(pairs)
+        run = _Run(pairs, penalties)
         converged = True
         try:
             if not run.by_cut(running):
@@ -129,12 +131,12 @@ def _check_binary(pairs: PairProblem) -> None:
         )
 
 
-def _exchange(form: CutForm) -> npt.NDArray[np.int8] | None:
+def _exchange(penalties: Penalties) -> npt.NDArray[np.int8] | None:
     """Variables whose states to exchange so that every pair prefers equal ones; None where no choice does."""
-    n, repels = form.n_variables, form.repels
+    n, repels = penalties.n_variables, penalties.repels
     colour = np.zeros(n, np.int8)
     if repels.any():
-        graph = FlowGraph(n, form.low, form.high)
+        graph = FlowGraph(n, penalties.low, penalties.high)
         sign = np.empty(len(graph.arcs), np.int8)
         sign[graph.arcs] = np.repeat(np.where(repels, -1, 1), 2)
         if not balance(graph.first, graph.head, sign, colour, np.empty(n, np.int64)):
@@ -161,25 +163,25 @@ def is_submodular(graph: FactorGraph, evidence: Evidence) -> bool:
         _check_binary(pairs)
     except ModelError:
         return False
-    return _exchange(cut_form(pairs)) is not None
+    return _exchange(penalties_of(pairs)) is not None
 
 
 class _Run:
     """States found so far, and what is proven of them."""
 
-    def __init__(self, pairs: PairProblem, form: CutForm) -> None:
-        self.pairs, self.form = pairs, form
+    def __init__(self, pairs: PairProblem, penalties: Penalties) -> None:
+        self.pairs, self.penalties = pairs, penalties
         self.unit = unit_of(pairs.problem)
         n = pairs.n_variables
-        alone = np.bincount(form.low, minlength=n) + np.bincount(form.high, minlength=n) == 0
+        alone = np.bincount(penalties.low, minlength=n) + np.bincount(penalties.high, minlength=n) == 0
         self.fixed = pairs.problem.structure.cardinalities == 1
-        self.states = (form.excess > 0).astype(np.int64)
+        self.states = (penalties.excess > 0).astype(np.int64)
         self.proven = alone
         self.paid = 0.0
         self.rounds = 1
 
     def _push(self, network: Network, share: float, running: Running) -> None:
-        """Find the largest flow; what has gone when it is stopped is a bound as well."""
+        """Find the maximum flow; what has gone when it is stopped is a bound as well."""
         try:
             network.run(running)
         finally:
@@ -189,13 +191,13 @@ class _Run:
 
     def by_cut(self, running: Running) -> bool:
         """Solve the model by one cut, where exchanging states makes it submodular; whether it does."""
-        form, n = self.form, self.form.n_variables
-        colour = _exchange(form)
+        penalties, n = self.penalties, self.penalties.n_variables
+        colour = _exchange(penalties)
         if colour is None:
             return False
         if colour.any():
-            form = form.flipped(colour > 0)
-        network = form.network()
+            penalties = penalties.flipped(colour > 0)
+        network = penalties.network()
         try:
             self._push(network, 1.0, running)
         finally:
@@ -206,8 +208,8 @@ class _Run:
 
     def by_roof(self, running: Running) -> None:
         """The bound of roof duality, and the states it proves."""
-        n = self.form.n_variables
-        network = self.form.doubled()
+        n = self.penalties.n_variables
+        network = self.penalties.doubled()
         self._push(network, 0.5, running)
         labelled, states = _read_off(network, n)
         labelled &= ~self.fixed
@@ -216,13 +218,13 @@ class _Run:
 
     def complete(self, init: Decoding | None, rounds: int, running: Running) -> None:
         """States for the variables that are not proven: given ones or a search's, then rounds of improvement."""
-        pairs, form = self.pairs, self.form
+        pairs, penalties = self.pairs, self.penalties
         feasible = Feasible.of(pairs.problem)
         states = self.states.copy()
         if init is not None:
             given = _states_of(pairs, init)
             states[~self.proven] = given[~self.proven]
-        if form.penalty(states) == np.inf:
+        if penalties.penalty(states) == np.inf:
             preference = np.zeros(int(pairs.problem.structure.value_offsets[-1]))
             preference[pairs.problem.structure.value_offsets[:-1] + states] = 1.0
             found = feasible.assignment(preference)
@@ -232,7 +234,7 @@ class _Run:
                 )
             states = np.where(self.proven, states, found)
         self.states = feasible.climbed(states)
-        least = form.penalty(self.states)
+        least = penalties.penalty(self.states)
         scale = score_scale(pairs.problem.graph, pairs.problem.evidence)
         for k in range(rounds):
             if scale.proves(least - self.paid, SAME * max(self.unit, abs(least))):
@@ -242,7 +244,7 @@ class _Run:
             again = self._improved(k, running)
             if not np.array_equal(again, self.states):
                 again = feasible.climbed(again)
-            penalty = form.penalty(again)
+            penalty = penalties.penalty(again)
             if penalty <= least:
                 self.states, least = again, penalty
 
@@ -251,7 +253,7 @@ class _Run:
         mixed = (np.arange(len(self.states), dtype=np.uint64) + np.uint64(1)) * np.uint64(SPREAD + 2 * k * SPREAD)
         mixed ^= mixed >> np.uint64(29)
         share = (mixed * np.uint64(SPREAD)) % np.uint64(2**32) / 2**32
-        rest, free = self.form.held(self.proven | (share < HELD[k % len(HELD)]), self.states)
+        rest, free = self.penalties.held(self.proven | (share < HELD[k % len(HELD)]), self.states)
         network = rest.doubled()
         network.run(running)
         labelled, states = _read_off(network, len(free))
@@ -263,7 +265,7 @@ class _Run:
         """Dress what was found as the user's answer."""
         problem = self.pairs.problem
         score = self.pairs.score(self.states)
-        gap = max(0.0, self.form.penalty(self.states) - self.paid)
+        gap = max(0.0, self.penalties.penalty(self.states) - self.paid)
         tolerance = SAME * max(self.unit, min(abs(score), abs(score - fixed_score(problem))))
         persistent = self.proven[: problem.graph.n_variables] | (gap <= tolerance)
         persistent.flags.writeable = False
@@ -283,7 +285,7 @@ class _Run:
 
 
 def _read_off(network: FlowGraph, n: int) -> tuple[BoolArray, npt.NDArray[np.int64]]:
-    """Which variables a smallest cut of the doubled network labels (both of its nodes agree), and their states."""
+    """Which variables a minimum cut of the doubled network labels (both of its nodes agree), and their states."""
     side = network.source_side()
     labelled: BoolArray = side[:n] != side[n:]
     return labelled, side[:n].astype(np.int64)

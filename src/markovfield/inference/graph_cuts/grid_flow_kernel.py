@@ -62,7 +62,7 @@ LABEL = 0
 """The row of a network's ``work`` that has the labels."""
 # How many times as many outermost nodes one tree must have for the other to grow, whatever their levels.
 UNEVEN = 8
-# More than any level and any whole number that is taken.
+# More than any level and any integer that is taken.
 FAR = 2**30
 # Indices without a sign spare the check for negative ones, a fifth of the time.
 at = np.uint64
@@ -401,7 +401,7 @@ def _next_level(work, state):
 def grow_grid(steps, cell, work, bucket, state, budget):
     """Grow and push until no path is left or about ``budget`` nodes were looked at; returns the flow of this call.
 
-    ``state[CLOSED]`` is then 1 where the nodes of positive label are the source's side of a smallest cut, -1 where
+    ``state[CLOSED]`` is then 1 where the nodes of positive label are the source's side of a minimum cut, -1 where
     those of negative label are the sink's side, `STOPPED`, and 0 where the work has to go on.
     """
     flow = 0.0

@@ -4,6 +4,8 @@ The algorithm is that of `grid_flow_kernel`; here the arcs of node ``v`` are ``f
 ``first[v + 1]``, arc ``a`` leads to ``head[a]``, its reverse is ``sister[a]``, and ``capacity[a]`` is what can still
 flow along it. A capacity may be infinite, and so may an ``excess``; a path on which nothing bounds the flow ends the
 work.
+
+Free to change: `UNEVEN`, and which tree grows next; the flow is the same, the minimum cut found may be another one.
 """
 
 from __future__ import annotations
@@ -321,7 +323,7 @@ def _next_level(work, state):
 def grow_graph(first, head, sister, capacity, excess, work, state, budget):
     """Grow and push until no path is left or about ``budget`` arcs were looked at; returns the flow of this call.
 
-    ``state[CLOSED]`` is then 1 where the nodes of positive label are the source's side of a smallest cut, -1 where
+    ``state[CLOSED]`` is then 1 where the nodes of positive label are the source's side of a minimum cut, -1 where
     those of negative label are the sink's side, `ENDLESS` where every cut is infinite, and 0 where the work has to go
     on.
     """

@@ -1,4 +1,4 @@
-"""Move making: expansions and swaps, each the best of exponentially many moves, found by a cut (Murphy 19.7.3.1)."""
+"""Move making: expansions and swaps, each the best of exponentially many moves, found by a cut (Boykov et al. 2001)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["AlphaBetaSwap", "AlphaExpansion"]
 class AlphaExpansion:
     """Change to the best assignment in which any variables take one state and the others stay, state after state.
 
-    One such move is a largest flow (Boykov, Veksler and Zabih 2001). The score never falls, and at the end no single
+    One such move is a maximum flow (Boykov, Veksler and Zabih 2001). The score never falls, and at the end no single
     expansion improves it, as long as the pairs' costs are a metric (Potts, truncated linear): only then is every
     expansion a cut. Where a pair breaks that (truncated quadratic), its part of the move is made dearer until it is one
     (Rother, Kumar, Kolmogorov and Blake 2005): moves still never worsen, but good ones may be missed; `AlphaBetaSwap`
@@ -38,8 +38,8 @@ class AlphaExpansion:
 
     For variables of any number of states, joined in pairs; hard zeros are welcome. Without ``init`` it starts from what
     six passes of messages choose, as in `TRWS` at K^2 for every pair (K where it is Potts); they also foretell most of
-    the flows. With hard zeros it starts from the better of each variable's own best state and one for all. A cycle
-    costs one largest flow for each state; the number of cycles is small, mostly below ten. Networks are kept from cycle
+    the flows. With hard zeros it starts from the better of each variable's best unary state and one for all. A cycle
+    costs one maximum flow for each state; the number of cycles is small, mostly below ten. Networks are kept from cycle
     to cycle, and later moves look only at what has changed since. That takes 7 K numbers for each variable of a
     lattice; from half a gigabyte on, and with hard zeros, every move starts anew. Rectangular lattices have a kernel of
     their own.
@@ -99,8 +99,8 @@ class AlphaBetaSwap:
     2001). The score never falls; at the end no single swap improves it. Other pairs are handled as by `AlphaExpansion`,
     and like there nothing bounds the gap.
 
-    Without ``init`` it starts from one cycle of expansions. A cycle costs a largest flow for each two states; later
-    ones leave out every connected part of the variables in two states that is as it was when these last chose.
+    Without ``init`` it starts from one cycle of expansions. A cycle costs a maximum flow for each two states; later
+    ones leave out every connected component of the variables in two states that is as it was when these last chose.
 
     Parameters
     ----------
@@ -160,10 +160,12 @@ def _decode(
     check_decodable(method.name, graph, variables, n_best)
     pairs = pair_problem(method.name, graph, evidence, shrink=False)
     # States that are good for many variables come first: measured, that ends at better scores than their own order.
-    order = np.argsort(-np.maximum(pairs.own, pairs.own[pairs.own > -np.inf].min(initial=0.0)).sum(axis=0)).tolist()
+    order = np.argsort(
+        -np.maximum(pairs.unary, pairs.unary[pairs.unary > -np.inf].min(initial=0.0)).sum(axis=0)
+    ).tolist()
     expanding = method.name == AlphaExpansion.name
     moves = Moves(pairs, _first_states(method.name, pairs, init, order), keep=expanding)
-    settled = False
+    converged = False
     stopped = False
     residuals: list[float] = []
     # Moves tried since the last one that changed anything: when all have been, none is left.
@@ -175,18 +177,18 @@ def _decode(
             # Swaps alone rarely leave the neighbourhood of their start; one cycle of expansions is a cheap better one.
             for beta in order:
                 moves.expand(beta, running)
-        while not settled and len(residuals) < method.max_iterations:
+        while not converged and len(residuals) < method.max_iterations:
             before = moves.score
             for alpha, beta in cycle(order):
                 improved = moves.expand(beta, running) if expanding else moves.swap(alpha, beta, running)
                 idle = 0 if improved else idle + 1
                 if idle >= n_moves:
                     break
-            settled = idle >= n_moves
+            converged = idle >= n_moves
             residuals.append(moves.score - before)
     except (TimeoutError, StoppedError, KeyboardInterrupt):
         stopped = True
-    if not settled and not stopped:
+    if not converged and not stopped:
         warn_not_converged(method.name, len(residuals), residuals[-1], 0.0)
     problem = pairs.problem
     return decoding_of_states(
@@ -196,7 +198,7 @@ def _decode(
         gap=np.inf,
         guarantee="approximate",
         method=method.name,
-        converged=settled,
+        converged=converged,
         iterations=len(residuals),
         residuals=tuple(residuals),
         seconds=time.perf_counter() - running.started,
@@ -204,12 +206,12 @@ def _decode(
 
 
 def _first_states(method: str, pairs: PairProblem, init: Decoding | None, order: list[int]) -> IntArray:
-    """States to start from, free of hard zeros: an earlier answer's, or the better of each variable's own best and one
-    and the same for all.
+    """States to start from, free of hard zeros: an earlier answer's, or the better of each variable's best unary state
+    and one and the same for all.
     """
     problem = pairs.problem
     n = problem.graph.n_variables
-    states = np.argmax(pairs.own, axis=1)
+    states = np.argmax(pairs.unary, axis=1)
     if init is not None:
         if not isinstance(init, Decoding) or len(init.states) != n:
             raise ModelError(f"init of {method} must be an earlier decoding of the same variables")
@@ -217,13 +219,13 @@ def _first_states(method: str, pairs: PairProblem, init: Decoding | None, order:
         usable &= init.states < problem.structure.cardinalities[:n]
         states[:n][usable] = init.states[usable]
     else:
-        same = np.where(pairs.own[:, order[0]] > -np.inf, order[0], states)
+        same = np.where(pairs.unary[:, order[0]] > -np.inf, order[0], states)
         states = max(states, same, key=pairs.score)
     if pairs.score(states) > -np.inf:
         return states
-    preference = pairs.own.copy()
+    preference = pairs.unary.copy()
     preference[np.arange(len(states)), states] += 1.0
-    inside = np.arange(pairs.own.shape[1]) < problem.structure.cardinalities[:, None]
+    inside = np.arange(pairs.unary.shape[1]) < problem.structure.cardinalities[:, None]
     if np.isneginf(problem.likelihood).any():
         # Likelihoods that rule states out are no factors: the search sees them where they shrink domains.
         small = prepare(problem.as_tables, problem.evidence)

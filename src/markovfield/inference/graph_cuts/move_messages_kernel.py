@@ -1,9 +1,9 @@
-"""Messages that tell moves where to start from and what their flows will be.
+"""Messages that say where moves start from and what their flows will be.
 
 A few passes of sequential tree-reweighted messages (Kolmogorov 2006) over the pairs of `moves_kernel`.
 Entry ``t`` of a variable's list, ``first[v] <= t < first[v + 1]``, is factor ``pair[t]`` to the variable ``other[t]``,
-whose own entry for it is ``twin[t]``; ``messages[t]`` (float32) is what ``v`` hears through it. All scores are finite
-but those of single variables.
+whose own entry for it is ``twin[t]``; ``messages[t]`` (float32) is the incoming message of ``v`` through it. All scores
+are finite but those of single variables.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ __all__ = ["foretell", "foretold", "sweep"]
 
 
 @kernel
-def _choice(v, k, own, pool, base, low_stride, high_stride, first, pair, other, messages, states, score):
+def _choice(v, k, unary, pool, base, low_stride, high_stride, first, pair, other, messages, states, score):
     """The best state of a variable, given the states of those before it and what those after it say."""
     for x in range(k):
-        score[x] = own[v, x]
+        score[x] = unary[v, x]
     for t in range(first[v], first[v + 1]):
         if other[t] > v:
             for x in range(k):
@@ -38,12 +38,12 @@ def _choice(v, k, own, pool, base, low_stride, high_stride, first, pair, other, 
 
 @kernel
 def sweep(
-    backward, decide, begin, end, own, sizes, pool, low, base, low_stride, high_stride, first, pair, other, twin,
-    messages, heard, table, states,
+    backward, decide, begin, end, unary, sizes, pool, low, base, low_stride, high_stride, first, pair, other, twin,
+    messages, incoming, table, states,
 ):  # fmt: skip
     """Pass messages on from variables ``begin`` to ``end``, in order or backwards; or, to end with, choose states.
 
-    ``heard`` and ``table`` are room to work in, for three more senders' states than there are.
+    ``incoming`` and ``table`` are room to work in, for three more senders' states than there are.
     """
     last, last_p, last_q, last_k, last_l = -1, -1, -1, -1, -1
     same, apart = np.float32(0.0), np.float32(-np.inf)
@@ -52,16 +52,16 @@ def sweep(
         k, start, stop = sizes[v], first[v], first[v + 1]
         if decide:
             states[v] = _choice(
-                v, k, own, pool, base, low_stride, high_stride, first, pair, other, messages, states, heard[1]
+                v, k, unary, pool, base, low_stride, high_stride, first, pair, other, messages, states, incoming[1]
             )  # fmt: skip
             continue
         for x in range(k):
-            heard[0, x] = own[v, x]
+            incoming[0, x] = unary[v, x]
         ahead = 0
         for t in range(start, stop):
             ahead += (other[t] > v) != backward
             for x in range(k):
-                heard[0, x] += messages[t, x]
+                incoming[0, x] += messages[t, x]
         share = np.float32(1.0 / max(1, ahead, stop - start - ahead))
         for t in range(start, stop):
             if (other[t] > v) == backward:
@@ -74,8 +74,8 @@ def sweep(
                 last, last_p, last_q, last_k, last_l = base[e], p, q, k, l
                 same, apart = _copy_table(pool, last, p, q, k, l, table)
             for x in range(k):
-                heard[1, x] = share * heard[0, x] - messages[t, x]
-            _send(heard[1], table, k, l, same, apart, messages[twin[t]])
+                incoming[1, x] = share * incoming[0, x] - messages[t, x]
+            _send(incoming[1], table, k, l, same, apart, messages[twin[t]])
 
 
 @kernel
@@ -131,8 +131,8 @@ def foretold(lopsided, i, j, messages, x, y, alpha, grain):
     """The flow of a pair when the scores of its variables are those with messages.
 
     They choose between ``x`` and ``y`` (state 0) and ``alpha``, and ``lopsided`` is how much more it costs if only the
-    second takes ``alpha`` than if only the first does. Whole multiples of ``grain``, a power of two, keep sums of whole
-    costs exact.
+    second takes ``alpha`` than if only the first does. Integer multiples of ``grain``, a power of two, keep sums of
+    integer costs exact.
     """
     flow = lopsided + messages[i, x] - messages[i, alpha] + messages[j, alpha] - messages[j, y]
     return np.rint(0.5 * flow / grain) * grain if abs(flow) < np.inf else 0.0
@@ -140,19 +140,19 @@ def foretold(lopsided, i, j, messages, x, y, alpha, grain):
 
 @kernel
 def foretell(
-    alpha, states, own, pool, low, high, base, low_stride, high_stride, heard, messages, grain, arcs, capacity
+    alpha, states, unary, pool, low, high, base, low_stride, high_stride, incoming, messages, grain, arcs, capacity
 ):  # fmt: skip
     """Write the flows of an expansion's network, as messages foretell them, into arcs that are without anything.
 
-    ``heard[2 e]`` and ``heard[2 e + 1]`` are the entries of pair ``e`` in the lists of its variables.
+    ``incoming[2 e]`` and ``incoming[2 e + 1]`` are the entries of pair ``e`` in the lists of its variables.
     """
     for e in range(len(low)):
         i, j = low[e], high[e]
         x, y = states[i], states[j]
-        if alpha in (x, y) or min(own[i, alpha], own[j, alpha]) == -np.inf:
+        if alpha in (x, y) or min(unary[i, alpha], unary[j, alpha]) == -np.inf:
             continue
         at, p, q = base[e], low_stride[e], high_stride[e]
         lopsided = pool[at + p * alpha + q * y] - pool[at + p * x + q * alpha]
-        flow = foretold(lopsided, heard[2 * e], heard[2 * e + 1], messages, x, y, alpha, grain)
+        flow = foretold(lopsided, incoming[2 * e], incoming[2 * e + 1], messages, x, y, alpha, grain)
         capacity[arcs[2 * e]] = -flow
         capacity[arcs[2 * e + 1]] = flow

@@ -11,7 +11,7 @@ from markovfield.inference.graph_cuts.flow_networks import FlowGraph, FlowGrid
 from markovfield.inference.graph_cuts.grid_flow_kernel import CELL, CLOSED, EXCESS, LABEL
 from markovfield.inference.graph_cuts.max_flow_kernel import lay_arcs
 from markovfield.inference.graph_cuts.move_messages_kernel import foretell, sweep
-from markovfield.inference.graph_cuts.move_repair_kernel import hopeful, mend, refresh
+from markovfield.inference.graph_cuts.move_repair_kernel import hopeful, refresh, repair
 from markovfield.inference.graph_cuts.moves_kernel import choosers, expansion, gain, swap, taken
 from markovfield.inference.problem.pairs import PairProblem
 from markovfield.inference.problem.pairwise import lattice_width
@@ -20,12 +20,12 @@ __all__ = ["Moves"]
 
 # A gain below this, relative to the numbers it is the difference of, is rounding.
 ROUNDING = 1e-12
-# Passes of messages forwards and backwards before the first move. Chosen on thirty random pictures: more lower the cost
+# Passes of messages forwards and backwards before the first move. Chosen on thirty random images: more lower the cost
 # by little, and fewer save little of the time.
 SWEEPS = 6
 # Numbers that networks kept for all states, and messages, may have: half a gigabyte, and a quarter.
 MOST_KEPT, MOST_MESSAGES = 2**26, 2**26
-# One variable in so many may be in excess for its surroundings to be mended instead of the whole network solved.
+# One variable in so many may be in excess for its surroundings to be repaired instead of the whole network solved.
 FEW = 32
 # One variable in so many may have changed, or have a neighbour that has, for a network to be brought up to date.
 CHANGED = 4
@@ -33,7 +33,7 @@ CHANGED = 4
 CELLS = 100_000_000
 # Flows that messages foretell are rounded to this many binary digits of the largest score.
 DIGITS = 20
-# Whole scores up to this have too few digits for whole flows.
+# Integer scores up to this have too few digits for integer flows.
 COARSE = 16.0
 
 
@@ -67,14 +67,14 @@ class Moves:
         self.states = np.array(states, np.int64)
         self.score = pairs.score(self.states)
         self._moved = self.states.copy()
-        n, most = pairs.own.shape
+        n, most = pairs.unary.shape
         low, high = pairs.low, pairs.high
         self._lay_network(n, low, high)
         net = self._network
-        self._own = pairs.own
+        self._unary = pairs.unary
         self._tables = (pairs.pool, low, high, pairs.base, pairs.low_stride, pairs.high_stride)
         self._finite = bool(np.isfinite(pairs.pool).all())
-        sizes = np.abs(pairs.own[np.isfinite(pairs.own)])
+        sizes = np.abs(pairs.unary[np.isfinite(pairs.unary)])
         self._scale = max(float(sizes.max(initial=0.0)), float(np.abs(pairs.pool).max(initial=0.0)))
         self._keep = keep and self._finite and most * (len(net.capacity) + len(net.excess)) <= MOST_KEPT
         # The last one is that of swaps.
@@ -102,17 +102,17 @@ class Moves:
             self._network = FlowGraph(n, low, high)
             self._node, self._arcs = np.arange(n), self._network.arcs
         m = len(low)
-        self._first, self._heard = np.empty(n + 1, np.int64), np.empty(2 * m, np.int64)
+        self._first, self._incoming = np.empty(n + 1, np.int64), np.empty(2 * m, np.int64)
         self._other, self._twin, self._pair = (np.empty(2 * m, np.int32) for _ in range(3))
-        lay_arcs(n, low, high, self._first, self._other, self._twin, self._heard)
-        self._pair[self._heard] = np.repeat(np.arange(m, dtype=np.int32), 2)
+        lay_arcs(n, low, high, self._first, self._other, self._twin, self._incoming)
+        self._pair[self._incoming] = np.repeat(np.arange(m, dtype=np.int32), 2)
         self._out, self._back = np.empty(2 * m, np.int64), np.empty(2 * m, np.int64)
-        self._out[self._heard] = self._arcs
-        self._back[self._heard] = self._arcs.reshape(-1, 2)[:, ::-1].ravel()
+        self._out[self._incoming] = self._arcs
+        self._back[self._incoming] = self._arcs.reshape(-1, 2)[:, ::-1].ravel()
 
     def foresee(self, running: Running) -> None:
         """Start from what messages say, if that is better; they also foretell flows."""
-        n, most = self._own.shape
+        n, most = self._unary.shape
         if not self._finite or not len(self._pair) or len(self._pair) * most > MOST_MESSAGES:
             return
         pool, low, _, base, p, q = self._tables
@@ -128,7 +128,7 @@ class Moves:
                 running.check(self.score)
                 end = min(begin + step, n)
                 sweep(
-                    backward, decide, begin, end, self._own, sizes, pool, low, base, p, q, *entries, messages, *room,
+                    backward, decide, begin, end, self._unary, sizes, pool, low, base, p, q, *entries, messages, *room,
                     states,
                 )  # fmt: skip
         self._messages = messages
@@ -139,11 +139,11 @@ class Moves:
             self.score = score
 
     def _grain_of_flows(self) -> float:
-        """What flows that are foretold are multiples of: whole scores keep whole flows, which are faster."""
+        """What flows that are foretold are multiples of: integer scores keep integer flows, which are faster."""
         if self._scale == 0.0:
             return 0.0
         whole = self._scale >= COARSE and all(
-            bool((np.rint(x) == x).all()) for x in (self.pairs.pool, self._own[np.isfinite(self._own)])
+            bool((np.rint(x) == x).all()) for x in (self.pairs.pool, self._unary[np.isfinite(self._unary)])
         )
         return 1.0 if whole else float(2.0 ** (np.floor(np.log2(self._scale)) - DIGITS))
 
@@ -162,9 +162,9 @@ class Moves:
             if not kept:
                 net.capacity.fill(0.0)
                 if self._grain:
-                    heard = (self._heard, self._messages, self._grain)
-                    foretell(alpha, self.states, self._own, *self._tables, *heard, self._arcs, net.capacity)
-            expansion(alpha, self.states, self._own, *self._tables, self._node, self._arcs, net.capacity, net.excess)
+                    incoming = (self._incoming, self._messages, self._grain)
+                    foretell(alpha, self.states, self._unary, *self._tables, *incoming, self._arcs, net.capacity)
+            expansion(alpha, self.states, self._unary, *self._tables, self._node, self._arcs, net.capacity, net.excess)
             found = hopeful(self._node, net.excess, ROUNDING * self._scale if self._finite else 0.0, self._active)
         if found and self._finite and found * FEW <= len(self.states):
             count = self._mend(found)
@@ -176,7 +176,7 @@ class Moves:
             net.run(running, self.score)
             self._keep_flow()
             closed, labels = net.state[CLOSED], net.work[LABEL]
-            taken(labels, self._node, closed, -1, alpha, self._all, self._own, self.states, self._moved)
+            taken(labels, self._node, closed, -1, alpha, self._all, self._unary, self.states, self._moved)
             return self._accept(self._all)
         return False
 
@@ -193,7 +193,7 @@ class Moves:
         net, (pool, low, _, base, p, q) = self._network, self._tables
         self._now += 1
         found: int = refresh(
-            alpha, self._since[alpha, alpha], self._stamp, len(self.states) // CHANGED, self.states, self._own, pool,
+            alpha, self._since[alpha, alpha], self._stamp, len(self.states) // CHANGED, self.states, self._unary, pool,
             low, base, p, q, self._first, self._pair, self._other, self._out, self._back, self._node, net.capacity,
             net.excess, self._mark, self._now, ROUNDING, self._active,
         )  # fmt: skip
@@ -204,7 +204,7 @@ class Moves:
         net = self._network
         self._now += 1
         count: int
-        count, self._now = mend(
+        count, self._now = repair(
             self._active[:found], self._first, self._other, self._out, self._back, self._node, net.capacity, net.excess,
             self._mark, self._now, len(self.states), *self._lists,
         )  # fmt: skip
@@ -217,7 +217,7 @@ class Moves:
         self._now += 1
         net, since = self._network, self._since[alpha, beta]
         count = choosers(
-            alpha, beta, since, self._stamp, self.states, self._own, self._first, self._other, self._mark, self._now,
+            alpha, beta, since, self._stamp, self.states, self._unary, self._first, self._other, self._mark, self._now,
             self._active,
         )  # fmt: skip
         active = self._active[:count]
@@ -227,7 +227,7 @@ class Moves:
         net.capacity, net.excess = self._capacity[-1], self._excess[-1]
         net.clear(self._stale)
         submodular = swap(
-            alpha, beta, active, self._first, self._pair, self.states, self._own, *self._tables, self._heard,
+            alpha, beta, active, self._first, self._pair, self.states, self._unary, *self._tables, self._incoming,
             self._messages, self._grain, self._node, self._arcs, net.capacity, net.excess,
         )  # fmt: skip
         if not submodular:
@@ -237,7 +237,7 @@ class Moves:
         self._stale = nodes
         net.run(running, self.score, nodes)
         closed, labels = net.state[CLOSED], net.work[LABEL]
-        taken(labels, self._node, closed, alpha, beta, active, self._own, self.states, self._moved)
+        taken(labels, self._node, closed, alpha, beta, active, self._unary, self.states, self._moved)
         return self._accept(active)
 
     def _accept(self, active: npt.NDArray[np.int32]) -> bool:
@@ -245,7 +245,7 @@ class Moves:
         changed = active[self._moved[active] != self.states[active]]
         if not len(changed):
             return False
-        better, size = gain(changed, self._first, self._pair, self.states, self._moved, self._own, *self._tables)
+        better, size = gain(changed, self._first, self._pair, self.states, self._moved, self._unary, *self._tables)
         if better > ROUNDING * size:
             self._stamp[changed] = self._count
             self.states[changed] = self._moved[changed]

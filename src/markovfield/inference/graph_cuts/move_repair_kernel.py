@@ -13,7 +13,7 @@ import numpy as np
 
 from markovfield.kernels.compiler import kernel
 
-__all__ = ["hopeful", "mend", "refresh"]
+__all__ = ["hopeful", "refresh", "repair"]
 
 
 @kernel
@@ -53,7 +53,7 @@ def _touched(since, stamp, first, other, mark, now, limit, listed):
 
 @kernel
 def refresh(
-    alpha, since, stamp, limit, states, own, pool, low, base, low_stride, high_stride, first, pair, other, out, back,
+    alpha, since, stamp, limit, states, unary, pool, low, base, low_stride, high_stride, first, pair, other, out, back,
     node, capacity, excess, mark, now, rounding, listed,
 ):  # fmt: skip
     """Bring a network of expansions of ``alpha`` up to date; lists the variables that now gain by moving alone.
@@ -69,9 +69,9 @@ def refresh(
     for k in range(count):
         v = listed[k]
         x = states[v]
-        still = x == alpha or own[v, alpha] == -np.inf
-        total = 0.0 if still else own[v, alpha] - own[v, x]
-        size = 0.0 if still else abs(own[v, alpha]) + abs(own[v, x])
+        still = x == alpha or unary[v, alpha] == -np.inf
+        total = 0.0 if still else unary[v, alpha] - unary[v, x]
+        size = 0.0 if still else abs(unary[v, alpha]) + abs(unary[v, x])
         for t in range(first[v], first[v + 1]):
             if still:
                 capacity[out[t]] = capacity[back[t]] = 0.0
@@ -83,7 +83,7 @@ def refresh(
             at, y = base[e], states[w]
             a, c = -pool[at + p * x + q * y], -pool[at + p * alpha + q * y]
             size += abs(a) + abs(c)
-            if y == alpha or own[w, alpha] == -np.inf:
+            if y == alpha or unary[w, alpha] == -np.inf:
                 capacity[out[t]] = capacity[back[t]] = 0.0
                 total += a - c
                 continue
@@ -104,7 +104,7 @@ def refresh(
 
 
 @kernel
-def mend(starts, first, other, out, back, node, capacity, excess, mark, now, budget, queue, via, came, stuck):
+def repair(starts, first, other, out, back, node, capacity, excess, mark, now, budget, queue, via, came, stuck):
     """Push what ``starts`` have in excess to the nearest variables that take it; lists in ``stuck`` those that move.
 
     These are the ones that are left with something, and those it could still go to. Returns how many, or -1 where it

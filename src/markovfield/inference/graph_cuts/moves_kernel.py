@@ -1,9 +1,9 @@
-"""Moves of many variables at once: networks whose smallest cut is the best expansion or swap.
+"""Moves of many variables at once: networks whose minimum cut is the best expansion or swap.
 
 Pairs are those of a problem of single variables and pairs: factor ``e`` of variables ``low[e] < high[e]`` has the score
-``pool[base[e] + low_stride[e] x + high_stride[e] y]``, and ``own[v, x]`` is the score of a variable's state by itself,
--inf where it has no such state. Variable ``v`` is ``excess[node[v]]`` of the network, and ``capacity[arcs[2 e]]`` and
-``capacity[arcs[2 e + 1]]`` are the arcs of a pair, there and back. The source's side is that of state 1.
+``pool[base[e] + low_stride[e] x + high_stride[e] y]``, and ``unary[v, x]`` is the score of a variable's state by
+itself, -inf where it has no such state. Variable ``v`` is ``excess[node[v]]`` of the network, and ``capacity[arcs[2
+e]]`` and ``capacity[arcs[2 e + 1]]`` are the arcs of a pair, there and back. The source's side is that of state 1.
 
 What is in a pair's arcs when a network is made is taken for what an earlier flow left: half of what the way back has
 more than the way there is sent again, as far as the pair has room for it. That is the same network whatever the flow
@@ -47,7 +47,7 @@ def _attractive(i, j, there, back, a, b, c, d, capacity, excess):
 
 
 @kernel
-def expansion(alpha, states, own, pool, low, high, base, low_stride, high_stride, node, arcs, capacity, excess):
+def expansion(alpha, states, unary, pool, low, high, base, low_stride, high_stride, node, arcs, capacity, excess):
     """The network of a move in which any variables take state ``alpha`` (state 1) and the others stay.
 
     Where a pair would rather have one of its variables move than both or none (the move is not submodular), moving one
@@ -56,13 +56,13 @@ def expansion(alpha, states, own, pool, low, high, base, low_stride, high_stride
     2005).
     """
     for v in range(len(states)):
-        w = own[v, alpha]
-        excess[node[v]] = 0.0 if states[v] == alpha or w == -np.inf else w - own[v, states[v]]
+        w = unary[v, alpha]
+        excess[node[v]] = 0.0 if states[v] == alpha or w == -np.inf else w - unary[v, states[v]]
     for e in range(len(low)):
         i, j = low[e], high[e]
         x, y = states[i], states[j]
-        still_i = x == alpha or own[i, alpha] == -np.inf
-        still_j = y == alpha or own[j, alpha] == -np.inf
+        still_i = x == alpha or unary[i, alpha] == -np.inf
+        still_j = y == alpha or unary[j, alpha] == -np.inf
         there, back = arcs[2 * e], arcs[2 * e + 1]
         if still_i or still_j:
             capacity[there] = capacity[back] = 0.0
@@ -93,12 +93,12 @@ def expansion(alpha, states, own, pool, low, high, base, low_stride, high_stride
 
 
 @kernel
-def _chooses(alpha, beta, state, own, v):
-    return (state == alpha and own[v, beta] > -np.inf) or (state == beta and own[v, alpha] > -np.inf)
+def _chooses(alpha, beta, state, unary, v):
+    return (state == alpha and unary[v, beta] > -np.inf) or (state == beta and unary[v, alpha] > -np.inf)
 
 
 @kernel
-def choosers(alpha, beta, since, stamp, states, own, first, other, mark, now, active):
+def choosers(alpha, beta, since, stamp, states, unary, first, other, mark, now, active):
     """List the variables in one of two states that may take the other; returns how many.
 
     With ``since`` of at least zero, only those that are joined, through others of them, to a variable that changed
@@ -109,27 +109,27 @@ def choosers(alpha, beta, since, stamp, states, own, first, other, mark, now, ac
     if since >= 0:
         for u in range(len(states)):
             if stamp[u] > since:
-                count = _join(alpha, beta, u, states, own, mark, now, active, count)
+                count = _join(alpha, beta, u, states, unary, mark, now, active, count)
                 for t in range(first[u], first[u + 1]):
-                    count = _join(alpha, beta, other[t], states, own, mark, now, active, count)
+                    count = _join(alpha, beta, other[t], states, unary, mark, now, active, count)
         done = 0
         while done < count:
             u = active[done]
             done += 1
             for t in range(first[u], first[u + 1]):
-                count = _join(alpha, beta, other[t], states, own, mark, now, active, count)
+                count = _join(alpha, beta, other[t], states, unary, mark, now, active, count)
         # In their own order again, which is that of memory.
         count = 0
     for v in range(len(states)):
-        if mark[v] == now if since >= 0 else _chooses(alpha, beta, states[v], own, v):
+        if mark[v] == now if since >= 0 else _chooses(alpha, beta, states[v], unary, v):
             active[count] = v
             count += 1
     return count
 
 
 @kernel
-def _join(alpha, beta, v, states, own, mark, now, active, count):
-    if mark[v] != now and _chooses(alpha, beta, states[v], own, v):
+def _join(alpha, beta, v, states, unary, mark, now, active, count):
+    if mark[v] != now and _chooses(alpha, beta, states[v], unary, v):
         mark[v] = now
         active[count] = v
         count += 1
@@ -138,7 +138,7 @@ def _join(alpha, beta, v, states, own, mark, now, active, count):
 
 @kernel
 def swap(
-    alpha, beta, active, first, pair, states, own, pool, low, high, base, low_stride, high_stride, heard, messages,
+    alpha, beta, active, first, pair, states, unary, pool, low, high, base, low_stride, high_stride, incoming, messages,
     grain, node, arcs, capacity, excess,
 ):  # fmt: skip
     """The network of a move in which ``active`` variables choose anew between ``alpha`` (state 0) and ``beta``.
@@ -150,7 +150,7 @@ def swap(
     submodular = True
     for k in range(len(active)):
         v = active[k]
-        excess[node[v]] = own[v, beta] - own[v, alpha]
+        excess[node[v]] = unary[v, beta] - unary[v, alpha]
     for k in range(len(active)):
         v = active[k]
         for t in range(first[v], first[v + 1]):
@@ -160,7 +160,7 @@ def swap(
             if v == j:
                 i, j, p, q = j, i, q, p
             y = states[j]
-            if not _chooses(alpha, beta, y, own, j):
+            if not _chooses(alpha, beta, y, unary, j):
                 excess[node[i]] += pool[at + p * beta + q * y] - pool[at + p * alpha + q * y]
                 continue
             if v != low[e]:
@@ -181,14 +181,16 @@ def swap(
                     b = a + d - c
             there, back = arcs[2 * e], arcs[2 * e + 1]
             if grain > 0.0:
-                capacity[back] = foretold(b - c, heard[2 * e], heard[2 * e + 1], messages, alpha, alpha, beta, grain)
+                capacity[back] = foretold(
+                    b - c, incoming[2 * e], incoming[2 * e + 1], messages, alpha, alpha, beta, grain
+                )
                 capacity[there] = -capacity[back]
             _attractive(node[i], node[j], there, back, a, b, c, d, capacity, excess)
     return submodular
 
 
 @kernel
-def taken(labels, node, closed, alpha, beta, active, own, states, moved):
+def taken(labels, node, closed, alpha, beta, active, unary, states, moved):
     """Read a cut off the trees' labels into ``moved``; returns how many variables change their state.
 
     With ``alpha`` of at least zero the move was a swap with ``beta``, otherwise an expansion of ``beta``.
@@ -199,7 +201,7 @@ def taken(labels, node, closed, alpha, beta, active, own, states, moved):
         label = labels[node[v]]
         source = label >= 0 if closed < 0 else label > 0
         if alpha < 0:
-            moved[v] = beta if source and own[v, beta] > -np.inf else states[v]
+            moved[v] = beta if source and unary[v, beta] > -np.inf else states[v]
         else:
             moved[v] = beta if source else alpha
         changed += moved[v] != states[v]
@@ -207,7 +209,7 @@ def taken(labels, node, closed, alpha, beta, active, own, states, moved):
 
 
 @kernel
-def gain(active, first, pair, states, moved, own, pool, low, high, base, low_stride, high_stride):
+def gain(active, first, pair, states, moved, unary, pool, low, high, base, low_stride, high_stride):
     """How much better it scores if ``active`` variables move, and the size of the numbers this is the difference of.
 
     ``moved`` is the present state of all other variables.
@@ -217,8 +219,8 @@ def gain(active, first, pair, states, moved, own, pool, low, high, base, low_str
         v = active[k]
         if moved[v] == states[v]:
             continue
-        total += own[v, moved[v]] - own[v, states[v]]
-        size += abs(own[v, moved[v]]) + abs(own[v, states[v]])
+        total += unary[v, moved[v]] - unary[v, states[v]]
+        size += abs(unary[v, moved[v]]) + abs(unary[v, states[v]])
         for t in range(first[v], first[v + 1]):
             e = pair[t]
             i, j = low[e], high[e]

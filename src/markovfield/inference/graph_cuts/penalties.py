@@ -13,14 +13,14 @@ from markovfield.inference.graph_cuts.moves_kernel import preferences
 from markovfield.inference.problem.pairs import PairProblem
 from markovfield.inference.problem.pairwise import lattice_width
 
-__all__ = ["CutForm", "cut_form"]
+__all__ = ["Penalties", "penalties_of"]
 
 # A preference for equal or different states below this, relative to the costs it is the difference of, is rounding.
 ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class CutForm:
+class Penalties:
     """A constant less penalties of at least zero: the score of every assignment of variables of two states.
 
     A variable pays ``excess`` in state 0 where that is positive, and ``-excess`` in state 1 where it is negative. A
@@ -55,14 +55,14 @@ class CutForm:
     def penalty(self, states: npt.NDArray[np.int64]) -> float:
         """What an assignment pays."""
         on = states > 0
-        own = np.where(on, np.maximum(-self.excess, 0.0), np.maximum(self.excess, 0.0))
+        unary = np.where(on, np.maximum(-self.excess, 0.0), np.maximum(self.excess, 0.0))
         a, b = on[self.low], on[self.high]
         pair = np.where(
             a, np.where(b, self.both, self.first_only), np.where(b, self.second_only, self.neither)
         )  # fmt: skip
-        return float(own.sum() + pair.sum())
+        return float(unary.sum() + pair.sum())
 
-    def flipped(self, flip: BoolArray) -> CutForm:
+    def flipped(self, flip: BoolArray) -> Penalties:
         """The same model with the two states of some variables exchanged."""
         a, b = flip[self.low], flip[self.high]
         cells = np.stack([self.neither, self.second_only, self.first_only, self.both])
@@ -82,7 +82,7 @@ class CutForm:
         width = lattice_width(self.n_variables, self.low, self.high)
         if width and np.isfinite(self.excess).all():
             grid = FlowGrid(self.n_variables // width, width)
-            grid.own[:] = self.excess.reshape(grid.shape)
+            grid.excess_plane[:] = self.excess.reshape(grid.shape)
             beside = self.high - self.low == 1
             for axis, where in ((0, beside), (2, ~beside)):
                 rows, columns = np.divmod(self.low[where], width)
@@ -111,8 +111,8 @@ class CutForm:
         graph.capacity[graph.arcs[1::2]] = np.concatenate([second, first, neither, neither])
         return graph
 
-    def held(self, hold: BoolArray, states: npt.NDArray[np.int64]) -> tuple[CutForm, IntArray]:
-        """The form of the other variables while some are held in their states, and which those others are."""
+    def held(self, hold: BoolArray, states: npt.NDArray[np.int64]) -> tuple[Penalties, IntArray]:
+        """The penalties of the other variables while some are held in their states, and which those others are."""
         free = np.flatnonzero(~hold)
         label = np.full(self.n_variables, -1, np.int64)
         label[free] = np.arange(len(free))
@@ -127,7 +127,7 @@ class CutForm:
             # A state that a hard zero rules out pays without limit; never both, with others in possible states.
             np.add.at(excess, own[at], stay - move)
         inside = ~hold[self.low] & ~hold[self.high]
-        rest = CutForm(
+        rest = Penalties(
             label[self.low[inside]], label[self.high[inside]], excess[free], self.first_only[inside],
             self.second_only[inside], self.both[inside], self.neither[inside],
         )  # fmt: skip
@@ -153,7 +153,7 @@ def _twice(pairs: PairProblem) -> bool:
     return len(np.unique(low * n + high)) < len(low)
 
 
-def cut_form(pairs: PairProblem) -> CutForm:
+def penalties_of(pairs: PairProblem) -> Penalties:
     """Write a problem of binary variables as penalties; raises `ImpossibleEvidenceError` where pairs contradict.
 
     Time and memory are linear in the factors, but for sorting them where the graph is no lattice.
@@ -166,34 +166,34 @@ def cut_form(pairs: PairProblem) -> CutForm:
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
     >>> _ = net.add_factor(["A", "B"], log_table=[[1.0, -1.0], [-1.0, 1.0]])
     >>> graph = net.compile()
-    >>> form = cut_form(pair_problem("graph_cut", graph, Evidence.parse(graph.structure, None), shrink=True))
-    >>> form.first_only.tolist(), form.second_only.tolist(), form.both.tolist()
+    >>> penalties = penalties_of(pair_problem("graph_cut", graph, Evidence.parse(graph.structure, None), shrink=True))
+    >>> penalties.first_only.tolist(), penalties.second_only.tolist(), penalties.both.tolist()
     ([2.0], [2.0], [0.0])
     """
-    own = np.zeros((pairs.n_variables, 2))
+    unary = np.zeros((pairs.n_variables, 2))
     free = pairs.problem.structure.cardinalities > 1
-    if pairs.own.shape[1] == 2:
-        own[free] = -pairs.own[free]
+    if pairs.unary.shape[1] == 2:
+        unary[free] = -pairs.unary[free]
     if _twice(pairs):
-        return _hard_form(pairs, own)
-    excess, apart = own[:, 0] - own[:, 1], np.empty(len(pairs.low))
+        return _hard_penalties(pairs, unary)
+    excess, apart = unary[:, 0] - unary[:, 1], np.empty(len(pairs.low))
     where = (pairs.low, pairs.high, pairs.base, pairs.low_stride, pairs.high_stride)
     if not preferences(pairs.pool, *where, ROUNDING, apart, excess):
-        return _hard_form(pairs, own)
+        return _hard_penalties(pairs, unary)
     low, high = pairs.low, pairs.high
     keep = apart != 0
     if not keep.all():
         low, high, apart = low[keep], high[keep], apart[keep]
     equal = np.maximum(apart, 0.0)
     different = np.maximum(-apart, 0.0)
-    return CutForm(low, high, excess, equal, equal, different, different)
+    return Penalties(low, high, excess, equal, equal, different, different)
 
 
-def _hard_form(pairs: PairProblem, own: FloatArray) -> CutForm:
-    """The form of pairs with hard zeros, or with several factors; ``own`` has the costs of single states."""
+def _hard_penalties(pairs: PairProblem, unary: FloatArray) -> Penalties:
+    """The penalties of pairs with hard zeros, or with several factors; ``unary`` has the costs of single states."""
     low, high, costs = _merged(pairs)
     if not np.isfinite(costs).all():
-        low, high, costs, own = _forced(pairs, low, high, costs, own)
+        low, high, costs, unary = _forced(pairs, low, high, costs, unary)
     finite = np.isfinite(costs)
     plain = finite.all(axis=0)
     a, b, c, d = costs
@@ -207,14 +207,14 @@ def _hard_form(pairs: PairProblem, own: FloatArray) -> CutForm:
     for cells, penalty in zip(finite, (neither, second_only, first_only, both), strict=True):
         penalty[~cells] = np.inf
     for e in np.flatnonzero(~plain).tolist():
-        of_low[e], of_high[e] = _own_parts(*costs[:, e].tolist())
+        of_low[e], of_high[e] = _unary_parts(*costs[:, e].tolist())
     n = pairs.n_variables
-    excess = own[:, 0] - own[:, 1] - np.bincount(low, of_low, n) - np.bincount(high, of_high, n)
+    excess = unary[:, 0] - unary[:, 1] - np.bincount(low, of_low, n) - np.bincount(high, of_high, n)
     keep = (first_only > 0) | (second_only > 0) | (both > 0) | (neither > 0)
-    return CutForm(low[keep], high[keep], excess, first_only[keep], second_only[keep], both[keep], neither[keep])
+    return Penalties(low[keep], high[keep], excess, first_only[keep], second_only[keep], both[keep], neither[keep])
 
 
-def _own_parts(a: float, b: float, c: float, d: float) -> tuple[float, float]:
+def _unary_parts(a: float, b: float, c: float, d: float) -> tuple[float, float]:
     """What each variable of a pair with hard zeros pays in state 1 by itself; every state has a possible partner."""
     if np.isinf(b) and np.isinf(c):
         return d - a, 0.0
@@ -230,12 +230,12 @@ def _own_parts(a: float, b: float, c: float, d: float) -> tuple[float, float]:
 
 
 def _forced(
-    pairs: PairProblem, low: IntArray, high: IntArray, costs: FloatArray, own: FloatArray
+    pairs: PairProblem, low: IntArray, high: IntArray, costs: FloatArray, unary: FloatArray
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Pairs that, taken together, rule a state out become costs of single variables."""
     a, b, c, d = np.isinf(costs)
     forced = (a & b) | (c & d) | (a & c) | (b & d)
-    own = own.copy()
+    unary = unary.copy()
     for e in np.flatnonzero(forced).tolist():
         table = costs[:, e].reshape(2, 2)
         i, j = int(low[e]), int(high[e])
@@ -245,10 +245,10 @@ def _forced(
             if ruled.all():
                 raise pairs.problem.impossible()
             if ruled.any():
-                own[v, int(np.argmax(ruled))] = np.inf
-                own[other] += rows[int(np.argmin(ruled))]
+                unary[v, int(np.argmax(ruled))] = np.inf
+                unary[other] += rows[int(np.argmin(ruled))]
                 break
-    if np.isinf(own.min(axis=1)).any():
+    if np.isinf(unary.min(axis=1)).any():
         raise pairs.problem.impossible()
     keep = ~forced
-    return low[keep], high[keep], costs[:, keep], own
+    return low[keep], high[keep], costs[:, keep], unary

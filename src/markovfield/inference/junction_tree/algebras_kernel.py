@@ -1,4 +1,8 @@
-"""The three inner algebras of the passes, how a pass can end, and where linear space ends."""
+"""The three inner algebras of the passes, how a pass can end, and where linear space ends.
+
+Invariant: the numbers, which plans and kernels share. `SAFE` and `TINY` may change together: they only decide when a
+run falls back to log space.
+"""
 
 __all__ = ["DONE", "IMPOSSIBLE", "LINEAR", "LOG_MAX", "LOG_SUM", "SAFE", "TINY", "UNDERFLOW"]
 

@@ -2,6 +2,8 @@
 
 The products of factors do not depend on the evidence, so each clique's is formed once; what is left per row and clique
 state is a few vector operations over the lanes.
+
+Free to change: `LANES`; no row reads another's lane.
 """
 
 from __future__ import annotations
@@ -52,10 +54,10 @@ def unroll(layout, pool, factor_low, factor_high):
     n_messages = np.zeros(n, np.int64)
     n_variables = np.zeros(n, np.int64)
     for c in range(n):
-        for s in range(layout.slot_offsets[c], layout.slot_offsets[c + 1]):
-            if layout.slot_kind[s] == MESSAGE:
+        for s in range(layout.input_offsets[c], layout.input_offsets[c + 1]):
+            if layout.input_kind[s] == MESSAGE:
                 n_messages[c] += 1
-            elif layout.slot_kind[s] != FACTOR:
+            elif layout.input_kind[s] != FACTOR:
                 n_variables[c] += 1
         offsets[c + 1] = offsets[c] + layout.size[c]
         cell_offsets[c + 1] = cell_offsets[c] + layout.size[c] * (n_messages[c] + n_variables[c])
@@ -69,16 +71,16 @@ def unroll(layout, pool, factor_low, factor_high):
     empty = np.zeros(0)
     exponents = 0
     for c in range(n):
-        first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
+        first, last = layout.input_offsets[c], layout.input_offsets[c + 1]
         lowest, highest = 0.0, 0.0
         found = variable_offsets[c]
         for s in range(first, last):
-            use[s - first] = layout.slot_kind[s] == FACTOR
+            use[s - first] = layout.input_kind[s] == FACTOR
             if use[s - first]:
-                lowest += factor_low[layout.slot_ref[s]]
-                highest += factor_high[layout.slot_ref[s]]
-            elif layout.slot_kind[s] != MESSAGE:
-                variables[found] = layout.slot_ref[s]
+                lowest += factor_low[layout.input_ref[s]]
+                highest += factor_high[layout.input_ref[s]]
+            elif layout.input_kind[s] != MESSAGE:
+                variables[found] = layout.input_ref[s]
                 found += 1
         exponent = -math.floor(highest)
         low[c] = lowest + exponent
@@ -88,27 +90,27 @@ def unroll(layout, pool, factor_low, factor_high):
             low[c] = -np.inf
         exponents -= exponent
         length, n_outer = layout.block[c], layout.n_outer[c]
-        start_offsets(at, first, last, layout.slot_base, counter, n_outer)
+        start_offsets(at, first, last, layout.input_base, counter, n_outer)
         p = cell_offsets[c]
         for b in range(0, layout.size[c], length):
             form_block(
-                block, length, first, last, layout.slot_kind, layout.slot_mode, layout.slot_index_offset,
+                block, length, first, last, layout.input_kind, layout.input_mode, layout.input_index_offset,
                 layout.index, at, use, pool, empty, empty, math.ldexp(1.0, exponent), np.bool_(False),
             )  # fmt: skip
             for j in range(length):
                 potentials[offsets[c] + b + j] = block[j]
                 for s in range(first, last):
-                    if layout.slot_kind[s] == FACTOR:
+                    if layout.input_kind[s] == FACTOR:
                         continue
                     cell = at[s - first]
-                    if layout.slot_mode[s] == STRETCH:
+                    if layout.input_mode[s] == STRETCH:
                         cell += j
-                    elif layout.slot_mode[s] != SCALAR:
-                        cell += np.int64(layout.index[layout.slot_index_offset[s] + j])
+                    elif layout.input_mode[s] != SCALAR:
+                        cell += np.int64(layout.index[layout.input_index_offset[s] + j])
                     cells[p] = cell
                     p += 1
             advance(
-                at, first, last, layout.slot_stride_offset, layout.strides, counter, layout.axis_card,
+                at, first, last, layout.input_stride_offset, layout.strides, counter, layout.axis_card,
                 layout.axis_offsets[c], n_outer,
             )  # fmt: skip
     return (
@@ -243,9 +245,9 @@ def _doubtful(layout, program, c, low, doubt):
     """Mark lanes in which a product of potentials and messages could have underflowed."""
     for w in range(LANES):
         below = program.low[c]
-        for s in range(layout.slot_offsets[c], layout.slot_offsets[c + 1]):
-            if layout.slot_kind[s] == MESSAGE:
-                below += low[layout.slot_ref[s], w]
+        for s in range(layout.input_offsets[c], layout.input_offsets[c + 1]):
+            if layout.input_kind[s] == MESSAGE:
+                below += low[layout.input_ref[s], w]
         doubt[w] = doubt[w] or below < SAFE
 
 
@@ -346,17 +348,17 @@ def run_rows(
 def _divide_root(layout, c, scale, ratio, marginals):
     """Normalise what a root has handed out."""
     width = ratio.shape[1]
-    for s in range(layout.slot_offsets[c], layout.slot_offsets[c + 1]):
-        r = layout.slot_ref[s]
-        if layout.slot_kind[s] == MESSAGE:
+    for s in range(layout.input_offsets[c], layout.input_offsets[c + 1]):
+        r = layout.input_ref[s]
+        if layout.input_kind[s] == MESSAGE:
             for i in range(layout.message_offset[r], layout.message_offset[r] + layout.separator_size[r]):
                 for w in range(width):
                     ratio[i, w] *= scale[w]
-        elif layout.slot_kind[s] != FACTOR:
+        elif layout.input_kind[s] != FACTOR:
             start = layout.axis_offsets[c]
             for a in range(start, layout.axis_offsets[c + 1]):
                 if layout.axis_variable[a] == r:
-                    for i in range(layout.slot_base[s], layout.slot_base[s] + layout.axis_card[a]):
+                    for i in range(layout.input_base[s], layout.input_base[s] + layout.axis_card[a]):
                         for w in range(width):
                             marginals[i, w] *= scale[w]
 
@@ -366,19 +368,19 @@ def cell_counts(layout, offsets, tally, counts):
     """Add a tally of clique states up in the cells of the factors that each clique multiplies."""
     block, at, _, counter = scratch(layout)
     for c in range(len(layout.parent)):
-        first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
+        first, last = layout.input_offsets[c], layout.input_offsets[c + 1]
         length, n_outer = layout.block[c], layout.n_outer[c]
-        start_offsets(at, first, last, layout.slot_base, counter, n_outer)
+        start_offsets(at, first, last, layout.input_base, counter, n_outer)
         for b in range(offsets[c], offsets[c + 1], length):
             for j in range(length):
                 block[j] = tally[b + j]
             for s in range(first, last):
-                if layout.slot_kind[s] == FACTOR:
+                if layout.input_kind[s] == FACTOR:
                     deposit(
-                        block, length, counts, at[s - first], layout.slot_mode[s], layout.index,
-                        layout.slot_index_offset[s],
+                        block, length, counts, at[s - first], layout.input_mode[s], layout.index,
+                        layout.input_index_offset[s],
                     )  # fmt: skip
             advance(
-                at, first, last, layout.slot_stride_offset, layout.strides, counter, layout.axis_card,
+                at, first, last, layout.input_stride_offset, layout.strides, counter, layout.axis_card,
                 layout.axis_offsets[c], n_outer,
             )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Meeting a block of clique states with a slot: multiply it in, or add the block to it.
+"""Meeting a block of clique states with an input: multiply it in, or add the block to it.
 
 In linear space blocks are products, in log space sums. A block lives in cache and is never stored: cliques are
-recomputed from their slots whenever they are needed, which costs less than writing them to memory and back.
+recomputed from their inputs whenever they are needed, which costs less than writing them to memory and back.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _update(part, values, log_space):
 
 @kernel
 def _combine(block, length, source, at, mode, index, index_at, scalar, fresh, log_space):
-    """Bring one slot into the block; ``fresh`` blocks are written, others updated."""
+    """Bring one input into the block; ``fresh`` blocks are written, others updated."""
     if mode == STRETCH:
         if fresh:
             _set(block[:length], source[at : at + length], scalar, log_space)
@@ -98,7 +98,7 @@ def form_block(
     constant,
     log_space,
 ):
-    """The block's potentials: the combination of all slots in use, at their present offsets."""
+    """The block's potentials: the combination of all inputs in use, at their present offsets."""
     scalar = constant
     for s in range(first, last):
         i = s - first
@@ -160,7 +160,7 @@ def block_maximum(block, length):
 
 @kernel
 def deposit(block, length, target, at, mode, index, index_at):
-    """Add the block to a slot's table: the adjoint of combining it."""
+    """Add the block to an input's table: the adjoint of combining it."""
     if mode == SCALAR:
         target[at] += block_sum(block, length)
     elif mode == STRETCH:
@@ -186,7 +186,7 @@ def deposit(block, length, target, at, mode, index, index_at):
 
 @kernel
 def deposit_maximum(block, length, target, at, mode, index, index_at):
-    """Raise a slot's table to the block's maxima."""
+    """Raise an input's table to the block's maxima."""
     if mode == SCALAR:
         target[at] = max(target[at], block_maximum(block, length))
     elif mode == STRETCH:
@@ -235,6 +235,6 @@ def exponentiate(block, length):
 
 @kernel
 def scratch(layout):
-    """Work space of a pass: a block, the slots' offsets, whether each is in use, the odometer."""
+    """Work space of a pass: a block, the inputs' offsets, whether each is in use, the odometer."""
     longest, widest, most = layout.limits[0], layout.limits[1], layout.limits[2]
     return np.empty(longest), np.empty(most, np.int64), np.empty(most, np.bool_), np.empty(widest, np.int64)

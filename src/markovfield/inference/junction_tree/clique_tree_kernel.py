@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.inference.junction_tree.intermediate_kernel import bundle
+from markovfield.inference.junction_tree.intermediate_kernel import add_intermediate_cliques
 from markovfield.kernels.compiler import kernel
 
 __all__ = ["build_clique_tree"]
@@ -326,7 +326,7 @@ def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order,
     """Cliques, their tree and the factors' homes.
 
     With ``reroot`` the trees are hung from the root that leaves the least to compute; with ``merge`` large cliques get
-    bundles (see `bundle`), which are numbered like cliques.
+    intermediate cliques (see `add_intermediate_cliques`), which are numbered like cliques.
 
     Returns
     -------
@@ -364,7 +364,7 @@ def build_clique_tree(cardinalities, scope_offsets, scopes, child, stage, order,
         unit = _unit_messages(parent, visited, top, home, child, cardinalities)
     _lower_homes(scope_offsets, scopes, cardinalities, home, parent, visited, offsets, members, sizes, unit)
     if merge:
-        parent, offsets, members, sizes, unit = bundle(
+        parent, offsets, members, sizes, unit = add_intermediate_cliques(
             cardinalities, scope_offsets, scopes, parent, offsets, members, sizes, home, unit
         )
         n = len(parent)

@@ -41,8 +41,8 @@ def messages_needed(layout, active):
     needed = np.zeros(n, np.bool_)
     touched = np.zeros(n, np.bool_)
     for c in range(n - 1, -1, -1):
-        for s in range(layout.slot_offsets[c], layout.slot_offsets[c + 1]):
-            if layout.slot_kind[s] == VARIABLE and active[layout.slot_ref[s]]:
+        for s in range(layout.input_offsets[c], layout.input_offsets[c + 1]):
+            if layout.input_kind[s] == VARIABLE and active[layout.input_ref[s]]:
                 touched[c] = True
         needed[c] = touched[c] or not layout.unit[c]
         if touched[c] and layout.parent[c] >= 0:
@@ -52,13 +52,13 @@ def messages_needed(layout, active):
 
 @kernel
 def mark_inputs(layout, c, needed, active, use):
-    """Mark the slots that a clique multiplies: factors, messages that are not one, variables with evidence."""
-    first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
+    """Mark the inputs that a clique multiplies: factors, messages that are not one, variables with evidence."""
+    first, last = layout.input_offsets[c], layout.input_offsets[c + 1]
     for s in range(first, last):
-        r = layout.slot_ref[s]
-        if layout.slot_kind[s] == FACTOR:
+        r = layout.input_ref[s]
+        if layout.input_kind[s] == FACTOR:
             use[s - first] = True
-        elif layout.slot_kind[s] == MESSAGE:
+        elif layout.input_kind[s] == MESSAGE:
             use[s - first] = needed[r]
         else:
             use[s - first] = active[r]
@@ -67,15 +67,15 @@ def mark_inputs(layout, c, needed, active, use):
 @kernel
 def ranges(layout, c, use, factor_low, factor_high, message_low, variable_low):
     """log2 of the smallest positive product that can occur in a clique, and the exponent that keeps it near one."""
-    first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
+    first, last = layout.input_offsets[c], layout.input_offsets[c + 1]
     low, high = 0.0, 0.0
     for s in range(first, last):
         if use[s - first]:
-            r = layout.slot_ref[s]
-            if layout.slot_kind[s] == FACTOR:
+            r = layout.input_ref[s]
+            if layout.input_kind[s] == FACTOR:
                 low += factor_low[r]
                 high += factor_high[r]
-            elif layout.slot_kind[s] == MESSAGE:
+            elif layout.input_kind[s] == MESSAGE:
                 low += message_low[r]
             else:
                 low += variable_low[r]
@@ -94,13 +94,13 @@ def underflowed(block, length, first, last, layout, at, use, pool, message, like
             if not use[s - first]:
                 continue
             cell = at[s - first]
-            if layout.slot_mode[s] == STRETCH:
+            if layout.input_mode[s] == STRETCH:
                 cell += j
-            elif layout.slot_mode[s] != SCALAR:
-                cell += np.int64(layout.index[layout.slot_index_offset[s] + j])
-            if layout.slot_kind[s] == FACTOR:
+            elif layout.input_mode[s] != SCALAR:
+                cell += np.int64(layout.index[layout.input_index_offset[s] + j])
+            if layout.input_kind[s] == FACTOR:
                 value = pool[cell]
-            elif layout.slot_kind[s] == MESSAGE:
+            elif layout.input_kind[s] == MESSAGE:
                 value = message[cell]
             else:
                 value = likelihood[cell]
@@ -165,9 +165,9 @@ def _subtract_and_exponentiate(block, length, maxima, offset, size):
 def _collect_clique(layout, c, operation, log_space, pool, message, likelihood, constant, check, work, target, offset):
     """One pass over a clique's blocks, reduced onto ``target[offset:]``; False when a product underflowed."""
     block, at, use, counter = work
-    first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
+    first, last = layout.input_offsets[c], layout.input_offsets[c + 1]
     length, size, n_outer = layout.block[c], layout.separator_size[c], layout.n_outer[c]
-    start_offsets(at, first, last, layout.slot_base, counter, n_outer)
+    start_offsets(at, first, last, layout.input_base, counter, n_outer)
     passes = 2 if operation == LOG_SUM else 1
     maxima = target
     for p in range(passes):
@@ -180,7 +180,7 @@ def _collect_clique(layout, c, operation, log_space, pool, message, likelihood, 
             target[offset : offset + size] = 0.0
         for b in range(0, layout.size[c], length):
             form_block(
-                block, length, first, last, layout.slot_kind, layout.slot_mode, layout.slot_index_offset,
+                block, length, first, last, layout.input_kind, layout.input_mode, layout.input_index_offset,
                 layout.index, at, use, pool, message, likelihood, constant, log_space,
             )  # fmt: skip
             if check and underflowed(block, length, first, last, layout, at, use, pool, message, likelihood):
@@ -195,7 +195,7 @@ def _collect_clique(layout, c, operation, log_space, pool, message, likelihood, 
                 at,
                 first,
                 last,
-                layout.slot_stride_offset,
+                layout.input_stride_offset,
                 layout.strides,
                 counter,
                 layout.axis_card,
@@ -211,11 +211,11 @@ def _collect_clique(layout, c, operation, log_space, pool, message, likelihood, 
 @kernel
 def exponent_below(layout, c, use, exponents):
     """The power of two taken out of the messages that a clique multiplies."""
-    first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
+    first, last = layout.input_offsets[c], layout.input_offsets[c + 1]
     total = 0
     for s in range(first, last):
-        if layout.slot_kind[s] == MESSAGE and use[s - first]:
-            total += exponents[layout.slot_ref[s]]
+        if layout.input_kind[s] == MESSAGE and use[s - first]:
+            total += exponents[layout.input_ref[s]]
     return total
 
 

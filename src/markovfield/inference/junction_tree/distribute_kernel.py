@@ -1,4 +1,8 @@
-"""The downward pass: distributing beliefs from the roots of a clique tree."""
+"""The downward pass: distributing beliefs from the roots of a clique tree.
+
+Invariant: `Layout`, cliques after their parents, separators last among a clique's axes; ``belief`` becomes the ratio of
+belief and message, 0/0 being 0. Free to change: how blocks are walked.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +101,7 @@ def distribute(
     log_space = operation != LINEAR
     for c in schedule:
         is_root = layout.parent[c] < 0
-        first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
+        first, last = layout.input_offsets[c], layout.input_offsets[c + 1]
         length, size, n_outer = layout.block[c], layout.separator_size[c], layout.n_outer[c]
         mark_inputs(layout, c, needed, active, use)
         start = layout.message_offset[c]
@@ -125,10 +129,10 @@ def distribute(
         if not is_root:
             _open_ratio(layout, c, operation, needed, message, belief)
         total = 0.0
-        start_offsets(at, first, last, layout.slot_base, counter, n_outer)
+        start_offsets(at, first, last, layout.input_base, counter, n_outer)
         for b in range(0, layout.size[c], length):
             form_block(
-                block, length, first, last, layout.slot_kind, layout.slot_mode, layout.slot_index_offset,
+                block, length, first, last, layout.input_kind, layout.input_mode, layout.input_index_offset,
                 layout.index, at, use, pool, message, likelihood, constant, log_space,
             )  # fmt: skip
             if check and underflowed(block, length, first, last, layout, at, use, pool, message, likelihood):
@@ -141,7 +145,7 @@ def distribute(
                 total += block_sum(block, length)
             for s in range(first, last):
                 i = s - first
-                kind = layout.slot_kind[s]
+                kind = layout.input_kind[s]
                 if operation == LOG_MAX:
                     if kind == MESSAGE:
                         deposit_maximum(
@@ -149,9 +153,9 @@ def distribute(
                             length,
                             belief,
                             at[i],
-                            layout.slot_mode[s],
+                            layout.input_mode[s],
                             layout.index,
-                            layout.slot_index_offset[s],
+                            layout.input_index_offset[s],
                         )
                     elif kind == VARIABLE:
                         deposit_maximum(
@@ -159,9 +163,9 @@ def distribute(
                             length,
                             marginals,
                             at[i],
-                            layout.slot_mode[s],
+                            layout.input_mode[s],
                             layout.index,
-                            layout.slot_index_offset[s],
+                            layout.input_index_offset[s],
                         )
                 elif kind == MESSAGE:
                     deposit(
@@ -169,9 +173,9 @@ def distribute(
                         length,
                         belief,
                         at[i],
-                        layout.slot_mode[s],
+                        layout.input_mode[s],
                         layout.index,
-                        layout.slot_index_offset[s],
+                        layout.input_index_offset[s],
                     )
                 elif kind == VARIABLE:
                     deposit(
@@ -179,9 +183,9 @@ def distribute(
                         length,
                         marginals,
                         at[i],
-                        layout.slot_mode[s],
+                        layout.input_mode[s],
                         layout.index,
-                        layout.slot_index_offset[s],
+                        layout.input_index_offset[s],
                     )
                 elif want_counts:
                     deposit(
@@ -189,15 +193,15 @@ def distribute(
                         length,
                         counts,
                         at[i],
-                        layout.slot_mode[s],
+                        layout.input_mode[s],
                         layout.index,
-                        layout.slot_index_offset[s],
+                        layout.input_index_offset[s],
                     )
             advance(
                 at,
                 first,
                 last,
-                layout.slot_stride_offset,
+                layout.input_stride_offset,
                 layout.strides,
                 counter,
                 layout.axis_card,
@@ -209,13 +213,13 @@ def distribute(
             if total == 0.0:
                 return IMPOSSIBLE
             for s in range(first, last):
-                r = layout.slot_ref[s]
-                if layout.slot_kind[s] == MESSAGE:
+                r = layout.input_ref[s]
+                if layout.input_kind[s] == MESSAGE:
                     o = layout.message_offset[r]
                     for j in range(o, o + layout.separator_size[r]):
                         belief[j] /= total
-                elif layout.slot_kind[s] == VARIABLE:
-                    o = layout.slot_base[s]
+                elif layout.input_kind[s] == VARIABLE:
+                    o = layout.input_base[s]
                     for a in range(layout.n_residual[c]):
                         if layout.axis_variable[layout.axis_offsets[c] + a] == r:
                             for j in range(o, o + layout.axis_card[layout.axis_offsets[c] + a]):

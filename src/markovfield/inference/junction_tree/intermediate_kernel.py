@@ -1,10 +1,12 @@
-"""Bundles: small tables under a large clique that gather what it would otherwise meet one by one.
+"""Intermediate cliques: small ones under a large clique that gather what it would otherwise meet one by one.
 
 A clique of a million states that holds six factors multiplies a million states six times, and one with nine children is
 summed nine times. Factors, children and variables over few of its variables are therefore gathered under a small
 clique in between: the factors are multiplied there, where it costs little; on the way back the large clique is summed
-once onto the bundle, and the children's separators and the variables' marginals are read there. A factor or a separator
-inside the scope of another always joins it. A bundle is a clique without residual.
+once onto the intermediate clique, and the children's separators and the variables' marginals are read there. A factor
+or a separator inside the scope of another always joins it. An intermediate clique has no residual.
+
+Free to change: `SMALLEST`, `SHARE` and `MOST`, which change cost alone.
 """
 
 from __future__ import annotations
@@ -13,14 +15,14 @@ import numpy as np
 
 from markovfield.kernels.compiler import kernel
 
-__all__ = ["bundle"]
+__all__ = ["add_intermediate_cliques"]
 
 SMALLEST = 1024.0
-"""Cliques below this many states are left alone: a bundle has a cost of its own."""
+"""Cliques below this many states are left alone: an intermediate clique has a cost of its own."""
 SHARE = 8.0
-"""A bundle has at most this fraction of its clique's states."""
+"""An intermediate clique has at most this fraction of its clique's states."""
 MOST = 8
-"""Bundles per clique."""
+"""Intermediate cliques per clique."""
 
 
 @kernel
@@ -91,11 +93,11 @@ def _lists(owner, n):
 
 
 @kernel
-def bundle(cardinalities, scope_offsets, scopes, parent, offsets, members, sizes, home, unit):
-    """Add bundles to the large cliques of a tree; factors and children that join one move there.
+def add_intermediate_cliques(cardinalities, scope_offsets, scopes, parent, offsets, members, sizes, home, unit):
+    """Add intermediate cliques to the large cliques of a tree; factors and children that join one move there.
 
-    Returns the tree's arrays with the bundles appended: parent, offsets, members, sizes, unit. ``home`` is changed in
-    place.
+    Returns the tree's arrays with the intermediate cliques appended: parent, offsets, members, sizes, unit. ``home`` is
+    changed in place.
     """
     n = len(parent)
     n_variables = len(cardinalities)

@@ -4,10 +4,12 @@ The axes of a clique are its residual variables, then its separator in the paren
 the fast end: summing a clique onto its separator, and spreading a separator over its clique, run along contiguous
 memory. The last axes, of about `BLOCK` states, form the clique's *block*; loops run over the axes before it.
 
-A *slot* is one small table that a clique reads in one direction and adds to in the other: a factor, a child's
-message or a variable's own vector. Its mode says how a block meets it: as a stretch (`STRETCH`), as a single number
+An *input* is one small table that a clique reads in one direction and adds to in the other: a factor, a child's
+message or a variable's unary vector. Its mode says how a block meets it: as a stretch (`STRETCH`), as a single number
 (`SCALAR`), or through an index block: cell by cell (`GATHER`), in stretches of r cells each (mode r >= `RUN`), or in
 runs of r states that meet the same cell (mode -r).
+
+Every pass relies on this. Free to change: `BLOCK`, `LONG_BLOCK` and `RUN`, which change cost alone.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ RUN = 8
 class Layout(NamedTuple):
     """The flat plan. Cliques are in preorder; entry c of an ``_offsets`` array starts clique c's part.
 
-    ``home`` is the clique of each factor; ``limits`` the longest block, the most outer axes and the most slots of
+    ``home`` is the clique of each factor; ``limits`` the longest block, the most outer axes and the most inputs of
     any clique, which is the work space a pass needs.
     """
 
@@ -46,13 +48,13 @@ class Layout(NamedTuple):
     block: npt.NDArray[np.int64]
     separator_size: npt.NDArray[np.int64]
     message_offset: npt.NDArray[np.int64]
-    slot_offsets: npt.NDArray[np.int64]
-    slot_kind: npt.NDArray[np.int8]
-    slot_ref: npt.NDArray[np.int64]
-    slot_base: npt.NDArray[np.int64]
-    slot_mode: npt.NDArray[np.int32]
-    slot_stride_offset: npt.NDArray[np.int64]
-    slot_index_offset: npt.NDArray[np.int64]
+    input_offsets: npt.NDArray[np.int64]
+    input_kind: npt.NDArray[np.int8]
+    input_ref: npt.NDArray[np.int64]
+    input_base: npt.NDArray[np.int64]
+    input_mode: npt.NDArray[np.int32]
+    input_stride_offset: npt.NDArray[np.int64]
+    input_index_offset: npt.NDArray[np.int64]
     strides: npt.NDArray[np.int64]
     index: npt.NDArray[np.uint32]  # type: ignore[assignment]
     home: npt.NDArray[np.int64]
@@ -119,7 +121,7 @@ def _axis_orders(cardinalities, parent, offsets, members):
 
 @kernel
 def _fill_index(index, at, strides, cards, first, last):
-    """Offsets of a block's cells in a slot's table, axes first..last-1, last axis fastest.
+    """Offsets of a block's cells in an input's table, axes first..last-1, last axis fastest.
 
     Counted from the lowest cell (they are unsigned, which spares the loops a sign check); returns how far that cell
     lies from the block's own first one.
@@ -198,25 +200,25 @@ def lay_out(
             v = axes[i]
             if variable_home[v] < 0 or size[c] < size[variable_home[v]]:
                 variable_home[v] = c
-    slot_offsets = np.zeros(n + 1, np.int64)
+    input_offsets = np.zeros(n + 1, np.int64)
     for f in range(len(home)):
         if home[f] >= 0:
-            slot_offsets[home[f] + 1] += 1
+            input_offsets[home[f] + 1] += 1
     for v in range(len(cardinalities)):
         if variable_home[v] >= 0:
-            slot_offsets[variable_home[v] + 1] += 1
+            input_offsets[variable_home[v] + 1] += 1
     for c in range(n):
         if parent[c] >= 0:
-            slot_offsets[parent[c] + 1] += 1
+            input_offsets[parent[c] + 1] += 1
     n_strides, n_index = 0, 0
     for c in range(n):
-        n_strides += slot_offsets[c + 1] * n_outer[c]
-        n_index += slot_offsets[c + 1] * block[c]
-        slot_offsets[c + 1] += slot_offsets[c]
-    n_slots = slot_offsets[n]
-    kind = np.empty(n_slots, np.int8)
-    ref = np.empty(n_slots, np.int64)
-    fill = slot_offsets[:n].copy()
+        n_strides += input_offsets[c + 1] * n_outer[c]
+        n_index += input_offsets[c + 1] * block[c]
+        input_offsets[c + 1] += input_offsets[c]
+    n_inputs = input_offsets[n]
+    kind = np.empty(n_inputs, np.int8)
+    ref = np.empty(n_inputs, np.int64)
+    fill = input_offsets[:n].copy()
     for f in range(len(home)):
         if home[f] >= 0:
             kind[fill[home[f]]] = FACTOR
@@ -234,10 +236,10 @@ def lay_out(
             kind[fill[c]] = VARIABLE
             ref[fill[c]] = v
             fill[c] += 1
-    base = np.empty(n_slots, np.int64)
-    mode = np.empty(n_slots, np.int32)
-    stride_offset = np.empty(n_slots, np.int64)
-    index_offset = np.empty(n_slots, np.int64)
+    base = np.empty(n_inputs, np.int64)
+    mode = np.empty(n_inputs, np.int32)
+    stride_offset = np.empty(n_inputs, np.int64)
+    index_offset = np.empty(n_inputs, np.int64)
     strides = np.empty(n_strides, np.int64)
     index = np.empty(n_index, np.uint32)
     place = np.empty(len(cardinalities), np.int64)
@@ -255,8 +257,8 @@ def lay_out(
             local_cards[a] = cards[start + a]
         limits[0] = max(limits[0], block[c])
         limits[1] = max(limits[1], outer)
-        limits[2] = max(limits[2], slot_offsets[c + 1] - slot_offsets[c])
-        for s in range(slot_offsets[c], slot_offsets[c + 1]):
+        limits[2] = max(limits[2], input_offsets[c + 1] - input_offsets[c])
+        for s in range(input_offsets[c], input_offsets[c + 1]):
             local[:width] = 0
             r = ref[s]
             if kind[s] == FACTOR:
@@ -300,7 +302,7 @@ def lay_out(
         block,
         separator_size,
         message_offset,
-        slot_offsets,
+        input_offsets,
         kind,
         ref,
         base,

@@ -49,7 +49,7 @@ class Plan:
     width
         Variables in the largest clique, less one.
     log2_states
-        log2 of the number of states of all cliques together: time grows as these times the slots per clique.
+        log2 of the number of states of all cliques together: time grows as these times the inputs per clique.
     log2_largest
         log2 of the states of the largest clique.
     bytes
@@ -106,8 +106,8 @@ class Plan:
 
     def _cut(self) -> tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]]:
         everything = self.falling
-        slots = np.diff(self.layout.slot_offsets)
-        cost = self.layout.size.astype(np.float64) * (slots + 1.0)
+        inputs = np.diff(self.layout.input_offsets)
+        cost = self.layout.size.astype(np.float64) * (inputs + 1.0)
         part, _ = split_tree(self.layout.parent, cost, float(cost.sum()) / 8)
         top = np.flatnonzero(part == 0)
         # Gather small parts into tasks of about a sixteenth of the work, and cut the top where it grows long.
@@ -120,11 +120,11 @@ class Plan:
     def moved_to(self, structure: Structure) -> Plan:
         """The same plan for a structure that differs in table offsets only (other evidence, same pattern)."""
         lay = self.layout
-        base = lay.slot_base.copy()
-        at = lay.slot_kind == FACTOR
-        factor = lay.slot_ref[at]
+        base = lay.input_base.copy()
+        at = lay.input_kind == FACTOR
+        factor = lay.input_ref[at]
         base[at] += structure.table_offsets[factor] - self.structure.table_offsets[factor]
-        return replace(self, structure=structure, layout=lay._replace(slot_base=base))
+        return replace(self, structure=structure, layout=lay._replace(input_base=base))
 
     def describe(self) -> str:
         """The plan in one line."""
@@ -158,20 +158,20 @@ class Tree(NamedTuple):
 
     def log2_bytes(self, structure: Structure) -> float:
         """log2 of the memory of a run: messages both ways, the pool, index blocks."""
-        # About three slots a clique have index blocks of four bytes a state.
+        # About three inputs a clique have index blocks of four bytes a state.
         blocks = 12.0 * float((2.0 ** np.minimum(self.log2_sizes, 11.0)).sum())
         fixed = blocks + 8.0 * structure.n_cells + 200.0 * len(self.parent) + 1.0
         joined = self.log2_separators[self.parent >= 0] + 4.0
         return float(np.logaddexp2(np.log2(fixed), np.logaddexp2.reduce(joined) if len(joined) else -np.inf))
 
     def log2_operations(self) -> float:
-        """log2 of the multiply-adds of both passes: clique states times slots."""
+        """log2 of the multiply-adds of both passes: clique states times inputs."""
         n = len(self.parent)
         if not n:
             return 0.0
-        slots = 2.0 + np.bincount(self.home[self.home >= 0], minlength=n)
-        slots += np.bincount(self.parent[self.parent >= 0], minlength=n)
-        return float(np.logaddexp2.reduce(self.log2_sizes + np.log2(slots))) + 1.0
+        inputs = 2.0 + np.bincount(self.home[self.home >= 0], minlength=n)
+        inputs += np.bincount(self.parent[self.parent >= 0], minlength=n)
+        return float(np.logaddexp2.reduce(self.log2_sizes + np.log2(inputs))) + 1.0
 
 
 def _with_scopes(structure: Structure, extra: Iterable[Sequence[int]]) -> tuple[Any, Any]:

@@ -62,7 +62,7 @@ class Propagation:
     exponents: npt.NDArray[np.int64]
 
     def count(self) -> int:
-        """The total as a whole number: exact where no partial sum had more than 53 significant bits."""
+        """The total as an integer: exact where no partial sum had more than 53 significant bits."""
         assert not self.log_space
         result = 1
         for c in self.plan.roots.tolist():

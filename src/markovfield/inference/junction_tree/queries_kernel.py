@@ -1,4 +1,8 @@
-"""What is read off a collected clique tree: a clique's table, the best assignment, the next best, samples."""
+"""What is read off a collected clique tree: a clique's table, the best assignment, the next best, samples.
+
+Invariant: `Layout` and what `collect_kernel` leaves; ties go to the lowest state number, and a draw depends on its
+uniform numbers alone. Free to change: `draw`'s choice between whole tables and single columns.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +27,9 @@ def _constant(layout, c, log_space, factor_high):
     if log_space:
         return 0.0
     high = 0.0
-    for s in range(layout.slot_offsets[c], layout.slot_offsets[c + 1]):
-        if layout.slot_kind[s] == FACTOR:
-            high += factor_high[layout.slot_ref[s]]
+    for s in range(layout.input_offsets[c], layout.input_offsets[c + 1]):
+        if layout.input_kind[s] == FACTOR:
+            high += factor_high[layout.input_ref[s]]
     return math.ldexp(1.0, -math.floor(high))
 
 
@@ -33,14 +37,14 @@ def _constant(layout, c, log_space, factor_high):
 def clique_table(layout, c, log_space, pool, factor_high, message, likelihood, active, needed, ratio, with_ratio, out):
     """All states of a clique, in its axis order: its product near one, times the separator's ratio where asked for."""
     block, at, use, counter = scratch(layout)
-    first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
+    first, last = layout.input_offsets[c], layout.input_offsets[c + 1]
     length, size, n_outer = layout.block[c], layout.separator_size[c], layout.n_outer[c]
     mark_inputs(layout, c, needed, active, use)
     constant = _constant(layout, c, log_space, factor_high)
-    start_offsets(at, first, last, layout.slot_base, counter, n_outer)
+    start_offsets(at, first, last, layout.input_base, counter, n_outer)
     for b in range(0, layout.size[c], length):
         form_block(
-            block, length, first, last, layout.slot_kind, layout.slot_mode, layout.slot_index_offset,
+            block, length, first, last, layout.input_kind, layout.input_mode, layout.input_index_offset,
             layout.index, at, use, pool, message, likelihood, constant, log_space,
         )  # fmt: skip
         if with_ratio and layout.parent[c] >= 0:
@@ -51,7 +55,7 @@ def clique_table(layout, c, log_space, pool, factor_high, message, likelihood, a
             at,
             first,
             last,
-            layout.slot_stride_offset,
+            layout.input_stride_offset,
             layout.strides,
             counter,
             layout.axis_card,
@@ -63,26 +67,26 @@ def clique_table(layout, c, log_space, pool, factor_high, message, likelihood, a
 @kernel
 def _cell(layout, c, flat, use, constant, log_space, pool, message, likelihood):
     """The product at one state of a clique, given by its flat number."""
-    first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
+    first, last = layout.input_offsets[c], layout.input_offsets[c + 1]
     length, n_outer, axis_start = layout.block[c], layout.n_outer[c], layout.axis_offsets[c]
     inner, outer = flat % length, flat // length
     value = constant
     for s in range(first, last):
         if not use[s - first]:
             continue
-        cell = layout.slot_base[s]
+        cell = layout.input_base[s]
         rest = outer
         for a in range(n_outer - 1, -1, -1):
             card = layout.axis_card[axis_start + a]
-            cell += layout.strides[layout.slot_stride_offset[s] + a] * (rest % card)
+            cell += layout.strides[layout.input_stride_offset[s] + a] * (rest % card)
             rest //= card
-        if layout.slot_mode[s] == STRETCH:
+        if layout.input_mode[s] == STRETCH:
             cell += inner
-        elif layout.slot_mode[s] != SCALAR:
-            cell += np.int64(layout.index[layout.slot_index_offset[s] + inner])
-        if layout.slot_kind[s] == FACTOR:
+        elif layout.input_mode[s] != SCALAR:
+            cell += np.int64(layout.index[layout.input_index_offset[s] + inner])
+        if layout.input_kind[s] == FACTOR:
             x = pool[cell]
-        elif layout.slot_kind[s] == MESSAGE:
+        elif layout.input_kind[s] == MESSAGE:
             x = message[cell]
         else:
             x = likelihood[cell]
@@ -115,7 +119,7 @@ def _assign_residual(layout, c, residual, states):
 @kernel
 def residual_table(layout, c, states, pool, message, likelihood, active, needed, out):
     """The clique's product (log space) for every residual state, the separator being fixed by ``states``."""
-    use = np.empty(max(1, layout.slot_offsets[c + 1] - layout.slot_offsets[c]), np.bool_)
+    use = np.empty(max(1, layout.input_offsets[c + 1] - layout.input_offsets[c]), np.bool_)
     mark_inputs(layout, c, needed, active, use)
     size = layout.separator_size[c]
     fixed = _separator_state(layout, c, states)
@@ -137,12 +141,12 @@ def backtrack(layout, first_clique, decode, pool, message, likelihood, active, n
         mark_inputs(layout, c, needed, active, use)
         best, arg = -np.inf, 0
         if layout.parent[c] < 0:
-            first, last = layout.slot_offsets[c], layout.slot_offsets[c + 1]
+            first, last = layout.input_offsets[c], layout.input_offsets[c + 1]
             length, n_outer = layout.block[c], layout.n_outer[c]
-            start_offsets(at, first, last, layout.slot_base, counter, n_outer)
+            start_offsets(at, first, last, layout.input_base, counter, n_outer)
             for b in range(0, layout.size[c], length):
                 form_block(
-                    block, length, first, last, layout.slot_kind, layout.slot_mode, layout.slot_index_offset,
+                    block, length, first, last, layout.input_kind, layout.input_mode, layout.input_index_offset,
                     layout.index, at, use, pool, message, likelihood, 0.0, np.bool_(True),
                 )  # fmt: skip
                 for j in range(length):
@@ -152,7 +156,7 @@ def backtrack(layout, first_clique, decode, pool, message, likelihood, active, n
                     at,
                     first,
                     last,
-                    layout.slot_stride_offset,
+                    layout.input_stride_offset,
                     layout.strides,
                     counter,
                     layout.axis_card,
@@ -174,7 +178,7 @@ def second_best(layout, first_clique, pool, message, likelihood, active, needed,
     """For each clique from ``first_clique`` on: how much the score falls if it must leave its present residual state
     for the next best one while everything above stays and everything below is free."""
     for c in range(first_clique, len(layout.parent)):
-        use = np.empty(max(1, layout.slot_offsets[c + 1] - layout.slot_offsets[c]), np.bool_)
+        use = np.empty(max(1, layout.input_offsets[c + 1] - layout.input_offsets[c]), np.bool_)
         mark_inputs(layout, c, needed, active, use)
         size = layout.separator_size[c]
         fixed = _separator_state(layout, c, states)
@@ -210,7 +214,7 @@ def draw(layout, uniforms, log_space, pool, factor_high, message, likelihood, ac
     for c in range(n):
         size = layout.separator_size[c]
         n_residual = layout.size[c] // size
-        use = np.empty(max(1, layout.slot_offsets[c + 1] - layout.slot_offsets[c]), np.bool_)
+        use = np.empty(max(1, layout.input_offsets[c + 1] - layout.input_offsets[c]), np.bool_)
         mark_inputs(layout, c, needed, active, use)
         constant = _constant(layout, c, log_space, factor_high)
         tabulate = layout.parent[c] < 0 or (

@@ -1,4 +1,8 @@
-"""Cutting a clique tree into parts that can run at the same time, and into steps short enough to interrupt."""
+"""Cutting a clique tree into parts that can run at the same time, and into steps short enough to interrupt.
+
+Invariant: cliques are in preorder, so every subtree is a run of numbers; how a tree is cut depends on the plan alone,
+never on threads. Free to change: the grain.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +51,8 @@ def summarise(layout, cardinalities, value_offsets):
             roots[n_roots] = c
             n_roots += 1
         width = max(width, layout.axis_offsets[c + 1] - layout.axis_offsets[c])
-        slots = layout.slot_offsets[c + 1] - layout.slot_offsets[c]
-        operations += 2.0 * layout.size[c] * (slots + 1.0)
+        inputs = layout.input_offsets[c + 1] - layout.input_offsets[c]
+        operations += 2.0 * layout.size[c] * (inputs + 1.0)
     fixed = np.empty(len(cardinalities), np.int64)
     n_fixed = 0
     for v in range(len(cardinalities)):

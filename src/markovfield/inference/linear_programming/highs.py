@@ -35,7 +35,7 @@ _ROW = re.compile(r"^.{0,3}\s*\d+\s+\d+\s+\d+\s+[\d.]+%\s+(-?\d[\d.]*(?:e[+-]?\d
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What HiGHS found: the best point (None without one), a proven lower bound on the costs where whole numbers are
+    """What HiGHS found: the best point (None without one), a proven lower bound on the costs where integers are
     asked for, multipliers where they are not, and what stopped it (None where it was done)."""
 
     status: int

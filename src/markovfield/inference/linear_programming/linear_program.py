@@ -40,7 +40,7 @@ def _scale(scores: FloatArray) -> float:
 class LinearProgram:
     """The best point of the local polytope (seed 004; Wainwright and Jordan), tightened by cycle inequalities.
 
-    The optimum bounds the best score; where the point is whole it is the best assignment. The bound is computed anew
+    The optimum bounds the best score; where the point is integral it is the best assignment. The bound is computed anew
     from the multipliers, so that it holds whatever the solver's tolerances. Rounds of cycle inequalities then cut off
     points that no mixture of assignments can reach; for binary models of pairs on planar graphs without fields that is
     enough to be exact. The assignment takes each variable's heaviest state and changes single variables for the better.
@@ -190,9 +190,9 @@ class _Rounds:
 class IntegerProgram:
     """The best assignment by branch and cut over the local polytope (``scipy.optimize.milp``, HiGHS).
 
-    Only the weights of states must be whole; those of cells follow. Exact within the solver's own tolerances, 10^-6 of
-    the score without its constants: they are part of the gap, and `Decoding.tolerance` is as much. Where scores are
-    whole numbers and the tolerances are far below one, the answer is exact.
+    Only the weights of states must be integers; those of cells follow. Exact within the solver's own tolerances, 10^-6
+    of the score without its constants: they are part of the gap, and `Decoding.tolerance` is as much. Where scores are
+    integers and the tolerances are far below one, the answer is exact.
 
     Past ``time_limit`` the answer is the solver's best assignment so far with its bound. A solver that runs longer than
     a moment runs in another process, which the callback or Ctrl-C end at once: the answer is then the bound it had

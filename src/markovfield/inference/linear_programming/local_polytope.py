@@ -2,7 +2,7 @@
 
 A column is the weight of a state of a variable, or of a cell above -inf of a factor of two or more. The weights of a
 variable add up to one, and those of a factor's cells that agree with a state add up to the weight of the state. The
-vertices with whole numbers are the assignments; where there are others, the optimum bounds the best score from above.
+vertices with integers are the assignments; where there are others, the optimum bounds the best score from above.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def local_polytope(name: str, problem: Problem, max_columns: int) -> LocalPolyto
     cards = s.cardinalities.astype(np.int64)
     scopes = [at.scopes[a:b] for a, b in zip(at.scope_offsets[:-1], at.scope_offsets[1:], strict=True)]
     _check_size(name, problem, scopes, max_columns)
-    own, constant = unary_scores(problem)
-    scores, states, sizes = [own], [], []
+    unary, constant = unary_scores(problem)
+    scores, states, sizes = [unary], [], []
     with plan.tables(pool) as pairs:
         for f, scope in enumerate(scopes):
             t = int(at.pair_table[f])

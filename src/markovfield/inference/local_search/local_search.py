@@ -167,22 +167,22 @@ class LocalSearch:
 def started_states(
     graph: FactorGraph, evidence: Evidence, init: Any, rng: np.random.Generator
 ) -> npt.NDArray[np.integer[Any]]:
-    """Where to start: an earlier answer or assignment, or the best state of each variable's own potentials.
+    """Where to start: an earlier answer or assignment, or the best state of each variable's unary potentials.
 
     Where that breaks a hard constraint, a search for an assignment that breaks none is tried.
     """
     if init is not None:
         return given_states(graph, init)
     s = graph.structure
-    own = np.zeros(int(s.value_offsets[-1]))
+    unary = np.zeros(int(s.value_offsets[-1]))
     for v, vector in evidence.likelihoods:
-        own[s.value_offsets[v] : s.value_offsets[v + 1]] += vector
-    add_unary(s, graph.log_tables, own)
+        unary[s.value_offsets[v] : s.value_offsets[v + 1]] += vector
+    add_unary(s, graph.log_tables, unary)
     owner = np.repeat(np.arange(s.n_variables), s.cardinalities)
     # The first of the largest, variable by variable: a stable sort by owner, then by falling value.
-    order = np.lexsort((-own, owner))
+    order = np.lexsort((-unary, owner))
     best = order[s.value_offsets[:-1]] - s.value_offsets[:-1]
-    if not np.isneginf(graph.log_tables).any() and not np.isneginf(own).any():
+    if not np.isneginf(graph.log_tables).any() and not np.isneginf(unary).any():
         return best
     best = np.where(evidence.states >= 0, evidence.states, best)
     if np.isneginf(graph.score(best)):
@@ -193,15 +193,15 @@ def started_states(
     return best
 
 
-def add_unary(s: Structure, log_tables: FloatArray, own: FloatArray) -> None:
-    """Add the plain tables of one variable to ``own``, the scores of all variables' states."""
-    unary = np.flatnonzero((np.diff(s.scope_offsets) == 1) & (s.kind == TABLE))
-    variable, axis = s.scopes[s.scope_offsets[unary]], s.scope_offsets[unary]
+def add_unary(s: Structure, log_tables: FloatArray, unary: FloatArray) -> None:
+    """Add the plain tables of one variable to ``unary``, the scores of all variables' states."""
+    single = np.flatnonzero((np.diff(s.scope_offsets) == 1) & (s.kind == TABLE))
+    variable, axis = s.scopes[s.scope_offsets[single]], s.scope_offsets[single]
     cards = s.cardinalities[variable].astype(np.int64)
-    factor = np.repeat(np.arange(len(unary)), cards)
+    factor = np.repeat(np.arange(len(single)), cards)
     state = np.arange(int(cards.sum())) - np.repeat(np.cumsum(cards) - cards, cards)
-    cells = s.table_offsets[unary][factor] + s.table_strides[axis][factor] * state
-    np.add.at(own, s.value_offsets[variable[factor]] + state, log_tables[cells])
+    cells = s.table_offsets[single][factor] + s.table_strides[axis][factor] * state
+    np.add.at(unary, s.value_offsets[variable[factor]] + state, log_tables[cells])
 
 
 def given_states(graph: FactorGraph, init: Any) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Changing one variable at a time: what every change would gain is kept at hand and mended after each change.
+"""Changing one variable at a time: what every change would gain is kept at hand and repaired after each change.
 
 For every state of every variable, ``soft`` is the sum of the finite log-potentials of the factors that hold the
 variable, were it in that state and all others as they are, and ``hard`` how many of those factors would be at -inf. So
@@ -121,7 +121,7 @@ def fill_gains(at, likelihood, states, totals, soft, hard, tally):
 
 @kernel
 def _change(at, v, state, states, totals, soft, hard):
-    """Put a variable into another state; sums, and what the others would gain, are mended."""
+    """Put a variable into another state; sums, and what the others would gain, are repaired."""
     cardinalities, value_offsets, scope_offsets, scopes = (
         at.cardinalities,
         at.value_offsets,

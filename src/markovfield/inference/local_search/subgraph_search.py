@@ -29,8 +29,8 @@ from markovfield.inference.local_search.subgraph_search_kernel import (
     Model,
     Settings,
     Tables,
+    cross,
     search_steps,
-    settle,
 )
 from markovfield.inference.local_search.subgraphs_kernel import LEVELS, Region
 from markovfield.inference.problem.domains_kernel import factors_of_variables
@@ -61,9 +61,9 @@ class SubgraphSearch:
     A step grows a region around a random variable and eliminates its variables one after the other, smallest tables
     first; whoever would make a table too large is held. Some of those held are put into random states, the others are
     maximised exactly, and again with others held; ties are broken at random (Hamze and de Freitas 2004; Selby 2014).
-    What is worse than before is undone, or, with a chance that falls over a cycle of steps, kept. At its end the
-    assignment is crossed with the best so far: each part of the graph in which they differ takes the better of the two
-    (Tinós, Whitley and Chicano 2015), so improvements in different places add up. Time of a step grows with the
+    What is worse than before is undone, or, with a probability that falls over a cycle of steps, kept. At its end the
+    assignment is crossed with the best so far: each component of the graph in which they differ takes the better of the
+    two (Tinós, Whitley and Chicano 2015), so improvements in different places add up. Time of a step grows with the
     variables of a region times ``2**width``. Hard constraints are kept; where the start breaks some, repairing them
     comes before everything else. Nothing is proven, unless all variables were eliminated in one move.
 
@@ -124,7 +124,7 @@ class SubgraphSearch:
             moves.run(steps, running)
         except (TimeoutError, StoppedError, KeyboardInterrupt):
             converged = False
-            moves.settle()
+            moves.cross()
             if not np.isfinite(moves.best_score):
                 raise
         if not np.isfinite(moves.best_score):
@@ -210,17 +210,17 @@ class SubgraphMoves:
             self._look(self.record)
             # How steps are bundled does not change them: answers do not depend on the clock.
             now = int(np.clip(now * GRAIN / max(spent, 1e-9), 1, 2 * now))
-        self.settle()
+        self.cross()
 
     def offer(self, states: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> None:
-        """Cross the best with an assignment from elsewhere: each part in which they differ takes the better."""
-        settle(self.model, _reduced_states(self.problem, states, rng), self.record)
+        """Cross the best with an assignment from elsewhere: each component in which they differ takes the better."""
+        cross(self.model, _reduced_states(self.problem, states, rng), self.record)
         self._look(self.record)
 
-    def settle(self) -> None:
+    def cross(self) -> None:
         """Take over what is better in the present cycle."""
         present, record = self.states.copy(), self.record.copy()
-        settle(self.model, present, record)
+        cross(self.model, present, record)
         self._look(record)
 
     def _look(self, reduced: IntArray) -> None:
@@ -248,8 +248,8 @@ def _model(problem: Problem) -> tuple[Model, float]:
         cost = 1.0 + spread * (s.n_factors + s.n_variables)
         pool, hopeless = np.where(hard, low - cost, pool), 0.5 * cost
     arity = np.diff(s.scope_offsets)
-    own = likelihood if len(likelihood) else np.zeros(int(s.value_offsets[-1]))
-    add_unary(s, pool, own)
+    unary = likelihood if len(likelihood) else np.zeros(int(s.value_offsets[-1]))
+    add_unary(s, pool, unary)
     kept = np.flatnonzero(arity >= 2)
     scope_offsets = np.zeros(len(kept) + 1, np.int64)
     np.cumsum(arity[kept], out=scope_offsets[1:])
@@ -261,7 +261,7 @@ def _model(problem: Problem) -> tuple[Model, float]:
     model = Model(
         cards,
         s.value_offsets.astype(np.int64),
-        own,
+        unary,
         scope_offsets,
         scopes,
         s.table_offsets[kept],

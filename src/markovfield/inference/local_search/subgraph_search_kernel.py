@@ -3,6 +3,8 @@
 Each variable that is eliminated has a table over its own states (slowest) and those of its separator, in the order of
 elimination, the last one fastest. Factors and messages are added into it and its own states are maximised out; the
 message that is left belongs to the first of the separator.
+
+Free to change: `AT_ONCE`, `INNER`, `SMALLEST`, and how regions and cycles are chosen: any move keeps the score true.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ __all__ = [
     "Model",
     "Settings",
     "Tables",
+    "cross",
     "search_steps",
-    "settle",
 ]
 
 # What a tally has: the usual size of a region, which grows while nothing must be held in such regions and shrinks
@@ -52,7 +54,7 @@ COLD = 0.8
 
 
 class Model(NamedTuple):
-    """Plain tables of at least two variables, with finite cells; ``own``: what each state of each variable scores.
+    """Plain tables of at least two variables, with finite cells; ``unary``: what each state of each variable scores.
 
     ``variable_factors``: the factors of each variable; ``neighbours``: who shares one with it; ``logs``: log2 of
     cardinalities; ``free``: variables of more than one state.
@@ -60,7 +62,7 @@ class Model(NamedTuple):
 
     cardinalities: Any
     value_offsets: Any
-    own: Any
+    unary: Any
     scope_offsets: Any
     scopes: Any
     table_offsets: Any
@@ -224,7 +226,7 @@ def _table(at, region, t, i, turn, d, cards, states):
     for c in range(total):
         pairs[c] = 0.0
     for k in range(card):
-        cells[k] = at.own[at.value_offsets[v] + k]
+        cells[k] = at.unary[at.value_offsets[v] + k]
     wide = 0
     for x in range(at.variable_offsets[v], at.variable_offsets[v + 1]):
         base, found, last = _split_factor(at, at.variable_factors[x], v, turn, place, rank, axis, states, strides)
@@ -267,7 +269,7 @@ def _choose(at, region, t, i, turn, states, stream, values):
     place, rank, v = region.place, region.rank, region.members[i]
     card = at.cardinalities[v]
     for k in range(card):
-        values[k] = at.own[at.value_offsets[v] + k]
+        values[k] = at.unary[at.value_offsets[v] + k]
     for x in range(at.variable_offsets[v], at.variable_offsets[v + 1]):
         f = at.variable_factors[x]
         base, own, mine = at.table_offsets[f], np.int64(0), True
@@ -345,7 +347,7 @@ def _region_score(at, region, count, states):
     total = 0.0
     for i in range(count):
         v = members[i]
-        total += at.own[at.value_offsets[v] + states[v]]
+        total += at.unary[at.value_offsets[v] + states[v]]
         for x in range(at.variable_offsets[v], at.variable_offsets[v + 1]):
             f = at.variable_factors[x]
             cell, mine = at.table_offsets[f], True
@@ -373,9 +375,9 @@ def _shake(at, region, done, count, stream, states):
 
 @kernel
 def _cross(at, best, states, label, queue):
-    """Take over, of two assignments, what is better in each part of the graph where they differ.
+    """Take over, of two assignments, what is better in each component of the graph where they differ.
 
-    Parts that no factor joins score independently, so the outcome, in both of them, is no worse than either.
+    Components that no factor joins score independently, so the outcome, in both of them, is no worse than either.
     """
     for v in range(len(best)):
         label[v] = 0
@@ -388,7 +390,7 @@ def _cross(at, best, states, label, queue):
         while head < tail:
             v = queue[head]
             head += 1
-            gain += at.own[at.value_offsets[v] + states[v]] - at.own[at.value_offsets[v] + best[v]]
+            gain += at.unary[at.value_offsets[v] + states[v]] - at.unary[at.value_offsets[v] + best[v]]
             for x in range(at.variable_offsets[v], at.variable_offsets[v + 1]):
                 f = at.variable_factors[x]
                 here, there, first = at.table_offsets[f], at.table_offsets[f], np.int64(-1)
@@ -466,7 +468,7 @@ def _step(at, region, t, how, stream, states, saved, tally):
 @kernel
 def search_steps(at, region, t, how, steps, stream, states, best, saved, tally):
     """Grow a region, change some of the variables that are held in it, maximise over the others, and once more with
-    others held; what is worse than before is undone, or kept with a chance that falls over a cycle.
+    others held; what is worse than before is undone, or kept with a probability that falls over a cycle.
 
     At the end of a cycle ``states`` and ``best`` are crossed, and some cycles begin from random states in a part of the
     graph. ``tally`` goes from call to call, see the numbers of its entries. A region of many moves takes several of the
@@ -498,6 +500,6 @@ def search_steps(at, region, t, how, steps, stream, states, best, saved, tally):
 
 
 @kernel
-def settle(at, states, best):
+def cross(at, states, best):
     """Cross two assignments before a cycle is over."""
     _cross(at, best, states, np.zeros(len(states), np.int64), np.zeros(len(states), np.int64))

@@ -1,4 +1,4 @@
-"""Random parts of a graph that can be eliminated within a width: a region is grown, and what makes it wide is held.
+"""Random regions of a graph that can be eliminated within a width: a region is grown, and what makes it wide is held.
 
 A region is a list of variables, ``members``; the place of each in it is ``place``. Its graph is a bit matrix ``rows``
 over places. After `cut`, row i holds the separator of member i: what is joined to it when its turn in ``order`` comes.
@@ -91,7 +91,7 @@ def _clique_bits(logs, members, rows, words, i):
 
 @kernel
 def _level(bits):
-    """Whole number that sorts members by the size of their tables, in half bits."""
+    """Integer that sorts members by the size of their tables, in half bits."""
     return min(np.int64(np.ceil(2.0 * bits - 1e-9)), LEVELS - 1)
 
 

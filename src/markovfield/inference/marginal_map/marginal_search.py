@@ -48,10 +48,11 @@ class MarginalSearch:
 
     Where some remain, weighted mini-buckets bound their sums from above (Liu and Ihler 2013): plain MAP again, whose
     bound holds and whose best assignment is a good one. From there single variables are changed for the better, each
-    assignment scored by its true sum: given the maximised variables the others fall into parts, each summed exactly by
-    a junction tree or, where even that is too wide, bounded from below (then the answer's ``score_guarantee`` is
-    ``"lower"``, not ``"exact"``). Where a junction tree of the relaxed problem is small, assignments are gone through
-    in falling order of their bounds until no bound is left above the best score, which proves it.
+    assignment scored by its true sum: given the maximised variables the others fall into components, each summed
+    exactly by a junction tree or, where even that is too wide, bounded from below (then the answer's
+    ``score_guarantee`` is ``"lower"``, not ``"exact"``). Where a junction tree of the relaxed problem is small,
+    assignments are gone through in falling order of their bounds until no bound is left above the best score, which
+    proves it.
 
     Stopped by ``time_limit``, by the callback or by Ctrl-C, the answer is the best so far.
 

@@ -123,8 +123,8 @@ class _Elimination:
         for f in range(s.n_factors):
             self._add(_table(s, f, pool))
         for v in np.flatnonzero(problem.active).tolist():
-            own = problem.likelihood[s.value_offsets[v] : s.value_offsets[v + 1]]
-            self._add(((v,), own) if len(own) > 1 else ((), own[0]))
+            unary = problem.likelihood[s.value_offsets[v] : s.value_offsets[v + 1]]
+            self._add(((v,), unary) if len(unary) > 1 else ((), unary[0]))
         self._run(float(np.log2(largest)) + 1e-9, work, running)
 
     def functions(self) -> list[Function]:

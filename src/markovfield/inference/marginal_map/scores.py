@@ -1,4 +1,4 @@
-"""The marginal score of an assignment: what is left to sum falls into parts once the maximised variables are fixed."""
+"""The marginal score of an assignment: what is left to sum falls into components once these are fixed."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from markovfield.inference.mini_bucket.mini_bucket import MiniBucket
 
 __all__ = ["MarginalScores"]
 
-# Cells of a table, and of all tables, up to which a part is summed in NumPy, for all states of a variable at once.
+# Cells of a table, and of all tables, up to which a component is summed in NumPy, for all states of a variable at once.
 SMALL, SMALL_WORK = 2.0**16, 2.0**20
-# Clique states that summing one part once may take: some tenths of a second. Beyond, its sum is bounded.
+# Clique states that summing one component once may take: some tenths of a second. Beyond, its sum is bounded.
 WORK_LIMIT = 2.0**26
-# Sums that are remembered for each part.
+# Sums that are remembered for each component.
 REMEMBERED = 2**14
 
 
 @dataclass(eq=False)
-class _Part:
+class _Component:
     """Variables to be summed that hang together once the maximised ones are fixed; ``border`` are those they meet."""
 
     graph: FactorGraph
@@ -59,12 +59,12 @@ class MarginalScores:
         touched = np.zeros(s.n_factors, np.bool_)
         touched[owner[open_[s.scopes]]] = True
         self.fixed = FactorGraph(subset(s, np.flatnonzero(~touched)), reduced.graph.log_tables)
-        self.parts = list(self._split(reduced, owner, touched))
+        self.components = list(self._split(reduced, owner, touched))
         self.free = np.flatnonzero((s.cardinalities > 1) & ~open_ & (reduced.evidence.states < 0))
-        self.parts_of: dict[int, list[_Part]] = {}
-        for part in self.parts:
-            for v in part.border.tolist():
-                self.parts_of.setdefault(v, []).append(part)
+        self.components_of: dict[int, list[_Component]] = {}
+        for component in self.components:
+            for v in component.border.tolist():
+                self.components_of.setdefault(v, []).append(component)
         self.factors_of: dict[int, list[int]] = {}
         self.structured_of: dict[int, FactorGraph] = {}
         f = self.fixed.structure
@@ -76,8 +76,10 @@ class MarginalScores:
             if len(other):
                 self.structured_of[v] = FactorGraph(subset(f, other), self.fixed.log_tables)
 
-    def _split(self, reduced: SummedOut, owner: npt.NDArray[np.int64], touched: npt.NDArray[np.bool_]) -> list[_Part]:
-        """Connected parts of what is left to sum, with the factors that speak of them."""
+    def _split(
+        self, reduced: SummedOut, owner: npt.NDArray[np.int64], touched: npt.NDArray[np.bool_]
+    ) -> list[_Component]:
+        """Connected components of what is left to sum, with the factors that speak of them."""
         from scipy.sparse import coo_matrix
         from scipy.sparse.csgraph import connected_components
 
@@ -86,16 +88,16 @@ class MarginalScores:
         inside = self.open[s.scopes]
         edges = (np.ones(int(inside.sum())), (s.scopes[inside], n + owner[inside]))
         _, label = connected_components(coo_matrix(edges, shape=(n + m, n + m)), directed=False)
-        parts = []
+        components = []
         for mark in np.unique(label[reduced.left]).tolist():
             factors = np.flatnonzero((label[n:] == mark) & touched)
             graph = compact(reduced.graph, factors)
             met = np.unique(graph.structure.scopes)
-            # Variables of other parts would each be summed over their states.
+            # Variables of other components would each be summed over their states.
             states = np.where(reduced.evidence.states >= 0, reduced.evidence.states, 0).astype(np.int32)
             states[np.flatnonzero(self.open & (label[:n] == mark))] = -1
-            parts.append(_Part(graph, Evidence(states), met[~self.open[met]].astype(np.int64)))
-        return parts
+            components.append(_Component(graph, Evidence(states), met[~self.open[met]].astype(np.int64)))
+        return components
 
     def start(self, states: States) -> States:
         """Given states with those of observed variables put right, and of summed ones at zero."""
@@ -107,10 +109,10 @@ class MarginalScores:
         """The marginal score of an assignment, less the constant, and whether it is exact or a lower bound."""
         value = float(self.fixed.score(states)) + self._likelihood(states)
         exact = True
-        for part in self.parts:
+        for component in self.components:
             if value == -np.inf:
                 break
-            own, sure = self._sum(part, states)
+            own, sure = self._sum(component, states)
             value, exact = value + own, exact and sure
         return value, exact
 
@@ -118,7 +120,7 @@ class MarginalScores:
         return sum(float(vector[states[v]]) for v, vector in self.evidence.likelihoods)
 
     def conditional(self, states: States, v: int) -> FloatArray:
-        """For each state of a variable, what its factors and parts come to, the others as they are."""
+        """For each state of a variable, what its factors and components come to, the others as they are."""
         card = int(self.graph.structure.cardinalities[v])
         total = np.zeros(card)
         for f in self.factors_of.get(v, []):
@@ -130,20 +132,20 @@ class MarginalScores:
         for u, vector in self.evidence.likelihoods:
             if u == v:
                 total += vector
-        for part in self.parts_of.get(v, []):
-            total += self._all_states(part, states, v, np.isfinite(total))
+        for component in self.components_of.get(v, []):
+            total += self._all_states(component, states, v, np.isfinite(total))
         return total
 
-    def _all_states(self, part: _Part, states: States, v: int, wanted: npt.NDArray[np.bool_]) -> FloatArray:
-        """Sums of a part for the states of one variable that are wanted."""
-        if part.small and len(wanted) > 2:
+    def _all_states(self, component: _Component, states: States, v: int, wanted: npt.NDArray[np.bool_]) -> FloatArray:
+        """Sums of a component for the states of one variable that are wanted."""
+        if component.small and len(wanted) > 2:
             maximised = ~self.open
-            known = part.evidence.states.copy()
-            known[part.border] = states[part.border]
+            known = component.evidence.states.copy()
+            known[component.border] = states[component.border]
             known[v] = -1
             try:
                 found = sum_out(
-                    part.graph, Evidence(known), maximised, largest=SMALL, work=SMALL_WORK, running=self.running
+                    component.graph, Evidence(known), maximised, largest=SMALL, work=SMALL_WORK, running=self.running
                 )
             except ImpossibleEvidenceError:
                 return np.full(len(wanted), -np.inf)
@@ -152,41 +154,41 @@ class MarginalScores:
                 for f in range(found.graph.n_factors):
                     out += found.graph.table(f) if v in found.graph.structure.scope(f) else 0.0
                 return out
-            part.small = False
+            component.small = False
         out = np.full(len(wanted), -np.inf)
         trial = states.copy()
         for k in np.flatnonzero(wanted).tolist():
             trial[v] = k
-            out[k] = self._sum(part, trial)[0]
+            out[k] = self._sum(component, trial)[0]
             self.running.check()
         return out
 
-    def _sum(self, part: _Part, states: States) -> tuple[float, bool]:
-        """log of the sum over a part, and whether it is exact; else a bound from below."""
-        key = states[part.border].tobytes()
-        found = part.known.get(key)
+    def _sum(self, component: _Component, states: States) -> tuple[float, bool]:
+        """log of the sum over a component, and whether it is exact; else a bound from below."""
+        key = states[component.border].tobytes()
+        found = component.known.get(key)
         if found is None:
-            known = part.evidence.states.copy()
-            known[part.border] = states[part.border]
+            known = component.evidence.states.copy()
+            known[component.border] = states[component.border]
             known.flags.writeable = False
-            if len(part.known) >= REMEMBERED:
-                part.known.clear()
-            found = part.known[key] = self._summed(part, Evidence(known))
+            if len(component.known) >= REMEMBERED:
+                component.known.clear()
+            found = component.known[key] = self._summed(component, Evidence(known))
         return found
 
-    def _summed(self, part: _Part, known: Evidence) -> tuple[float, bool]:
+    def _summed(self, component: _Component, known: Evidence) -> tuple[float, bool]:
         try:
             engine = JunctionTree(work_limit=WORK_LIMIT, search=0.0)
-            return float(engine.log_partition(part.graph, known, running=self.running)), True
+            return float(engine.log_partition(component.graph, known, running=self.running)), True
         except ImpossibleEvidenceError:
             return -np.inf, True
         except MemoryLimitError:
-            part.small = False
+            component.small = False
         try:
             with warnings.catch_warnings():
-                # A bound holds whether or not it has settled.
+                # A bound holds whether or not it has converged.
                 warnings.filterwarnings("ignore", message=".* did not converge")
-                bounds = MiniBucket(max_iterations=10).log_partition(part.graph, known, running=self.running)
+                bounds = MiniBucket(max_iterations=10).log_partition(component.graph, known, running=self.running)
         except ImpossibleEvidenceError:
             return -np.inf, True
         return bounds.log_partition_bounds[0], bounds.guarantee == "exact"

@@ -1,4 +1,8 @@
-"""Cutting variables into clusters that are trees: growing them, and rooting what was given."""
+"""Cutting variables into clusters that are trees: growing them, and rooting what was given.
+
+Invariant: a cluster and the parts of factors in it are a forest. Free to change: which clusters are grown, since every
+choice gives a bound.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ def _links(v, own, scope_offsets, scopes, variable_offsets, variable_factors, cl
 
 @kernel
 def grow_chains(scope_offsets, scopes, variable_offsets, variable_factors):  # type: ignore[no-untyped-def]
-    """``int64[n]``: the chain of each variable.
+    """``int64[n]``: the linear chain of each variable.
 
     A chain grows from the first variable that is in none, by variables that exactly one factor joins to it, and that
     to one of its ends alone.

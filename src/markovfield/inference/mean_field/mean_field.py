@@ -51,9 +51,9 @@ class MeanField:
     Parameters
     ----------
     structure
-        ``"naive"``: every variable a cluster by itself. ``"chains"`` or ``"trees"``: chains or trees of the factor
-        graph, within which inference is exact. Or disjoint sets of variable names, each without a cycle inside it;
-        variables in none are clusters by themselves.
+        ``"naive"``: every variable a cluster by itself. ``"chains"`` or ``"trees"``: linear chains or trees of the
+        factor graph, within which inference is exact. Or disjoint sets of variable names, each without a cycle inside
+        it; variables in none are clusters by themselves.
     restarts
         How many starts; the best bound counts. All but the first are random, so that with one, the default, the
         answer is the same every time.
@@ -266,7 +266,7 @@ class _Run:
         return self.bound(values, parts) > -np.inf
 
     def ascend(self, values: FloatArray, running: Running) -> None:
-        """Update cluster after cluster until probabilities settle; keep the result if it is the best so far."""
+        """Update cluster after cluster until probabilities converge; keep the result if it is the best so far."""
         parts = np.empty(len(self.parts))
         fill_parts(self.layout, values, parts)
         self.unfinished = values, parts

@@ -272,13 +272,13 @@ def update_clusters(  # type: ignore[no-untyped-def]
             for i in range(value_offsets[up + 1] - value_offsets[up]):
                 messages[layout.message_offsets[p] + i] = message[i]
                 held[value_offsets[up] + i] += message[i]
-        if not _settle_cluster(layout, cluster, tables, held, messages, parts, values):
+        if not _distribute_cluster(layout, cluster, tables, held, messages, parts, values):
             return False
     return True
 
 
 @kernel
-def _settle_cluster(layout, cluster, tables, held, messages, parts, values):  # type: ignore[no-untyped-def]
+def _distribute_cluster(layout, cluster, tables, held, messages, parts, values):  # type: ignore[no-untyped-def]
     """From the roots down: probabilities of the variables and parts of a cluster; False where nothing is possible."""
     value_offsets, member_offsets, member_variable = (
         layout.value_offsets,

@@ -1,4 +1,8 @@
-"""Strides by which mini-buckets read factors, messages and shifts."""
+"""Strides by which mini-buckets read factors, messages and shifts.
+
+Invariant: the axes of a mini-bucket are its variable and then variables in the order of their elimination, last axis
+fastest; a stride of zero is an axis that is not read.
+"""
 
 from __future__ import annotations
 

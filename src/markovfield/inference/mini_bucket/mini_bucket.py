@@ -122,7 +122,7 @@ class MiniBucket:
             if setting == "max_states" and value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise ModelError(f"{setting} of MiniBucket must be a whole number of at least {least}, got {value!r}")
+                raise ModelError(f"{setting} of MiniBucket must be an integer of at least {least}, got {value!r}")
         check_method(self, least={"search": 0, "seed": 0})
         memory_limit_bytes(self.memory_limit)
         if not self.tolerance >= 0:

@@ -3,6 +3,8 @@
 A mini-bucket is a table in log space over a variable, its first axis, and over variables eliminated later, in the order
 of their elimination. Its message is ``w log sum exp(table / w)`` over the first axis: the maximum where the weight
 ``w`` is zero, and where it is negative the power sum of the reverse Hoelder inequality.
+
+Free to change: `BLOCK`.
 """
 
 from __future__ import annotations

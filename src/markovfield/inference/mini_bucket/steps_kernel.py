@@ -1,4 +1,8 @@
-"""Where to move potential and weight between the mini-buckets of a variable, so that a bound becomes tighter."""
+"""Where to move potential and weight between the mini-buckets of a variable, so that a bound becomes tighter.
+
+Invariant: shifts add up to zero over the mini-buckets of a bucket and its weights keep their sum, so that a bound stays
+a bound after any step. Free to change: the directions, and `LEAST`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Counts of components that have been met: exact keys in a ring of bytes, the oldest entries making room.
 
-A learned clause may carry what one part of a formula implies into another. Where a part turns out to have no model,
-what was counted in the parts beside it since the branch began may be wrong (their product is not: it is zero), so
+A learned clause may carry what one component of a formula implies into another. Where one turns out to have no model,
+what was counted in those beside it since the branch began may be wrong (their product is not: it is zero), so
 entries can be taken back in the order they came: the newest first.
 """
 

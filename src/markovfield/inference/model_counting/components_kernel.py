@@ -1,4 +1,8 @@
-"""Splitting what is left of a formula into parts that share no variable, and looking each up."""
+"""Splitting what is left of a formula into components that share no variable, and looking each up.
+
+Invariant: members of a component are in rising order, since they are the key under which its count is kept; those of a
+level lie on a stack, which a step back cuts.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,10 @@ from markovfield.inference.model_counting.cache_kernel import encode, find, resi
 from markovfield.inference.model_counting.state_kernel import (
     COMPONENTS,
     DATA,
-    FIRST_PART,
+    FIRST_COMPONENT,
     LABEL,
     LEVEL,
-    N_PARTS,
+    N_COMPONENTS,
     NOTES,
     PRODUCT,
     WHOLE,
@@ -23,7 +27,7 @@ from markovfield.kernels.compiler import kernel
 
 __all__ = ["bound", "note", "split"]
 
-# Labels of what is not in a part: not looked at yet, satisfied or decided.
+# Labels of what is not in a component: not looked at yet, satisfied or decided.
 UNSEEN, DONE = -1, -2
 
 
@@ -48,7 +52,7 @@ def _times(s, level, mantissa, exponent):  # type: ignore[no-untyped-def]
 
 @kernel
 def _reach(labels, stack, v, label, filled):  # type: ignore[no-untyped-def]
-    """Put an open variable into a part, once."""
+    """Put an open variable into a component, once."""
     if labels[v] == UNSEEN:
         labels[v] = label
         stack[filled] = v
@@ -148,14 +152,14 @@ def _open(f, s, level, whole):  # type: ignore[no-untyped-def]
 
 @kernel
 def _sort(s, whole, first, count, base):  # type: ignore[no-untyped-def]
-    """Hand the members of a component to its parts, in rising order; labels say to which."""
+    """Hand the members of a component to those it is split into, in rising order; labels say to which."""
     begin = s.component_starts[whole]
     at = s.scalars[DATA]
     for c in range(first, first + count):
         s.component_starts[c] = at
         at += s.component_sizes[c].sum()
     s.scalars[DATA] = at
-    # The stack is free: how far each part is filled.
+    # The stack is free: how far each component is filled.
     fill, data = s.stack, s.data
     labels, clause_labels, table_labels = s.labels, s.clause_labels, s.table_labels
     for c in range(count):
@@ -178,20 +182,20 @@ def _sort(s, whole, first, count, base):  # type: ignore[no-untyped-def]
 
 @kernel
 def split(f, s):  # type: ignore[no-untyped-def]
-    """Split the present level's component; False where a part is known to have no model.
+    """Split the present level's component; False where one of these is known to have no model.
 
-    Decided weights, lone variables and parts found in the cache are multiplied into the level's product at once; the
-    others are stacked.
+    Decided weights, lone variables and components found in the cache are multiplied into the level's product at once;
+    the others are stacked.
     """
     scalars = s.scalars
     level = scalars[LEVEL]
     whole = s.level_numbers[level, WHOLE]
     first = scalars[COMPONENTS]
-    s.level_numbers[level, FIRST_PART] = first
-    s.level_numbers[level, N_PARTS] = 0
+    s.level_numbers[level, FIRST_COMPONENT] = first
+    s.level_numbers[level, N_COMPONENTS] = 0
     _open(f, s, level, whole)
     start, data, labels = s.component_starts[whole], s.data, s.labels
-    # Labels are never used twice: what stands in a clause that was satisfied long ago is no part's of today.
+    # Labels are never used twice: what stands in a clause that was satisfied long ago is no component's of today.
     count, base = np.int64(0), scalars[LABEL]
     for k in range(start, start + s.component_sizes[whole, 0]):
         v = data[k]
@@ -211,7 +215,7 @@ def split(f, s):  # type: ignore[no-untyped-def]
         count += 1
     scalars[LABEL] = base + count
     _sort(s, whole, first, count, base)
-    s.level_numbers[level, N_PARTS] = count
+    s.level_numbers[level, N_COMPONENTS] = count
     kept = first
     for c in range(first, first + count):
         length, value = encode(f, s, c)

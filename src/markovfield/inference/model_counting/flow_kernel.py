@@ -1,4 +1,7 @@
-"""Marginals from the trace of a count: probability flows from the whole formula down to its components."""
+"""Marginals from the trace of a count: probability flows from the whole formula down to its components.
+
+Invariant: the trace lists, for each branch, the numbers that `components_kernel.note` defines.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,8 @@ def _pour(f, trace, record, amount, flows, masses):  # type: ignore[no-untyped-d
 def flow(f, s, masses):  # type: ignore[no-untyped-def]
     """The probability of every literal, added to ``masses``, after everything was counted with a trace.
 
-    A component's number is higher than those of its parts, so that one pass downwards meets each after all that flows
-    into it.
+    A component's number is higher than those it is split into, so that one pass downwards meets each after all that
+    flows into it.
     """
     n_nodes = s.scalars[NODES]
     flows = np.zeros(n_nodes)

@@ -168,15 +168,15 @@ def _weights(tables: _Tables, n: int) -> tuple[FloatArray, npt.NDArray[np.int64]
     logs, totals, scale = np.zeros(2 * n), np.zeros(n), 0.0
     for g, v in enumerate(tables.variables.tolist()):
         first, end = tables.group_offsets[g : g + 2].tolist()
-        own = tables.log_weights[s.value_offsets[v] : s.value_offsets[v + 1]]
-        top = float(own.max())
+        unary = tables.log_weights[s.value_offsets[v] : s.value_offsets[v + 1]]
+        top = float(unary.max())
         scale += top
         if end - first == 1:
-            logs[2 * first], logs[2 * first + 1] = own[1] - top, own[0] - top
-            totals[first] = np.logaddexp(own[0] - top, own[1] - top) / math.log(2.0)
+            logs[2 * first], logs[2 * first + 1] = unary[1] - top, unary[0] - top
+            totals[first] = np.logaddexp(unary[0] - top, unary[1] - top) / math.log(2.0)
         else:
-            logs[2 * first : 2 * end : 2] = own - top
-            totals[first:end] = (own - top) / math.log(2.0)
+            logs[2 * first : 2 * end : 2] = unary - top
+            totals[first:end] = (unary - top) / math.log(2.0)
     return *_pairs_of(logs), totals, scale
 
 

@@ -1,4 +1,8 @@
-"""The search of a weighted model counter: decide, propagate, split into parts, count each once (sharpSAT, Cachet)."""
+"""Search of a weighted model counter: decide, propagate, split into components, count each once (sharpSAT, Cachet).
+
+Invariant: `State` and its level numbers; a call stops after about ``budget`` steps, or where an array is full, and can
+be continued. Free to change: which variable is branched on, and which clauses are forgotten.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +24,12 @@ from markovfield.inference.model_counting.state_kernel import (
     DESCEND,
     END,
     FINISHED,
-    FIRST_PART,
+    FIRST_COMPONENT,
     HASTY,
     LEARNED,
     LEVEL,
     MODE,
-    N_PARTS,
+    N_COMPONENTS,
     NEWEST,
     NO_CONFLICT,
     NO_REASON,
@@ -99,8 +103,8 @@ def _enter_branch(f, s):  # type: ignore[no-untyped-def]
     s.level_logs[level, PRODUCT] = 0.0
     for p in range(len(s.primes)):
         s.level_residues[level, PRODUCT, p] = 1
-    numbers[CACHED], numbers[N_PARTS] = scalars[NEWEST], 0
-    numbers[FIRST_PART], numbers[NOTED] = scalars[COMPONENTS], scalars[NOTES]
+    numbers[CACHED], numbers[N_COMPONENTS] = scalars[NEWEST], 0
+    numbers[FIRST_COMPONENT], numbers[NOTED] = scalars[COMPONENTS], scalars[NOTES]
     if numbers[DECISION] >= 0:
         literal, cause = numbers[DECISION], numbers[CAUSE]
         own = cause >= 0 and s.arena[s.starts[cause]] == literal
@@ -141,11 +145,11 @@ def _choose(f, s, component):  # type: ignore[no-untyped-def]
 
 @kernel
 def _descend(f, s):  # type: ignore[no-untyped-def]
-    """Enter the smallest part of the level's branch that is not counted yet."""
+    """Enter the smallest component of the level's branch that is not counted yet."""
     scalars = s.scalars
     level, last = scalars[LEVEL], scalars[COMPONENTS] - 1
     small = last
-    for c in range(s.level_numbers[level, FIRST_PART], last):
+    for c in range(s.level_numbers[level, FIRST_COMPONENT], last):
         if s.component_sizes[c, 0] < s.component_sizes[small, 0]:
             small = c
     if small != last:
@@ -207,7 +211,7 @@ def _leave_branch(f, s, zero):  # type: ignore[no-untyped-def]
             s.level_residues[level, SUM, p] = (
                 s.level_residues[level, SUM, p] + s.level_residues[level, PRODUCT, p]
             ) % s.primes[p]
-    elif numbers[N_PARTS] > 1:
+    elif numbers[N_COMPONENTS] > 1:
         forget_since(s, numbers[CACHED])
     scalars[NOTES] = numbers[NOTED]
     if level > 0:
@@ -339,7 +343,7 @@ def count(f, s, budget):  # type: ignore[no-untyped-def]
                 _forget_clauses(f, s)
             scalars[MODE] = DESCEND if _enter_branch(f, s) else ZERO
         elif mode == DESCEND:
-            if scalars[COMPONENTS] > s.level_numbers[level, FIRST_PART]:
+            if scalars[COMPONENTS] > s.level_numbers[level, FIRST_COMPONENT]:
                 _descend(f, s)
                 scalars[MODE] = ASSIGN
             else:
@@ -389,7 +393,7 @@ def bounds(f, s):  # type: ignore[no-untyped-def]
             made = s.level_mantissas[up, PRODUCT]
             made_log = np.log2(made) + s.level_exponents[up, PRODUCT] if made > 0.0 else -np.inf
             low_branch, high_branch = made_log + low, s.level_logs[up, PRODUCT] + high
-            first = numbers[FIRST_PART]
+            first = numbers[FIRST_COMPONENT]
             for c in range(first, last):
                 low_branch = -np.inf
                 high_branch += bound(f, s, c)
@@ -397,6 +401,6 @@ def bounds(f, s):  # type: ignore[no-untyped-def]
         if numbers[BRANCH] == 0:
             high = np.logaddexp2(high, own)
         high = min(high, own)
-        # The part that this level counts is the last one above.
+        # The component that this level counts is the last one above.
         last = numbers[WHOLE]
     return low, high

@@ -164,10 +164,10 @@ class State(NamedTuple):
 
 
 # Places in a row of `State.level_numbers`: the literal decided on, which of both branches, the trail's length before,
-# the component that is split, the first of its parts, how many parts there were, the cache's newest slot before,
-# whether something was left out, why the second branch's literal holds, the length of the components' data before,
-# that of the notes, where both branches stand in the trace.
-(DECISION, BRANCH, BEFORE, WHOLE, FIRST_PART, N_PARTS, CACHED, OPEN, CAUSE, ROOM, NOTED, RECORD,
+# the component that is split, the first of those it was split into, how many these were, the cache's newest slot
+# before, whether something was left out, why the second branch's literal holds, the length of the components' data
+# before, that of the notes, where both branches stand in the trace.
+(DECISION, BRANCH, BEFORE, WHOLE, FIRST_COMPONENT, N_COMPONENTS, CACHED, OPEN, CAUSE, ROOM, NOTED, RECORD,
  SECOND_RECORD) = range(13)  # fmt: skip
 N_NUMBERS = 13
 # Places in rows of mantissas, exponents, logs and residues: the branches that are done, the present one so far.

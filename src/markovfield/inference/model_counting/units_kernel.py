@@ -1,4 +1,8 @@
-"""Unit propagation over watched literals, and clauses learned from conflicts (first unique implication points)."""
+"""Unit propagation over watched literals, and clauses learned from conflicts (first unique implication points).
+
+Invariant: literals as in `state_kernel`; the first two literals of a clause are watched, and the first one of a reason
+is what it implies. Free to change: `LONGEST`, `DECAY`.
+"""
 
 from __future__ import annotations
 

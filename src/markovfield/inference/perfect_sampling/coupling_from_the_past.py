@@ -16,7 +16,7 @@ from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Samples
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
-from markovfield.inference.perfect_sampling.monotone import MonotoneForm
+from markovfield.inference.perfect_sampling.monotone import MonotoneModel
 from markovfield.inference.perfect_sampling.monotone_kernel import DONE, MORE, NOT_MET, Past, perfect
 from markovfield.kernels.random import streams
 
@@ -37,8 +37,8 @@ PILOT_FROM, MOST_SWEEPS = 8, 2.0**28
 class CouplingFromThePast:
     """Exact, independent samples by monotone coupling from the past (Propp and Wilson 1996).
 
-    Two heat-bath chains with the same random numbers start from the highest and the lowest state, 2^k sweeps in the
-    past. Every other chain stays between them, so where they meet by time zero, the state there is that of a chain
+    Two heat-bath Markov chains with the same random numbers start from the highest and the lowest state, 2^k sweeps in
+    the past. Every other chain stays between them, so where they meet by time zero, the state there is that of a chain
     which has run for ever: a draw from the model itself, with no burn-in to guess. Where they have not met, they start
     twice as far back, and the later sweeps use the same random numbers again.
 
@@ -46,7 +46,7 @@ class CouplingFromThePast:
     couplings are all at least zero once some variables are flipped: ferromagnets, and antiferromagnets without
     frustrated cycles, such as on a grid. Or they are of the *bonds* of the random-cluster model, from which states
     follow: for the same models and for Potts models of any number of states, where all fields within a
-    connected part favour the same state (of flipped variables, the flipped one), or there are none.
+    connected component favour the same state (of flipped variables, the flipped one), or there are none.
 
     A sweep of spins takes some nanoseconds for each pair. On a grid a few dozen are enough well below the critical
     coupling, but above it exponentially many unless a field decides. A sweep of bonds searches for
@@ -89,17 +89,17 @@ class CouplingFromThePast:
             raise ModelError(f"moves of CouplingFromThePast must be one of {known}, got {self.moves!r}")
         given = self.max_doublings
         if not isinstance(given, (int, np.integer)) or not 0 <= given <= MOST_DOUBLINGS:
-            raise ModelError(f"max_doublings must be a whole number from 0 to {MOST_DOUBLINGS}, got {given!r}")
+            raise ModelError(f"max_doublings must be an integer from 0 to {MOST_DOUBLINGS}, got {given!r}")
 
     def sample(
         self, graph: FactorGraph, size: int, evidence: Evidence, *, rng: np.random.Generator, running: Running
     ) -> Samples:
         """Independent exact samples; what stops the work early is raised."""
-        form = MonotoneForm.of(graph, evidence, self.name)
-        by_bonds = form.n > 0 and self._by_bonds(form, size, running)
-        drawn = np.zeros((size, form.n), np.int32)
-        sweeps = self._draw(form, by_bonds, drawn, streams(rng, size), running) if form.n else 0
-        states = form.states(drawn, by_bonds, rng)
+        monotone = MonotoneModel.of(graph, evidence, self.name)
+        by_bonds = monotone.n > 0 and self._by_bonds(monotone, size, running)
+        drawn = np.zeros((size, monotone.n), np.int32)
+        sweeps = self._draw(monotone, by_bonds, drawn, streams(rng, size), running) if monotone.n else 0
+        states = monotone.states(drawn, by_bonds, rng)
         states.flags.writeable = False
         return Samples(
             graph=graph,
@@ -109,22 +109,22 @@ class CouplingFromThePast:
             seconds=time.perf_counter() - running.started,
         )
 
-    def _by_bonds(self, form: MonotoneForm, size: int, running: Running) -> bool:
-        """Whether to run chains of bonds; the choice must not depend on how the samples themselves go."""
-        if self.moves == "spins" and not form.has_spins:
+    def _by_bonds(self, monotone: MonotoneModel, size: int, running: Running) -> bool:
+        """Whether to run Markov chains of bonds; the choice must not depend on how the samples themselves go."""
+        if self.moves == "spins" and not monotone.has_spins:
             raise ModelError(f"{self.name} moves spins of two-state variables only: use moves='bonds'")
-        if self.moves == "bonds" and not form.has_bonds:
+        if self.moves == "bonds" and not monotone.has_bonds:
             raise ModelError(
-                f"{self.name} moves bonds where there are pairs and the fields within each connected part favour the "
-                "same state: use moves='spins'"
+                f"{self.name} moves bonds where there are pairs and the fields within each connected component favour "
+                "the same state: use moves='spins'"
             )
-        both = self.moves == "auto" and form.has_bonds and form.has_spins
-        only = self.moves == "bonds" or not form.has_spins
+        both = self.moves == "auto" and monotone.has_bonds and monotone.has_spins
+        only = self.moves == "bonds" or not monotone.has_spins
         if not both and size < PILOT_FROM:
             return only
-        pasts = [_past(form.n_chained(by_bonds), self.max_doublings + 1) for by_bonds in (False, True)]
-        states, own = np.zeros((1, form.n), np.int32), streams(np.random.default_rng(0), 1)
-        pilots = [partial(perfect, *form.graphs(k)) for k in (False, True)]
+        pasts = [_past(monotone.n_chained(by_bonds), self.max_doublings + 1) for by_bonds in (False, True)]
+        states, own = np.zeros((1, monotone.n), np.int32), streams(np.random.default_rng(0), 1)
+        pilots = [partial(perfect, *monotone.graphs(k)) for k in (False, True)]
         budget, left = PILOT_BUDGET, [0, 1] if both else [int(only)]
         while left:
             for k in tuple(left):
@@ -155,7 +155,7 @@ class CouplingFromThePast:
 
     def _draw(
         self,
-        form: MonotoneForm,
+        monotone: MonotoneModel,
         by_bonds: bool,
         states: npt.NDArray[np.int32],
         own: npt.NDArray[np.uint64],
@@ -168,7 +168,9 @@ class CouplingFromThePast:
         starts = list(range(0, size, SAMPLES_IN_A_TASK))
         while starts:
             now, starts = starts[:TASKS_AT_ONCE], starts[TASKS_AT_ONCE:]
-            held = {k: (form.graphs(by_bonds), _past(form.n_chained(by_bonds), self.max_doublings + 1)) for k in now}
+            held = {
+                k: (monotone.graphs(by_bonds), _past(monotone.n_chained(by_bonds), self.max_doublings + 1)) for k in now
+            }
 
             def task(start: int, held: dict[int, Any] = held) -> int:
                 part = slice(start, min(start + SAMPLES_IN_A_TASK, size))

@@ -1,4 +1,4 @@
-"""Models whose heat-bath chains keep their order: spins that pull the same way, bonds of the random-cluster model."""
+"""Models whose heat-bath Markov chains keep their order: spins that pull alike, bonds of the random-cluster model."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from markovfield.inference.perfect_sampling.monotone_kernel import SpinGraph, si
 from markovfield.inference.perfect_sampling.random_cluster_kernel import BondGraph
 from markovfield.inference.problem.problem import Problem
 
-__all__ = ["MonotoneForm"]
+__all__ = ["MonotoneModel"]
 
 # Potentials of a variable's states that differ by less than this, relative to the largest, count as equal.
 SAME = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class MonotoneForm:
-    """A problem as chains that keep their order.
+class MonotoneModel:
+    """A problem as Markov chains that keep their order.
 
     What the chains answer, 0 to q - 1, is added to ``flips`` or ``favoured`` (modulo q) to give states.
 
@@ -37,8 +37,8 @@ class MonotoneForm:
     bonds, favoured
         Chains of bonds, and the state that the fields around each variable favour; no bonds where fields disagree.
     loose
-        ``float64[n, q]``: own potentials of variables without pairs, whose states are drawn by them; no rows where the
-        chains take care of them.
+        ``float64[n, q]``: unary potentials of variables without pairs, whose states are drawn by them; no rows where
+        the chains take care of them.
     """
 
     problem: Problem
@@ -51,7 +51,7 @@ class MonotoneForm:
     loose: FloatArray
 
     @classmethod
-    def of(cls, graph: FactorGraph, evidence: Evidence, method: str) -> MonotoneForm:
+    def of(cls, graph: FactorGraph, evidence: Evidence, method: str) -> MonotoneModel:
         """Read a graph, or say why ``method`` cannot take it.
 
         Examples
@@ -60,40 +60,41 @@ class MonotoneForm:
         >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
         >>> _ = net.add_factor(["A", "B"], [[1.0, 3.0], [3.0, 1.0]])
         >>> graph = net.compile()
-        >>> form = MonotoneForm.of(graph, Evidence.parse(graph.structure, None), "coupling_from_the_past")
-        >>> form.flips.tolist(), form.has_spins, form.has_bonds
+        >>> monotone = MonotoneModel.of(graph, Evidence.parse(graph.structure, None), "coupling_from_the_past")
+        >>> monotone.flips.tolist(), monotone.has_spins, monotone.has_bonds
         ([0, 1], True, True)
         """
         model = ClusterModel.of(graph, evidence, method)
         g = model.graph
         n, q = len(g.columns), g.q
-        own = g.own if model.has_fields else np.zeros((n, q))
+        unary = g.unary if model.has_fields else np.zeros((n, q))
         sets = signed_sets(n, g.first, g.second, g.crossed != 0)
-        torn = np.flatnonzero(sets[:n] == sets[n:])
-        if len(torn):
-            name = model.problem.as_tables.names.variables[int(g.columns[torn[0]])]
+        frustrated = np.flatnonzero(sets[:n] == sets[n:])
+        if len(frustrated):
+            name = model.problem.as_tables.names.variables[int(g.columns[frustrated[0]])]
             raise ModelError(
                 f"{method} needs a monotone model, whose couplings are all at least zero once some variables are "
                 f"flipped, and a cycle that {name!r} is joined to has an odd number of negative ones: use "
                 "junction_tree for exact samples, or gibbs"
             )
         flips = (sets[:n] > sets[n:]).astype(np.int32)
-        part = np.minimum(sets[:n], sets[n:])
+        component = np.minimum(sets[:n], sets[n:])
         loose = np.zeros((0, q))
         if q > 2:
             alone = np.diff(g.offsets) == 0
-            loose = np.where(alone[:, None], own, -np.inf)
-            own = np.where(alone[:, None], 0.0, own)
-        favoured, fields = _favoured(own, flips, part)
+            loose = np.where(alone[:, None], unary, -np.inf)
+            unary = np.where(alone[:, None], 0.0, unary)
+        favoured, fields = _favoured(unary, flips, component)
         if fields is None and q > 2:
             raise ModelError(
                 f"{method} takes Potts models of more than two states where all fields and evidence within a connected "
-                "part favour the same state, and these do not: use junction_tree for exact samples, or swendsen_wang"
+                "component favour the same state, and these do not: use junction_tree for exact samples, or "
+                "swendsen_wang"
             )
         bonds = _bonds(model, np.zeros(n) if fields is None else fields)
         if fields is None:
             bonds = bonds._replace(first=bonds.first[:0])
-        spins = _spins(model, own, flips) if q == 2 else SpinGraph(np.zeros(0), g.offsets, g.half_other, np.zeros(0))
+        spins = _spins(model, unary, flips) if q == 2 else SpinGraph(np.zeros(0), g.offsets, g.half_other, np.zeros(0))
         return cls(model.problem, g.columns, q, spins, flips, bonds, favoured, loose)
 
     @property
@@ -103,16 +104,16 @@ class MonotoneForm:
 
     @property
     def has_spins(self) -> bool:
-        """Whether chains of spins are possible."""
+        """Whether Markov chains of spins are possible."""
         return self.q == 2
 
     @property
     def has_bonds(self) -> bool:
-        """Whether chains of bonds are possible."""
+        """Whether Markov chains of bonds are possible."""
         return len(self.bonds.first) > 0
 
     def n_chained(self, by_bonds: bool) -> int:
-        """Entries of a chain's state."""
+        """Entries of a Markov chain's state."""
         return len(self.bonds.first) if by_bonds else self.n
 
     def graphs(self, by_bonds: bool) -> tuple[SpinGraph, BondGraph]:
@@ -124,7 +125,7 @@ class MonotoneForm:
         return self.spins, b._replace(first=first, **room)
 
     def states(self, drawn: npt.NDArray[np.int32], by_bonds: bool, rng: np.random.Generator) -> npt.NDArray[np.int32]:
-        """What the chains answered (rows), as states of the user's variables."""
+        """What the Markov chains answered (rows), as states of the user's variables."""
         reduced = np.zeros((len(drawn), self.problem.structure.n_variables), np.int64)
         free = (drawn + (self.favoured if by_bonds else self.flips)) % self.q
         alone = np.flatnonzero(np.isfinite(self.loose).any(axis=1))
@@ -137,14 +138,14 @@ class MonotoneForm:
 
 
 def _favoured(
-    own: FloatArray, flips: npt.NDArray[np.int32], part: npt.NDArray[np.int32]
+    unary: FloatArray, flips: npt.NDArray[np.int32], component: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int32], FloatArray | None]:
-    """The state that fields favour in each variable's connected part, and by how much each does itself.
+    """The state that fields favour in each variable's connected component, and by how much each does itself.
 
-    In the second place None where some part has no such state. States of flipped variables count the other way.
+    In the second place None where some component has no such state. States of flipped variables count the other way.
     """
-    n, q = own.shape
-    turned = own if q > 2 else np.where(flips[:, None] == 1, own[:, ::-1], own)
+    n, q = unary.shape
+    turned = unary if q > 2 else np.where(flips[:, None] == 1, unary[:, ::-1], unary)
     best = turned.argmax(axis=1)
     rows = np.arange(n)
     rest = np.where(np.arange(q) == best[:, None], -np.inf, turned).max(axis=1, initial=-np.inf)
@@ -157,17 +158,17 @@ def _favoured(
     fields[fields <= room] = 0.0
     one = np.zeros(n, np.int64)
     has = fields > 0
-    one[part[has]] = best[has]
-    common = one[part]
+    one[component[has]] = best[has]
+    common = one[component]
     agreed = bool((~has | (best == common)).all() and even.all())
     favoured = ((common + flips) % q if q == 2 else common).astype(np.int32)
     return favoured, fields if agreed else None
 
 
-def _spins(model: ClusterModel, own: FloatArray, flips: npt.NDArray[np.int32]) -> SpinGraph:
+def _spins(model: ClusterModel, unary: FloatArray, flips: npt.NDArray[np.int32]) -> SpinGraph:
     """Two-state variables with those flipped that should be, as spins."""
     g = model.graph
-    field = own[:, 1] - own[:, 0]
+    field = unary[:, 1] - unary[:, 0]
     # A satisfied pair adds ``strength``, and equal spins satisfy every pair now. With spins 0 and 1, the log-odds are
     # the field less the strengths around, plus twice the strength of each neighbour at 1.
     ends = np.repeat(np.arange(len(flips)), np.diff(g.offsets))

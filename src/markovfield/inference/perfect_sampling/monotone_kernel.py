@@ -1,4 +1,8 @@
-"""Coupling from the past, for spins that pull each other the same way or for bonds (Propp and Wilson 1996)."""
+"""Coupling from the past, for spins that pull each other the same way or for bonds (Propp and Wilson 1996).
+
+Invariant: sweeps of one block always use the same draws, and sweeps of one chain and of two consume them alike: without
+that samples would not be exact. Free to change: how work is counted.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,7 @@ class Past(NamedTuple):
     stream
         ``uint64[4]``: the stream of the present block.
     top, bottom
-        ``int8``: the chains that started from all ones and all zeros; of spins, or of bonds.
+        ``int8``: the Markov chains that started from all ones and all zeros; of spins, or of bonds.
     """
 
     at: Any
@@ -86,7 +90,7 @@ def _logistic(stream):
 
 @kernel
 def _sweep_both(graph, top, bottom, stream):
-    """One heat-bath sweep of both chains with the same draws; answers how many spins differ."""
+    """One heat-bath sweep of both Markov chains with the same draws; answers how many spins differ."""
     apart = 0
     for i in range(len(top)):
         high = graph.odds[i]
@@ -104,7 +108,7 @@ def _sweep_both(graph, top, bottom, stream):
 
 @kernel
 def _sweep(graph, spins, stream):
-    """One heat-bath sweep of one chain, with the draws that `_sweep_both` would use."""
+    """One heat-bath sweep of one Markov chain, with the draws that `_sweep_both` would use."""
     for i in range(len(spins)):
         odds = graph.odds[i]
         for h in range(graph.offsets[i], graph.offsets[i + 1]):
@@ -114,7 +118,7 @@ def _sweep(graph, spins, stream):
 
 @kernel
 def _start_level(past, level):
-    """Put both chains at time -2^level."""
+    """Put both Markov chains at time -2^level."""
     past.at[_LEVEL] = level
     past.at[_MET] = 0
     for i in range(len(past.top)):
@@ -133,7 +137,7 @@ def _start_block(past, block):
 
 @kernel
 def _sweep_past(spins, bonds, past):
-    """One sweep of the chains, which are of bonds where there are any; answers the work done."""
+    """One sweep of the Markov chains, which are of bonds where there are any; answers the work done."""
     met = past.at[_MET] != 0
     if len(bonds.first):
         if met:
@@ -153,9 +157,9 @@ def _sweep_past(spins, bonds, past):
 def perfect(spins, bonds, budget, streams, past, states):
     """Draw exact samples into ``states`` (``int32[size, n]``), one for each of ``streams``, until ``budget`` is used.
 
-    Both chains start 2^level sweeps in the past; where they have not met at time zero, they start twice as far back,
-    with new draws for the earlier sweeps and the same ones for the later. The state at time zero is the same for every
-    start that is far enough back, so a level that served the last sample is a good start for the next.
+    Both Markov chains start 2^level sweeps in the past; where they have not met at time zero, they start twice as far
+    back, with new draws for the earlier sweeps and the same ones for the later. The state at time zero is the same for
+    every start that is far enough back, so a level that served the last sample is a good start for the next.
 
     Answers `DONE`, `MORE` (call again) or `NOT_MET` where the levels were not enough. The budget is of pairs looked at.
     """

@@ -1,4 +1,4 @@
-"""Heat-bath sweeps over the bonds of the random-cluster model (Fortuin and Kasteleyn), alone or two chains at once.
+"""Heat-bath sweeps over the bonds of the random-cluster model (Fortuin and Kasteleyn), of one Markov chain or two.
 
 A configuration of open bonds weighs the product of p over open ones and 1 - p over closed ones, times q to the number
 of clusters. Given the rest, a bond is open with probability p where its ends are joined otherwise, and
@@ -88,7 +88,7 @@ def _are_joined(graph, opened, skip):
 
 @kernel
 def sweep_bonds_both(graph, top, bottom, stream):
-    """One sweep of both chains with the same draws; answers how many bonds differ, and the work done.
+    """One sweep of both Markov chains with the same draws; answers how many bonds differ, and the work done.
 
     Ends that are joined below are joined above, so a search above is seldom needed.
     """
@@ -111,7 +111,7 @@ def sweep_bonds_both(graph, top, bottom, stream):
 
 @kernel
 def sweep_bonds(graph, opened, stream):
-    """One sweep of one chain, with the draws that `sweep_bonds_both` would use; answers the work done."""
+    """One sweep of one Markov chain, with the draws that `sweep_bonds_both` would use; answers the work done."""
     work = 0
     for e in range(len(graph.first)):
         u = draw_unit(stream)

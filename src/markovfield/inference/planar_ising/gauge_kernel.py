@@ -1,4 +1,8 @@
-"""An assignment of low energy for Ising spins, by annealing: where to count the flips of spins from."""
+"""An assignment of low energy for Ising spins, by annealing: where to count the flips of spins from.
+
+Invariant: none but the arrays: any assignment is right, and one of low energy keeps the digits of the Pfaffian. Free to
+change: temperatures and sweeps.
+"""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ from markovfield.inference.planar_ising.moments import PlanarSolution
 from markovfield.inference.planar_ising.plan import PlanarPlan, lay_out
 from markovfield.inference.planar_ising.solve import solve_plan
 from markovfield.inference.problem.problem import Problem, prepare
-from markovfield.inference.problem.spins import SpinForm, spin_form
+from markovfield.inference.problem.spins import SpinModel, spin_model
 
-__all__ = ["PlanarIsing", "is_planar_ising", "planar_form"]
+__all__ = ["PlanarIsing", "is_planar_ising", "planar_model"]
 
 _PLANS: Shelf[PlanarPlan | None] = Shelf(16)
 NO_FIELD = 1e-13
@@ -54,11 +54,11 @@ TORUS_FIELDS = (
 
 
 @dataclass(frozen=True, eq=False)
-class PlanarForm:
+class PlanarModel:
     """A problem as an Ising model on the plane or a torus without fields.
 
     Fields become couplings to one more spin, the ghost, which is then vertex 0 of the plan; other vertices are the
-    spins of ``form`` in order, from 1 on with a ghost and from 0 on without.
+    spins of ``spins`` in order, from 1 on with a ghost and from 0 on without.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class PlanarForm:
         The pairs of vertices, as the plan has them, also those of coupling zero where they do not cross others.
     """
 
-    form: SpinForm
+    spins: SpinModel
     plan: PlanarPlan
     ghost: bool
     first: IntArray
@@ -74,52 +74,52 @@ class PlanarForm:
     coupling: FloatArray
 
 
-def _all_pairs(form: SpinForm) -> tuple[IntArray, IntArray, FloatArray]:
+def _all_pairs(spins: SpinModel) -> tuple[IntArray, IntArray, FloatArray]:
     """Every pair of spins that a factor joins, also where couplings are or add up to zero."""
-    s = form.problem.structure
-    n = max(form.n_spins, 1)
+    s = spins.problem.structure
+    n = max(spins.n_spins, 1)
     label = np.full(s.n_variables, -1, np.int64)
-    label[form.variables] = np.arange(form.n_spins)
+    label[spins.variables] = np.arange(spins.n_spins)
     axis = s.scope_offsets[:-1][np.diff(s.scope_offsets) == 2]
     i, j = label[s.scopes[axis]], label[s.scopes[axis + 1]]
     key = np.unique(np.minimum(i, j) * n + np.maximum(i, j))
     coupling = np.zeros(len(key))
-    coupling[np.searchsorted(key, form.first * n + form.second)] = form.coupling
+    coupling[np.searchsorted(key, spins.first * n + spins.second)] = spins.coupling
     return key // n, key % n, coupling
 
 
-def _fields(form: SpinForm) -> FloatArray:
-    pool = form.problem.potentials.log_tables
-    largest = max(np.abs(pool[np.isfinite(pool)]).max(initial=1.0), np.abs(form.field).max(initial=0.0))
-    return np.where(np.abs(form.field) <= NO_FIELD * largest, 0.0, form.field)
+def _fields(spins: SpinModel) -> FloatArray:
+    pool = spins.problem.potentials.log_tables
+    largest = max(np.abs(pool[np.isfinite(pool)]).max(initial=1.0), np.abs(spins.field).max(initial=0.0))
+    return np.where(np.abs(spins.field) <= NO_FIELD * largest, 0.0, spins.field)
 
 
-def _has_ghost(form: SpinForm, ghosts: IntArray) -> bool:
+def _has_ghost(spins: SpinModel, ghosts: IntArray) -> bool:
     """Whether there is a ghost: where spins have fields, and where there is no spin at all and something must be."""
-    return len(ghosts) > 0 or form.n_spins == 0
+    return len(ghosts) > 0 or spins.n_spins == 0
 
 
-def _drawn(form: SpinForm, first: IntArray, second: IntArray, ghosts: IntArray) -> PlanarPlan | None:
+def _drawn(spins: SpinModel, first: IntArray, second: IntArray, ghosts: IntArray) -> PlanarPlan | None:
     """The plan of the spins and, where there are any, of the ghost joined to ``ghosts``; None if there is none."""
-    ghost = _has_ghost(form, ghosts)
-    torus = torus_drawing(form.n_spins, first, second)
+    ghost = _has_ghost(spins, ghosts)
+    torus = torus_drawing(spins.n_spins, first, second)
     # A torus is never planar, but may be once edges are missing; that is then less work.
     if torus is None or len(first) < len(torus.first):
-        plan = _drawn_flat(form, first, second, ghosts, ghost)
+        plan = _drawn_flat(spins, first, second, ghosts, ghost)
         if plan is not None:
             return plan
     if ghost:
-        return _drawn_around(form, first, second, ghosts) if torus is None else None
-    return None if torus is None else lay_out(form.n_spins, torus.first, torus.second, torus.around, torus.loops)
+        return _drawn_around(spins, first, second, ghosts) if torus is None else None
+    return None if torus is None else lay_out(spins.n_spins, torus.first, torus.second, torus.around, torus.loops)
 
 
-def _drawn_around(form: SpinForm, first: IntArray, second: IntArray, ghosts: IntArray) -> PlanarPlan | None:
+def _drawn_around(spins: SpinModel, first: IntArray, second: IntArray, ghosts: IntArray) -> PlanarPlan | None:
     """The plan of a torus of which one variable is observed: the ghost takes its place."""
-    n = form.problem.structure.n_variables
-    if form.n_spins != n - 1:
+    n = spins.problem.structure.n_variables
+    if spins.n_spins != n - 1:
         return None
-    hole = int(np.setdiff1d(np.arange(n), form.variables)[0])
-    names = form.variables
+    hole = int(np.setdiff1d(np.arange(n), spins.variables)[0])
+    names = spins.variables
     ends = np.concatenate([np.full(len(ghosts), hole), names[first]])
     others = np.concatenate([names[ghosts], names[second]])
     torus = torus_drawing(n, np.minimum(ends, others), np.maximum(ends, others))
@@ -135,10 +135,12 @@ def _drawn_around(form: SpinForm, first: IntArray, second: IntArray, ghosts: Int
     return lay_out(n, np.minimum(ahead, back), np.maximum(ahead, back), around, torus.loops)
 
 
-def _drawn_flat(form: SpinForm, first: IntArray, second: IntArray, ghosts: IntArray, ghost: bool) -> PlanarPlan | None:
+def _drawn_flat(
+    spins: SpinModel, first: IntArray, second: IntArray, ghosts: IntArray, ghost: bool
+) -> PlanarPlan | None:
     """The plan in the plane; None if the graph is not planar."""
     # A lattice is recognised by the positions of its variables.
-    names = form.variables + 1
+    names = spins.variables + 1
     ends = np.concatenate([np.zeros(len(ghosts), np.int64), names[first]])
     others = np.concatenate([names[ghosts], names[second]])
     if not ghost:
@@ -147,48 +149,48 @@ def _drawn_flat(form: SpinForm, first: IntArray, second: IntArray, ghosts: IntAr
     if around is None:
         return None
     return lay_out(
-        form.n_spins + ghost,
+        spins.n_spins + ghost,
         np.concatenate([np.zeros(len(ghosts), np.int64), first + ghost]),
         np.concatenate([ghosts + 1, second + ghost]),
         around,
     )
 
 
-def _planned(form: SpinForm) -> PlanarForm | str:
-    """The planar form of a problem, or why there is none; plans are kept with the structure."""
-    first, second, coupling = _all_pairs(form)
-    field = _fields(form)
+def _planned(spins: SpinModel) -> PlanarModel | str:
+    """The planar model of a problem, or why there is none; plans are kept with the structure."""
+    first, second, coupling = _all_pairs(spins)
+    field = _fields(spins)
     ghosts = np.flatnonzero(field)
-    s = form.problem.structure
-    whole_structure = form.problem.as_tables.structure
+    s = spins.problem.structure
+    whole_structure = spins.problem.as_tables.structure
     base = (s.cardinalities.tobytes(), s.scope_offsets.tobytes(), s.scopes.tobytes(), ghosts.tobytes())
     for pairs in (np.arange(len(first)), np.flatnonzero(coupling)):
         key = (*base, pairs.tobytes())
-        make = partial(_drawn, form, first[pairs], second[pairs], ghosts)
+        make = partial(_drawn, spins, first[pairs], second[pairs], ghosts)
         plan = _PLANS.get(whole_structure, key, make)
         if plan:
-            ghost = _has_ghost(form, ghosts)
+            ghost = _has_ghost(spins, ghosts)
             weights = np.concatenate([field[ghosts], coupling[pairs]])
             ends = plan.tails[: 2 * len(weights)]
-            return PlanarForm(form, plan, ghost, ends[::2], ends[1::2], weights)
+            return PlanarModel(spins, plan, ghost, ends[::2], ends[1::2], weights)
     nonzero = np.flatnonzero(coupling)
-    first, second = form.variables[first[nonzero]], form.variables[second[nonzero]]
+    first, second = spins.variables[first[nonzero]], spins.variables[second[nonzero]]
     torus = torus_drawing(s.n_variables, first, second) if len(ghosts) else None
     whole = torus is not None and len(torus.first) == len(first)
     if len(ghosts) and not whole and planar_rotation(first, second) is not None:
         return FIELDS.format(k=len(ghosts))
-    return (NOT_PLANAR if torus is None else TORUS_FIELDS).format(n=form.n_spins, m=len(nonzero), k=len(ghosts))
+    return (NOT_PLANAR if torus is None else TORUS_FIELDS).format(n=spins.n_spins, m=len(nonzero), k=len(ghosts))
 
 
-def planar_form(problem: Problem) -> PlanarForm | None:
+def planar_model(problem: Problem) -> PlanarModel | None:
     """Write a prepared problem as an Ising model on the plane or a torus without fields; None where it is not one.
 
     The cheap tests come first: two states and pairs, then lattices, the number of pairs, and whether it is planar.
     """
-    form = spin_form(problem)
-    if form is None:
+    spins = spin_model(problem)
+    if spins is None:
         return None
-    found = _planned(form)
+    found = _planned(spins)
     return None if isinstance(found, str) else found
 
 
@@ -204,13 +206,13 @@ def is_planar_ising(graph: FactorGraph, evidence: Evidence) -> bool:
     >>> is_planar_ising(graph, Evidence.parse(graph.structure, None))
     True
     """
-    return planar_form(prepare(graph, evidence)) is not None
+    return planar_model(prepare(graph, evidence)) is not None
 
 
-def _solved(form: PlanarForm, running: Running, *, keep: bool) -> PlanarSolution:
-    coupling = np.zeros(form.plan.n_edges)
-    coupling[: len(form.coupling)] = form.coupling
-    return solve_plan(form.plan, coupling, running, keep=keep)
+def _solved(model: PlanarModel, running: Running, *, keep: bool) -> PlanarSolution:
+    coupling = np.zeros(model.plan.n_edges)
+    coupling[: len(model.coupling)] = model.coupling
+    return solve_plan(model.plan, coupling, running, keep=keep)
 
 
 @dataclass(frozen=True)
@@ -251,20 +253,20 @@ class PlanarIsing:
     verbs: ClassVar[frozenset[str]] = frozenset({"marginals", "log_partition"})
     abilities: ClassVar[frozenset[str]] = frozenset()
 
-    def _form(self, graph: FactorGraph, evidence: Evidence) -> PlanarForm:
-        form = spin_form(prepare(graph, evidence))
-        found = NOT_SPINS if form is None else _planned(form)
-        if form is not None and form.constant == -np.inf:
-            raise form.problem.impossible()
+    def _model(self, graph: FactorGraph, evidence: Evidence) -> PlanarModel:
+        spins = spin_model(prepare(graph, evidence))
+        found = NOT_SPINS if spins is None else _planned(spins)
+        if spins is not None and spins.constant == -np.inf:
+            raise spins.problem.impossible()
         if isinstance(found, str):
             raise ModelError(f"method 'planar' {found}")
         return found
 
     def log_partition(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> LogPartition:
         """log Z, checked by the inverse."""
-        form = self._form(graph, evidence)
+        model = self._model(graph, evidence)
         return LogPartition(
-            log_partition=_log_partition(form, _solved(form, running, keep=False)),
+            log_partition=_log_partition(model, _solved(model, running, keep=False)),
             method=self.name,
             seconds=time.perf_counter() - running.started,
         )
@@ -278,14 +280,14 @@ class PlanarIsing:
         running: Running,
     ) -> Marginals:
         """All single marginals; joint distributions of up to 12 variables are computed when asked for."""
-        form = self._form(graph, evidence)
-        solution = _solved(form, running, keep=True)
-        value = _log_partition(form, solution)
-        up = _probabilities(form, solution, running)
-        joint, counts = _deferred(form, solution, up)
+        model = self._model(graph, evidence)
+        solution = _solved(model, running, keep=True)
+        value = _log_partition(model, solution)
+        up = _probabilities(model, solution, running)
+        joint, counts = _deferred(model, solution, up)
         return Marginals(
             graph=graph,
-            values=_values(form, up),
+            values=_values(model, up),
             log_partition=value,
             log_partition_bounds=(value, value),
             method=self.name,
@@ -295,68 +297,68 @@ class PlanarIsing:
         )
 
 
-def _log_partition(form: PlanarForm, solution: PlanarSolution) -> float:
+def _log_partition(model: PlanarModel, solution: PlanarSolution) -> float:
     """The ghost's two states count everything twice."""
-    return form.form.constant + solution.log_partition - (float(np.log(2.0)) if form.ghost else 0.0)
+    return model.spins.constant + solution.log_partition - (float(np.log(2.0)) if model.ghost else 0.0)
 
 
-def _pair_probabilities(form: PlanarForm, solution: PlanarSolution) -> FloatArray:
+def _pair_probabilities(model: PlanarModel, solution: PlanarSolution) -> FloatArray:
     """``float64[edges, 2]``: the ends of each pair differ, or are alike, in the model's own spins."""
-    m = len(form.coupling)
+    m = len(model.coupling)
     both = np.stack([solution.differ[:m], solution.alike[:m]], axis=1)
-    turned = solution.spins[form.first] * solution.spins[form.second] < 0
+    turned = solution.spins[model.first] * solution.spins[model.second] < 0
     both[turned] = both[turned][:, ::-1]
     both = np.where(both <= 0.0, SMALLEST, both)
     return np.asarray(both / both.sum(axis=1, keepdims=True))
 
 
-def _probabilities(form: PlanarForm, solution: PlanarSolution, running: Running) -> FloatArray:
+def _probabilities(model: PlanarModel, solution: PlanarSolution, running: Running) -> FloatArray:
     """``float64[spins, 2]``: each spin is down, or up."""
-    n = form.form.n_spins
+    n = model.spins.n_spins
     out = np.full((n, 2), 0.5)
-    if not form.ghost:
+    if not model.ghost:
         return out
-    beside = form.first == 0
-    known = form.second[beside] - 1
-    out[known] = _pair_probabilities(form, solution)[beside]
-    far = np.setdiff1d(_reached(form), np.append(known, -1)) + 1
+    beside = model.first == 0
+    known = model.second[beside] - 1
+    out[known] = _pair_probabilities(model, solution)[beside]
+    far = np.setdiff1d(_reached(model), np.append(known, -1)) + 1
     if len(far):
         up = (1.0 + solution.with_root(far, running)) / 2
         out[far - 1] = np.clip(np.stack([1.0 - up, up], axis=1), SMALLEST, 1.0)
     return out
 
 
-def _reached(form: PlanarForm) -> IntArray:
+def _reached(model: PlanarModel) -> IntArray:
     """Spins that couplings join to the ghost; the others are up as often as down."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    live, n = form.coupling != 0, form.plan.n_vertices
-    links = coo_array((np.ones(int(live.sum()), np.int8), (form.first[live], form.second[live])), shape=(n, n))
+    live, n = model.coupling != 0, model.plan.n_vertices
+    links = coo_array((np.ones(int(live.sum()), np.int8), (model.first[live], model.second[live])), shape=(n, n))
     label = connected_components(links, directed=False)[1]
     return np.flatnonzero(label[1:] == label[0])
 
 
-def _values(form: PlanarForm, up: FloatArray) -> FloatArray:
+def _values(model: PlanarModel, up: FloatArray) -> FloatArray:
     """Marginals of all states of the user's graph."""
-    problem = form.form.problem
+    problem = model.spins.problem
     offsets = problem.structure.value_offsets
     flat = np.ones(int(offsets[-1]))
-    flat[offsets[form.form.variables][:, None] + np.arange(2)] = up
+    flat[offsets[model.spins.variables][:, None] + np.arange(2)] = up
     values = problem.expand(flat, 0.0)
     values.flags.writeable = False
     return values
 
 
 def _deferred(
-    form: PlanarForm, solution: PlanarSolution, up: FloatArray
+    model: PlanarModel, solution: PlanarSolution, up: FloatArray
 ) -> tuple[Callable[[tuple[int, ...]], FloatArray], Callable[[], FloatArray]]:
     """Joint tables and expected counts, computed when an answer is asked for them."""
-    problem, ghost = form.form.problem, int(form.ghost)
+    problem, ghost = model.spins.problem, int(model.ghost)
     label = np.full(problem.structure.n_variables, -1, np.int64)
-    label[form.form.variables] = np.arange(form.form.n_spins)
-    n = form.plan.n_vertices
-    keys = np.minimum(form.first, form.second) * n + np.maximum(form.first, form.second)
+    label[model.spins.variables] = np.arange(model.spins.n_spins)
+    n = model.plan.n_vertices
+    keys = np.minimum(model.first, model.second) * n + np.maximum(model.first, model.second)
     order = np.argsort(keys)
 
     def pairs(i: IntArray, j: IntArray) -> FloatArray:
@@ -366,7 +368,7 @@ def _deferred(
         edge = order[at] if len(keys) else at
         there = keys[edge] == wanted if len(keys) else np.zeros(len(i), np.bool_)
         out = np.empty((len(i), 2, 2))
-        out[there] = _pair_tables(up[i[there]], up[j[there]], _pair_probabilities(form, solution)[edge[there]])
+        out[there] = _pair_tables(up[i[there]], up[j[there]], _pair_probabilities(model, solution)[edge[there]])
         for k in np.flatnonzero(~there).tolist():
             out[k] = solution.joint([int(i[k]) + ghost, int(j[k]) + ghost], 0 if ghost else None)
         return out
@@ -408,7 +410,7 @@ def _deferred(
 def _pair_tables(one: FloatArray, two: FloatArray, both: FloatArray) -> FloatArray:
     """``float64[pairs, 2, 2]`` from the marginals of two spins and the probabilities that they differ or are alike."""
     differ, alike = both[:, 0], both[:, 1]
-    # Twice the chance of each state less that of the other: small ones do not come from differences of large ones.
+    # Twice the probability of each state less that of the other: small ones do not come from differences of large ones.
     diagonal, across = (one - two[:, ::-1]) / 2, (one - two) / 2
     tables = np.empty((len(one), 2, 2))
     tables[:, 0, 0], tables[:, 1, 1] = alike / 2 + diagonal[:, 0], alike / 2 + diagonal[:, 1]

@@ -158,7 +158,7 @@ class Annealing:
 
 @dataclass
 class Relaxation:
-    """TRW-S, which goes on from its own messages until they settle."""
+    """TRW-S, which goes on from its own messages until they converge."""
 
     method: TRWS
     over: bool = False
@@ -207,7 +207,7 @@ class Subgraphs:
         try:
             moves.run(10**9, running)
         except (TimeoutError, StoppedError):
-            moves.settle()
+            moves.cross()
         if np.isfinite(moves.best_score):
             shared.take(
                 decoding_of_states(
@@ -231,7 +231,7 @@ class Subgraphs:
 
 @dataclass
 class Buckets:
-    """Mini-buckets, tightened in every turn, and larger ones when those have settled."""
+    """Mini-buckets, tightened in every turn, and larger ones when those have converged."""
 
     over: bool = False
     method: MiniBucket = field(

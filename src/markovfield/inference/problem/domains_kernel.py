@@ -2,6 +2,8 @@
 
 A domain is kept as a compact list: ``domains[value_offsets[v] : value_offsets[v] + domain_sizes[v]]`` holds
 the states of v that are still possible, in increasing order.
+
+Free to change: `REEXAMINE_LIMIT` and the order of looks: pruning less is never wrong.
 """
 
 from __future__ import annotations
@@ -377,7 +379,7 @@ def shrink_domains(
 ) -> tuple[int, Array, Array, Array, Array]:
     """Clamp the evidence, drop what is barren, remove the states that hard zeros exclude.
 
-    ``possible`` says of every state whether likelihoods leave it a chance; empty where all do.
+    ``possible`` says of every state whether likelihoods leave it possible; empty where all do.
 
     Returns
     -------

@@ -1,4 +1,8 @@
-"""Assignments free of hard zeros: a search that keeps domains consistent, growth around one, ascent from one."""
+"""Assignments free of hard zeros: a search that keeps domains consistent, growth around one, ascent from one.
+
+Invariant: factors of plain tables through offsets and strides; states that were removed are on a trail and come back in
+order. Free to change: the order of choices.
+"""
 
 from __future__ import annotations
 

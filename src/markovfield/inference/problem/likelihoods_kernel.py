@@ -1,4 +1,8 @@
-"""Evidence as likelihoods of variables' states: entering observed states, and going to linear space."""
+"""Evidence as likelihoods of variables' states: entering observed states, and going to linear space.
+
+Invariant: flat over all states, -1 for a variable that is not observed; what was taken out of the likelihoods is
+returned, so that log Z stays exact.
+"""
 
 from __future__ import annotations
 

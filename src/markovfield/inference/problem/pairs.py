@@ -25,7 +25,7 @@ class PairProblem:
 
     Attributes
     ----------
-    own
+    unary
         ``float64[n, most states]``: the score of each state of each variable by itself, with likelihoods; -inf where
         it is ruled out or beyond the variable's states.
     low, high
@@ -37,7 +37,7 @@ class PairProblem:
     """
 
     problem: Problem
-    own: FloatArray
+    unary: FloatArray
     low: IntArray
     high: IntArray
     base: IntArray
@@ -48,7 +48,7 @@ class PairProblem:
     @property
     def n_variables(self) -> int:
         """How many variables the problem has, observed ones included."""
-        return len(self.own)
+        return len(self.unary)
 
     @property
     def pool(self) -> FloatArray:
@@ -62,8 +62,8 @@ class PairProblem:
 
     def score(self, states: npt.NDArray[Any]) -> float:
         """Sum of the log-potentials and log-likelihoods of an assignment of the problem."""
-        own = self.own[np.arange(len(states)), states]
-        return float(own.sum() + self.pool[self.cells(states)].sum()) + self.constant
+        unary = self.unary[np.arange(len(states)), states]
+        return float(unary.sum() + self.pool[self.cells(states)].sum()) + self.constant
 
 
 def check_decodable(method: str, graph: FactorGraph, variables: Any, n_best: int) -> None:
@@ -138,27 +138,27 @@ def pair_problem(method: str, graph: FactorGraph, evidence: Evidence, *, shrink:
     _check_arity(method, problem)
     s, pool = problem.structure, problem.potentials.log_tables
     view = pairwise(s)
-    own = _own_scores(problem, view.unary)
+    unary = _unary_scores(problem, view.unary)
     constant = float(pool[s.table_offsets[view.constants]].sum())
-    if constant == -np.inf or np.isneginf(own.max(axis=1, initial=-np.inf)).any():
+    if constant == -np.inf or np.isneginf(unary.max(axis=1, initial=-np.inf)).any():
         raise problem.impossible()
     base = s.table_offsets[view.pairs]
-    return PairProblem(problem, own, view.low, view.high, base, view.low_stride, view.high_stride, constant)
+    return PairProblem(problem, unary, view.low, view.high, base, view.low_stride, view.high_stride, constant)
 
 
-def _own_scores(problem: Problem, unary: IntArray) -> FloatArray:
+def _unary_scores(problem: Problem, single: IntArray) -> FloatArray:
     s, pool = problem.structure, problem.potentials.log_tables
     n, most = s.n_variables, int(s.cardinalities.max(initial=1))
-    own = np.zeros((n, most))
+    unary = np.zeros((n, most))
     beyond = np.arange(most) >= s.cardinalities[:, None]
-    own[beyond] = -np.inf
-    axis = s.scope_offsets[unary]
+    unary[beyond] = -np.inf
+    axis = s.scope_offsets[single]
     v = s.scopes[axis]
-    cells = s.table_offsets[unary][:, None] + s.table_strides[axis][:, None] * np.arange(most)
+    cells = s.table_offsets[single][:, None] + s.table_strides[axis][:, None] * np.arange(most)
     cells[beyond[v]] = 0
-    np.add.at(own, v, pool[cells])
+    np.add.at(unary, v, pool[cells])
     if len(problem.likelihood):
         inside = ~beyond
-        own[inside] += problem.likelihood
-    own[beyond] = -np.inf
-    return own
+        unary[inside] += problem.likelihood
+    unary[beyond] = -np.inf
+    return unary

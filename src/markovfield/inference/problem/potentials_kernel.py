@@ -1,4 +1,8 @@
-"""The pool of log-potentials in linear space, and how far each factor's potentials are spread."""
+"""The pool of log-potentials in linear space, and how far each factor's potentials are spread.
+
+Invariant: one shift for the whole pool; `linear_pool` says whether a supported cell was lost, and then callers stay in
+log space.
+"""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class _Index(NamedTuple):
 
 @remembered
 def _index(structure: Structure) -> _Index:
-    assert not np.any(structure.kind != TABLE), "lower the graph first: reduction works on plain tables"
+    assert not np.any(structure.kind != TABLE), "call to_tables() first: reduction works on plain tables"
     n, m = structure.n_variables, structure.n_factors
     variable_offsets, variable_factors = factors_of_variables(n, structure.scope_offsets, structure.scopes)
     value_offsets = np.zeros(n + 1, np.int64)
@@ -172,7 +172,7 @@ def reduce(
     Parameters
     ----------
     structure, log_tables
-        Plain tables only: lower the graph first.
+        Plain tables only: see `FactorGraph.to_tables`.
     evidence_states
         ``int32[n]``, -1 where nothing is observed.
     propagate_zeros
@@ -187,7 +187,7 @@ def reduce(
     has_zeros
         What `zeros_in_factors` answers for these tables, to spare looking for zeros again.
     possible
-        ``bool`` over all states: those that likelihoods leave a chance. Heeded with ``propagate_zeros`` only.
+        ``bool`` over all states: those that likelihoods leave possible. Heeded with ``propagate_zeros`` only.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def reduce(
     evidence = _argument(evidence_states, np.int32)
     keeps = _NONE if keep is None else _argument(keep, np.bool_)
     zeros = _NONE if has_zeros is None else _argument(has_zeros, np.bool_)
-    chances = _NONE if possible is None else _argument(possible, np.bool_)
+    allowed = _NONE if possible is None else _argument(possible, np.bool_)
     # Kernels do not check bounds.
     _check_length("log_tables", tables, s.n_cells)
     _check_length("evidence_states", evidence, len(s.cardinalities))
@@ -221,7 +221,7 @@ def reduce(
     if has_zeros is not None:
         _check_length("has_zeros", zeros, len(s.table_offsets))
     if possible is not None:
-        _check_length("possible", chances, int(index.value_offsets[-1]))
+        _check_length("possible", allowed, int(index.value_offsets[-1]))
     status, domain_sizes, domains, alive, barren = shrink_domains(
         s.cardinalities,
         s.scope_offsets,
@@ -236,7 +236,7 @@ def reduce(
         index.max_arity,
         index.max_width,
         evidence,
-        chances,
+        allowed,
         zeros,
         keeps,
         propagate_zeros,

@@ -1,4 +1,8 @@
-"""Building the problem that is left once domains have shrunk (see `domains`): fewer axes, states and factors."""
+"""Building the problem that is left once domains have shrunk (see `domains`): fewer axes, states and factors.
+
+Invariant: cells keep their places in the pool and copies are appended, last axis fastest; ``origin`` says of which cell
+each is a copy. The partition function is unchanged.
+"""
 
 from __future__ import annotations
 

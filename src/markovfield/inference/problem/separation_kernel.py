@@ -1,4 +1,7 @@
-"""What a query depends on, once evidence has cut the graph: the parts connected with its targets."""
+"""What a query depends on, once evidence has cut the graph: the components that its targets are in.
+
+Invariant: domains as in `domains_kernel`; a variable of one state blocks a path. Linear in the graph.
+"""
 
 from __future__ import annotations
 

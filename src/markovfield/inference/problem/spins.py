@@ -9,14 +9,14 @@ import numpy as np
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.inference.problem.problem import Problem
 
-__all__ = ["PottsForm", "SpinForm", "potts_form", "spin_form"]
+__all__ = ["PottsModel", "SpinModel", "potts_model", "spin_model"]
 
 # Entries of a table that differ by less than this, relative to the largest, count as equal.
 SAME = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class SpinForm:
+class SpinModel:
     """A problem whose free variables all have two states, joined in pairs: every such model is an Ising model.
 
     The score of an assignment is ``constant + sum coupling[e] s_i s_j + sum field[i] s_i``, where the spin of a
@@ -47,18 +47,18 @@ class SpinForm:
 
 
 @dataclass(frozen=True, eq=False)
-class PottsForm:
+class PottsModel:
     """A problem whose pairs only ask whether two states are the same (Murphy 19.22), with any potentials of one.
 
-    The score is ``constant + sum coupling[e] [y_i = y_j] + sum own[offsets[i] + y_i]``.
+    The score is ``constant + sum coupling[e] [y_i = y_j] + sum unary[i, y_i]``.
 
     Attributes
     ----------
     variables, first, second
-        As for `SpinForm`.
+        As for `SpinModel`.
     n_states
         States of every free variable.
-    own
+    unary
         ``float64[n, n_states]``; -inf where a state is ruled out.
     """
 
@@ -68,7 +68,7 @@ class PottsForm:
     first: IntArray
     second: IntArray
     coupling: FloatArray
-    own: FloatArray
+    unary: FloatArray
     constant: float
 
 
@@ -90,18 +90,18 @@ def _unary(problem: Problem, variables: IntArray, card: int) -> tuple[FloatArray
     pool = problem.potentials.log_tables
     arity, first, _ = _axes(problem)
     constant = float(pool[s.table_offsets[arity == 0]].sum())
-    own = np.zeros((s.n_variables, card))
-    unary = np.flatnonzero(arity == 1)
-    axis = first[unary]
+    unary = np.zeros((s.n_variables, card))
+    single = np.flatnonzero(arity == 1)
+    axis = first[single]
     states = np.arange(card)
-    cells = s.table_offsets[unary][:, None] + s.table_strides[axis][:, None] * states
-    np.add.at(own, s.scopes[axis], pool[cells])
+    cells = s.table_offsets[single][:, None] + s.table_strides[axis][:, None] * states
+    np.add.at(unary, s.scopes[axis], pool[cells])
     if len(problem.likelihood):
         many = s.cardinalities > 1
         starts = s.value_offsets[:-1]
-        own[many] += problem.likelihood[starts[many][:, None] + states]
+        unary[many] += problem.likelihood[starts[many][:, None] + states]
         constant += float(problem.likelihood[starts[~many]].sum())
-    return own[variables], constant
+    return unary[variables], constant
 
 
 def _pairs(problem: Problem, variables: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
@@ -135,7 +135,7 @@ def _free(problem: Problem) -> tuple[IntArray, int] | None:
     return variables, int(cards[0]) if len(cards) else 2
 
 
-def spin_form(problem: Problem) -> SpinForm | None:
+def spin_model(problem: Problem) -> SpinModel | None:
     """Write a prepared problem as spins; None where a free variable has more than two states, a factor joins three or
     more, or a potential of -inf is left. Time and memory are linear in the factors.
 
@@ -147,7 +147,7 @@ def spin_form(problem: Problem) -> SpinForm | None:
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
     >>> _ = net.add_factor(["A", "B"], log_table=[[1.0, -1.0], [-1.0, 1.0]])
     >>> graph = net.compile()
-    >>> spin_form(prepare(graph, Evidence.parse(graph.structure, None))).coupling.tolist()
+    >>> spin_model(prepare(graph, Evidence.parse(graph.structure, None))).coupling.tolist()
     [1.0]
     """
     free = _free(problem)
@@ -155,31 +155,31 @@ def spin_form(problem: Problem) -> SpinForm | None:
         return None
     variables = free[0]
     n = len(variables)
-    own, constant = _unary(problem, variables, 2)
+    unary, constant = _unary(problem, variables, 2)
     i, j, base, one, two = _pairs(problem, variables)
     pool = problem.potentials.log_tables
     a, b, c, d = pool[base], pool[base + two], pool[base + one], pool[base + one + two]
-    if not np.isfinite(own).all() or not all(np.isfinite(x).all() for x in (a, b, c, d)):
+    if not np.isfinite(unary).all() or not all(np.isfinite(x).all() for x in (a, b, c, d)):
         return None
-    # A table as constant + (its own part of either spin) + coupling s t.
-    field = (own[:, 1] - own[:, 0]) / 2
+    # A table as constant + (a unary part for either spin) + coupling s t.
+    field = (unary[:, 1] - unary[:, 0]) / 2
     field += np.bincount(i, (c + d - a - b) / 4, n) + np.bincount(j, (b + d - a - c) / 4, n)
     first, second, coupling = _merged(i, j, n, (a + d - b - c) / 4)
-    constant += float(own.sum() / 2 + (a + b + c + d).sum() / 4)
-    return SpinForm(problem, variables, first, second, coupling, field, constant)
+    constant += float(unary.sum() / 2 + (a + b + c + d).sum() / 4)
+    return SpinModel(problem, variables, first, second, coupling, field, constant)
 
 
-def potts_form(problem: Problem) -> PottsForm | None:
+def potts_model(problem: Problem) -> PottsModel | None:
     """Write a prepared problem as a Potts model; None where free variables differ in their number of states, a factor
     joins three or more, or a pair's table asks for more than whether the states are the same.
 
-    Two states never ask for more than that and fields, but such models are better served by `spin_form`.
+    Two states never ask for more than that and fields, but such models are better served by `spin_model`.
     """
     free = _free(problem)
     if free is None:
         return None
     variables, card = free
-    own, constant = _unary(problem, variables, card)
+    unary, constant = _unary(problem, variables, card)
     i, j, base, one, two = _pairs(problem, variables)
     # Ties: each distinct table is looked at once.
     keys, inverse = np.unique(np.stack([base, one, two], axis=1), axis=0, return_inverse=True)
@@ -197,4 +197,4 @@ def potts_form(problem: Problem) -> PottsForm | None:
         same[k], other[k] = table[0, 0], table[0, 1]
     first, second, coupling = _merged(i, j, len(variables), (same - other)[inverse])
     constant += float(other[inverse].sum())
-    return PottsForm(problem, variables, card, first, second, coupling, own, constant)
+    return PottsModel(problem, variables, card, first, second, coupling, unary, constant)

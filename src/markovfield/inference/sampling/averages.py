@@ -136,11 +136,11 @@ class _Batches:
 
     @property
     def sweeps(self) -> int:
-        """Sweeps averaged over, of each chain."""
+        """Sweeps averaged over, of each Markov chain."""
         return self.length * self.filled + self.inside
 
     def run(self, sweeps: int) -> BaseException | None:
-        """Advance all chains; the answer is what stopped them early, if anything did."""
+        """Advance all Markov chains; the answer is what stopped them early, if anything did."""
         n = len(self.value_offsets)
         transition = self.chains.transition
         accumulate = getattr(transition, "accumulate", None)
@@ -189,7 +189,7 @@ class _Batches:
         self.length, self.filled = 2 * self.length, half
 
     def rows(self) -> tuple[list[States], npt.NDArray[np.int64]]:
-        """Some states of each chain, in order, and which of them are at even distances."""
+        """Some states of each Markov chain, in order, and which of them are at even distances."""
         at = np.array(self.seen_at)
         kept = np.arange(len(at))
         while len(kept) > self.to_see:

@@ -1,4 +1,8 @@
-"""Drawing rows of a directed model, parents before children."""
+"""Drawing rows of a directed model, parents before children.
+
+Invariant: the variable's own axis is the fastest of its cumulative table, and variable ``order[i]`` uses row i of the
+uniform numbers.
+"""
 
 from __future__ import annotations
 

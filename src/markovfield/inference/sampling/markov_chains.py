@@ -66,7 +66,7 @@ class Transition(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ChainState:
-    """Where chains stopped: what `run_chains` goes on from.
+    """Where Markov chains stopped: what `run_chains` goes on from.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class ChainState:
 
     @classmethod
     def of(cls, problem: Problem, chains: Chains, extra: Any) -> ChainState:
-        """Where these chains of a problem are now."""
+        """Where these Markov chains of a problem are now."""
         cards, known = problem.structure.cardinalities, problem.evidence.states
         return cls(chains.states, chains.streams, chains.sweeps, cards, known, _digest(problem), extra)
 
@@ -104,7 +104,7 @@ def _digest(problem: Problem) -> bytes:
 
 @dataclass(eq=False)
 class Chains:
-    """Chains that advance in step: what is common to drawing samples and to averaging."""
+    """Markov chains that advance in step: what is common to drawing samples and to averaging."""
 
     transition: Any
     states: States
@@ -114,7 +114,7 @@ class Chains:
     complete: bool = True
 
     def in_step(self, each: Callable[[int], int], sweeps: int) -> BaseException | None:
-        """Run ``each(chain)``, which advances it by ``sweeps``, for every chain; undo it all where not all could.
+        """Run ``each(chain)``, which advances it by ``sweeps``, for every Markov chain; undo it where not all could.
 
         The answer is what stopped the work, if anything did; chains that all came through have then still moved on.
         """
@@ -144,7 +144,7 @@ class Chains:
         return stopped
 
     def discard(self, sweeps: int) -> None:
-        """Advance all chains and keep nothing; what stops this is raised."""
+        """Advance all Markov chains and keep nothing; what stops this is raised."""
         left = sweeps
         while left:
             step = min(left, max(1, self.transition.sweeps_at_once))
@@ -160,14 +160,14 @@ class Chains:
 
 
 def check_settings(method: Any) -> None:
-    """Raise where the settings that all chains share make no sense."""
+    """Raise where the settings that all Markov chains share make no sense."""
     name = type(method).__name__
     for setting, least in (("n_chains", 1), ("thinning", 1), ("sweeps", 1), ("burn_in", 0)):
         value = getattr(method, setting, None)
         if value is None and setting in ("burn_in", "sweeps"):
             continue
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise ModelError(f"{setting} of {name} must be a whole number of at least {least}, got {value!r}")
+            raise ModelError(f"{setting} of {name} must be an integer of at least {least}, got {value!r}")
 
 
 def resolved_burn_in(burn_in: int | None, kept: int) -> int:
@@ -204,7 +204,7 @@ def begin(
     method: str,
     start: States | None,
 ) -> tuple[Chains, int | None]:
-    """Chains at their start, or where an earlier answer left them, and how long they must forget it."""
+    """Markov chains at their start, or where an earlier answer left them, and how long they must forget it."""
     if init is not None:
         old = resumed_state(problem, init, n_chains, method)
         chains = Chains(transition, old.states.copy(), old.streams.copy(), running, old.sweeps)
@@ -272,12 +272,12 @@ def run_chains(
 
 
 def doubt_seed(chains: Chains) -> np.random.Generator:
-    """Random numbers for looking at chains: theirs, so that the caller's generator is where it would be without."""
+    """Random numbers for looking at Markov chains: theirs, so that the caller's generator is left as it was."""
     return np.random.default_rng(chains.streams[0])
 
 
 def _doubts(problem: Problem, answer: Samples, seen: list[States]) -> list[str]:
-    """Reasons not to believe the chains behind samples; none where they are too short to tell."""
+    """Reasons not to believe the Markov chains behind samples; none where they are too short to tell."""
     steps = len(answer) // max(1, answer.n_chains)
     if steps < LEAST_STEPS:
         return []
@@ -305,7 +305,7 @@ def _check_room(problem: Problem, size: int) -> None:
 def _draw(
     problem: Problem, chains: Chains, lengths: list[int], thinning: int
 ) -> tuple[list[States], list[States], BaseException | None]:
-    """The rows of each chain, and some of them as the problem has them; stopped early, as many of each as all have."""
+    """The rows of each Markov chain, and some of them as the problem has them; stopped, as many of each as all have."""
     n, own = problem.structure.n_variables, problem.graph.n_variables
     out = np.empty((sum(lengths), own), np.int32)
     begins = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64).tolist()

@@ -1,4 +1,4 @@
-"""Likely assignments, found by climbing from many places: where chains start, and what they are held against."""
+"""Likely assignments, found by climbing from many places: where Markov chains start, and what they are held against."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _climbed(problem: Problem, feasible: Feasible, rows: npt.NDArray[Any]) -> tu
 
 
 def dispersed_states(problem: Problem, n: int, rng: np.random.Generator) -> States:
-    """``int32[n, variables]``: starts of chains that are meant to disagree until they have mixed.
+    """``int32[n, variables]``: starts of Markov chains that are meant to disagree until they have mixed.
 
     Up to half of them (at least two) are modes of some weight, as far from each other as `find_modes` has them. The
     others are random, and from places from which a climb ends in a mode of some weight too: one that has none would

@@ -1,4 +1,8 @@
-"""Where moves of one variable can lead among the assignments that hard zeros leave."""
+"""Where moves of one variable can lead among the assignments that hard zeros leave.
+
+Invariant: components are named by their first variable; ``states`` come back unchanged. Free to change: how states are
+visited.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ def _root(parent, v):  # type: ignore[no-untyped-def]
 
 @kernel
 def hard_components(scope_offsets, scopes, hard, n):  # type: ignore[no-untyped-def]
-    """``int64[n]``: the part of each variable that factors with hard zeros join it to, named by its first variable."""
+    """``int64[n]``: the component of each variable among factors with hard zeros, named by its first variable."""
     parent = np.arange(n)
     for f in range(len(hard)):
         if hard[f]:
@@ -54,7 +58,7 @@ def _can_move(  # type: ignore[no-untyped-def]
     members, cardinalities, scope_offsets, scopes, table_offsets, table_strides, log_tables, variable_offsets,
     variable_factors, states,
 ):  # fmt: skip
-    """Whether any variable of a part has another state that is allowed, the others staying as they are."""
+    """Whether any variable of a component has another state that is allowed, the others staying as they are."""
     for v in members:
         old = states[v]
         for k in range(cardinalities[v]):
@@ -75,7 +79,7 @@ def reach(  # type: ignore[no-untyped-def]
     members, factors, joint, cardinalities, scope_offsets, scopes, table_offsets, table_strides, log_tables,
     variable_offsets, variable_factors, states,
 ):  # fmt: skip
-    """Whether single-site moves join all allowed states of a part (``members``, held by ``factors``), or `SPLIT` them.
+    """Whether single-site moves join all allowed states of a component (``members``, ``factors``), or `SPLIT` them.
 
     ``joint`` is how many joint states it has, or 0 where they are too many to visit: then the answer is `FROZEN` where
     no variable can leave its state in ``states``, and `UNDECIDED` otherwise. ``states`` come back as they were.

@@ -1,4 +1,4 @@
-"""Whether assignments came up as often as their scores ask for: a check that chains have found where the weight is."""
+"""A check that Markov chains found where the weight is: assignments come up as often as their scores ask for."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SEEN_ROWS, MOST_READ = 4096, 2**21
 CLIMBING_ROWS, NEIGHBOURS = 32, 16
 # Parts that independent rows are cut into, to see how much of what one has the others have.
 PARTS = 4
-# Connected parts up to which each is looked at by itself.
-MOST_PARTS = 16
+# Connected components up to which each is looked at by itself.
+MOST_COMPONENTS = 16
 # Standard errors that an estimate may be off before it is said to be.
 ALLOWED = 5.0
 
@@ -50,8 +50,8 @@ def weigh_seen(problem: Problem, rows: Rows, rng: np.random.Generator) -> tuple[
 def covered_weight(rows: Rows, group: npt.NDArray[np.int64], weights: FloatArray) -> float:
     """A cautious estimate of the probability of all assignments seen: how much of each group the others have seen.
 
-    Groups must be independent, as chains are. Where they have not mixed, each has assignments of its own, and the
-    answer is small; where there are very many assignments, it is near zero, and nothing can be said.
+    Groups must be independent, as Markov chains are. Where they have not mixed, each has assignments of its own, and
+    the answer is small; where there are very many assignments, it is near zero, and nothing can be said.
     """
     _, index = np.unique(rows, axis=0, return_inverse=True)
     index = np.ravel(index)
@@ -66,13 +66,13 @@ def covered_weight(rows: Rows, group: npt.NDArray[np.int64], weights: FloatArray
     return max(0.0, middle - spread - 4.0 / len(rows))
 
 
-def _parts(problem: Problem) -> list[npt.NDArray[np.int64]]:
-    """The free variables of each connected part, if there are few: what is independent is better looked at alone."""
+def _components(problem: Problem) -> list[npt.NDArray[np.int64]]:
+    """The free variables of each connected component, if there are few: independent ones are better looked at alone."""
     s = problem.structure
-    part = hard_components(s.scope_offsets, s.scopes, np.ones(s.n_factors, np.bool_), s.n_variables)
+    component = hard_components(s.scope_offsets, s.scopes, np.ones(s.n_factors, np.bool_), s.n_variables)
     free = np.flatnonzero(s.cardinalities > 1)
-    labels = np.unique(part[free])
-    return [free[part[free] == label] for label in labels] if len(labels) <= MOST_PARTS else [free]
+    labels = np.unique(component[free])
+    return [free[component[free] == label] for label in labels] if len(labels) <= MOST_COMPONENTS else [free]
 
 
 def _bounds(
@@ -83,7 +83,7 @@ def _bounds(
     group: npt.NDArray[np.int64],
     weights: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds on the marginals of a part's variables, by what its assignments weigh; over all states of the problem."""
+    """Bounds on the marginals of a component's variables, by what its assignments weigh; over the problem's states."""
     s = problem.structure
     n_values = int(s.value_offsets[-1])
     covered = covered_weight(rows[:, members], group, weights)
@@ -97,9 +97,9 @@ def _bounds(
     if scores.max() == -np.inf:
         # None of what was seen is possible, and nothing can be told from it.
         return np.zeros(n_values), np.ones(n_values)
-    chance = np.exp(scores - scores.max())
-    chance /= chance.sum()
-    share = _shares(problem, whole, chance)
+    probability = np.exp(scores - scores.max())
+    probability /= probability.sum()
+    share = _shares(problem, whole, probability)
     return covered * share, 1.0 - covered * (1.0 - share)
 
 
@@ -145,13 +145,14 @@ def missed_weight(
 
     Scores say how much two assignments weigh beside each other, exactly. Where the assignments seen have nearly all the
     probability (`covered_weight`), their weights bound every marginal; so do modes that a search finds and the sampler
-    did not. An estimate outside of these bounds by more than its standard errors is wrong. Connected parts are looked
-    at one by one. Models with very many likely assignments pass: there, one assignment seen says nothing of another.
+    did not. An estimate outside of these bounds by more than its standard errors is wrong. Connected components are
+    looked at one by one. Models with very many likely assignments pass: there, one assignment seen says nothing of
+    another.
 
     Parameters
     ----------
     rows, group, weights
-        Assignments, the chain (or other independent part) each is of, and what each weighs.
+        Assignments, the Markov chain (or other independent part) each is of, and what each weighs.
     values, errors
         Estimated probabilities of all states of the problem, and their standard errors.
     """
@@ -161,7 +162,7 @@ def missed_weight(
     weights = np.ones(len(rows)) if weights is None else weights
     low, high = np.zeros(len(values)), np.ones(len(values))
     every, _ = weigh_seen(problem, rows, rng)
-    for members in _parts(problem):
+    for members in _components(problem):
         places = np.repeat(np.isin(np.arange(s.n_variables), members), s.cardinalities)
         found = _bounds(problem, members, rows, every, group, weights)
         low[places], high[places] = found[0][places], found[1][places]

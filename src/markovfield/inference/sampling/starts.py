@@ -19,7 +19,7 @@ TRIES = 1024
 
 
 def initial_states(problem: Problem, n: int, rng: np.random.Generator) -> States:
-    """``int32[n, variables]``: random starts free of hard zeros, scattered so that chains can disagree.
+    """``int32[n, variables]``: random starts free of hard zeros, scattered so that Markov chains can disagree.
 
     Without hard zeros every state is as likely as any other. With them, a search prefers states at random and keeps
     domains consistent; where it gives up, directed models are drawn parents first until the evidence is met. Where that

@@ -35,7 +35,7 @@ REMEDY = "more sweeps, larger moves (Gibbs(scan='trees'), ParallelTempering) or 
 
 
 def r_hat_limit(chains: int, half: int) -> float:
-    """The largest split R-hat that half chains of so many independent draws show by chance, and at least 1.01.
+    """The largest split R-hat that half Markov chains of so many independent draws show by chance; at least 1.01.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def r_hat_limit(chains: int, half: int) -> float:
 
 
 def rows_to_see(problem: Problem) -> int:
-    """How many assignments of all chains are kept to be looked at: none of problems that are too large for it."""
+    """How many assignments of all Markov chains are kept to be looked at: none of problems too large for it."""
     rows = min(SEEN_ROWS, MOST_READ // max(1, len(problem.structure.scopes) + problem.structure.n_variables))
     return rows if rows >= SEEN_ROWS // 16 else 0
 
@@ -90,7 +90,7 @@ def leeway(problem: Problem) -> FloatArray:
 
 
 def frequencies_of(problem: Problem, chains: Sequence[States]) -> tuple[FloatArray, FloatArray]:
-    """How often each state of a problem came up in the rows of chains, and the standard errors of that."""
+    """How often each state of a problem came up in the rows of Markov chains, and the standard errors of that."""
     from markovfield.inference.core.autocovariance_kernel import summarise_indicators
 
     s = problem.structure
@@ -120,7 +120,7 @@ def doubts_of(
     rng: np.random.Generator,
     even: npt.NDArray[np.int64] | None = None,
 ) -> list[str]:
-    """Reasons not to believe estimates of a problem's marginals, by some of the assignments that chains came to.
+    """Reasons not to believe estimates of a problem's marginals, by some of the assignments that Markov chains came to.
 
     Two things are looked at: whether the scores of the chains agree with each other and with themselves (split R-hat of
     their ranks), and whether likely assignments came up as often as they should (`missed_weight`).

@@ -19,7 +19,7 @@ from markovfield.inference.tree_reweighted.pseudo_marginals_kernel import (
     node_beliefs,
 )
 from markovfield.inference.tree_reweighted.spanning_trees import SpanningTrees, best_tree
-from markovfield.inference.tree_reweighted.stars import PairwiseForm
+from markovfield.inference.tree_reweighted.stars import PairGraph
 from markovfield.inference.tree_reweighted.sweeps_kernel import (
     TABLE,
     backtrack_tree,
@@ -48,7 +48,7 @@ LINEAR_CELLS = 2**26
 class ReweightedMessages:
     """Messages on one graph of pairs, the trees, and the best bound so far."""
 
-    form: PairwiseForm
+    pairs: PairGraph
     trees: SpanningTrees
     maximise: bool
     max_iterations: int
@@ -58,22 +58,22 @@ class ReweightedMessages:
     converged: bool = False
 
     def __post_init__(self) -> None:
-        form = self.form
+        pairs = self.pairs
         self._mix(self.trees)
-        self.node_log = form.node_log.copy()
-        self.messages = np.zeros(int(form.layout.message_offsets[-1]))
+        self.node_log = pairs.node_log.copy()
+        self.messages = np.zeros(int(pairs.layout.message_offsets[-1]))
         self.held = np.empty(len(self.node_log))
-        self.part_values = np.full(form.n_components, np.inf)
-        self.settled = np.zeros(form.n_components, np.bool_)
-        self.sweeps = np.zeros(form.n_components, np.int64)
-        sizes = np.diff(form.layout.message_offsets)
+        self.component_values = np.full(pairs.n_components, np.inf)
+        self.component_converged = np.zeros(pairs.n_components, np.bool_)
+        self.sweeps = np.zeros(pairs.n_components, np.int64)
+        sizes = np.diff(pairs.layout.message_offsets)
         cost = 10.0 * len(sizes) + 2.0 * float((sizes[0::2] * sizes[1::2]).sum())
         self.sweeps_at_once = max(1, int(GRAIN / max(cost, 1.0)))
 
     @property
     def value(self) -> float:
         """The best bound so far."""
-        return float(self.part_values.sum()) + self.form.constant
+        return float(self.component_values.sum()) + self.pairs.constant
 
     @property
     def last_residual(self) -> float:
@@ -85,7 +85,7 @@ class ReweightedMessages:
         earlier = getattr(init, "_state", None)
         if not isinstance(earlier, ReweightedMessages) or earlier.maximise != self.maximise:
             raise ModelError("init of tree_reweighted must be an earlier answer of tree_reweighted to marginals")
-        if earlier.form.same_shape != self.form.same_shape:
+        if earlier.pairs.same_shape != self.pairs.same_shape:
             raise ModelError("init of tree_reweighted is an answer about another graph, or other variables observed")
         self.messages[:] = earlier.messages
         if with_trees:
@@ -93,35 +93,35 @@ class ReweightedMessages:
 
     def evaluate(self) -> FloatArray:
         """The bound of each component at the current messages."""
-        form = self.form
-        hold(form.layout, self.node_log, self.messages, self.held)
-        total = np.zeros(form.n_components)
-        values = np.empty(form.n_components)
+        pairs = self.pairs
+        hold(pairs.layout, self.node_log, self.messages, self.held)
+        total = np.zeros(pairs.n_components)
+        values = np.empty(pairs.n_components)
         collected = np.empty(len(self.held))
         for t in range(len(self.trees)):
             self._tree_value(t, collected, values)
             total += self.trees.weights[t] * values
         if (total == -np.inf).any():
-            raise form.problem.impossible()
+            raise pairs.problem.impossible()
         return total
 
     def _tree_value(self, t: int, collected: FloatArray, values: FloatArray) -> None:
         """log Z, or the best score, of each component under one tree."""
         tree_value(
-            self.form.layout, self.rho, self.linear_at, self.linear, self.trees.orders[t], self.trees.parents[t],
+            self.pairs.layout, self.rho, self.linear_at, self.linear, self.trees.orders[t], self.trees.parents[t],
             self.messages, self.held, np.bool_(self.maximise), collected, values,
         )  # fmt: skip
 
-    def settle(self, running: Running, limit: int | None = None) -> FloatArray:
-        """Sweep until messages settle, at most ``limit`` times; the best bound of each component with these trees."""
+    def converge(self, running: Running, limit: int | None = None) -> FloatArray:
+        """Sweep until messages converge, at most ``limit`` times; the best bound of each component with these trees."""
         limit = limit or self.max_iterations
-        form = self.form
-        self.settled[:] = False
+        pairs = self.pairs
+        self.component_converged[:] = False
         self.converged = False
         damping = self.damping
         best = self.evaluate()
-        self.part_values = np.minimum(self.part_values, best)
-        changes = np.zeros(form.n_components)
+        self.component_values = np.minimum(self.component_values, best)
+        changes = np.zeros(pairs.n_components)
         kept, lowest = self.messages.copy(), float(best.sum())
         begun, last = len(self.residuals), np.inf
         while len(self.residuals) - begun < limit and not self.converged:
@@ -132,8 +132,8 @@ class ReweightedMessages:
                 # The bound holds at any messages, also at those that a time limit left.
                 values = self.evaluate()
                 best = np.minimum(best, values)
-                self.part_values = np.minimum(self.part_values, best)
-            self.converged = bool(self.settled.all())
+                self.component_values = np.minimum(self.component_values, best)
+            self.converged = bool(self.component_converged.all())
             if values.sum() < lowest:
                 kept[:], lowest = self.messages, float(values.sum())
             wild = residual > GETS_OUT_OF_HAND * smallest
@@ -141,55 +141,55 @@ class ReweightedMessages:
                 damping = max(damping, min(STRONGEST_DAMPING, max(0.5, 0.5 * (1.0 + damping))))
             if wild:
                 self.messages[:] = kept
-                hold(form.layout, self.node_log, self.messages, self.held)
+                hold(pairs.layout, self.node_log, self.messages, self.held)
             last = np.inf if wild else residual
         return best
 
     def _sweeps(self, count: int, damping: float, changes: FloatArray, running: Running) -> tuple[float, float]:
-        """Some sweeps, fewer where all messages settle or get out of hand; the last residual and the least."""
+        """Some sweeps, fewer where all messages converge or get out of hand; the last residual and the least."""
         residual, smallest = 0.0, np.inf
         for i in range(count):
             if i % self.sweeps_at_once == 0:
                 running.check(self.value)
-            active = ~self.settled
+            active = ~self.component_converged
             sweep(
-                self.form.layout, self.rho, self.linear_at, self.linear, 1.0 - damping, np.bool_(self.maximise), active,
-                self.messages, self.node_log, self.held, changes,
+                self.pairs.layout, self.rho, self.linear_at, self.linear, 1.0 - damping, np.bool_(self.maximise),
+                active, self.messages, self.node_log, self.held, changes,
             )  # fmt: skip
             if (changes < 0).any():
-                raise self.form.problem.impossible()
+                raise self.pairs.problem.impossible()
             self.sweeps += active
             residual = float(changes[active].max(initial=0.0))
             self.residuals.append(residual)
-            self.settled |= changes <= self.tolerance * (1.0 - damping)
+            self.component_converged |= changes <= self.tolerance * (1.0 - damping)
             smallest = min(smallest, residual)
-            if self.settled.all() or residual > GETS_OUT_OF_HAND * smallest:
+            if self.component_converged.all() or residual > GETS_OUT_OF_HAND * smallest:
                 break
         return residual, smallest
 
     def optimise(self, running: Running, iterations: int) -> None:
         """Frank-Wolfe on the edge probabilities: each step mixes in the tree of greatest mutual information.
 
-        That is the derivative of the bound by the probabilities, where messages have settled. A step that does not
+        That is the derivative of the bound by the probabilities, where messages have converged. A step that does not
         lower the bound is halved; few sweeps are enough to tell, since the bound holds at any messages.
         """
-        form = self.form
-        gain = np.empty(form.n_edges)
+        pairs = self.pairs
+        gain = np.empty(pairs.n_edges)
         step = 0.5
-        value = float(self.part_values.sum())
+        value = float(self.component_values.sum())
         moved = False
         for _ in range(iterations):
-            mutual_information(form.layout, self.rho, self.messages, self.held, form.largest, gain)
+            mutual_information(pairs.layout, self.rho, self.messages, self.held, pairs.largest, gain)
             # Where potentials are so far apart that it cannot be computed, an edge is no better than another.
             gain[~np.isfinite(gain)] = 0.0
-            tree = best_tree(form, gain)
+            tree = best_tree(pairs, gain)
             if float(gain @ (tree - self.rho)) <= 1e-9 * max(1.0, abs(value)):
                 break
             trees, messages = self.trees, self.messages.copy()
             accepted = False
             while step >= SMALLEST_STEP and not accepted:
-                self._mix(trees.mixed_with(form, tree, step))
-                tried = float(self.settle(running, SWEEPS_PER_STEP).sum())
+                self._mix(trees.mixed_with(pairs, tree, step))
+                tried = float(self.converge(running, SWEEPS_PER_STEP).sum())
                 accepted = tried < value
                 if not accepted:
                     self._mix(trees)
@@ -200,49 +200,54 @@ class ReweightedMessages:
             value, moved = tried, True
             step = min(0.5, 1.5 * step)
         if moved:
-            self.settle(running)
+            self.converge(running)
 
     def _mix(self, trees: SpanningTrees) -> None:
         """Take other trees: their edge probabilities, and tables in linear space for them."""
         self.trees, self.rho = trees, trees.probabilities
-        self.linear_at, self.linear = _linear_tables(self.form, self.rho)
+        self.linear_at, self.linear = _linear_tables(self.pairs, self.rho)
 
     def finish(self) -> None:
         """Leave the node scores as the messages say."""
-        hold(self.form.layout, self.node_log, self.messages, self.held)
+        hold(self.pairs.layout, self.node_log, self.messages, self.held)
 
     def beliefs(self) -> FloatArray:
         """Pseudo-marginals of all nodes."""
         beliefs = np.empty(len(self.held))
-        node_beliefs(self.form.layout, self.held, beliefs)
+        node_beliefs(self.pairs.layout, self.held, beliefs)
         return beliefs
 
     def of_variables(self, values: FloatArray) -> FloatArray:
         """Values per state of the nodes, as those per state of the problem's variables."""
-        s = self.form.problem.structure
-        starts = self.form.layout.value_offsets[self.form.variable_node]
+        s = self.pairs.problem.structure
+        starts = self.pairs.layout.value_offsets[self.pairs.variable_node]
         shift = np.repeat(starts - s.value_offsets[:-1], s.cardinalities)
         return values[shift + np.arange(len(shift))]
 
     def components(self) -> Components:
-        """The connected parts; the answer's log Z is the sum of theirs and of constant factors."""
-        n = self.form.problem.graph.n_variables
-        part = np.searchsorted(self.form.layout.component_offsets, self.form.variable_node[:n], side="right") - 1
-        return Components(part.astype(np.int32), self.part_values, self.settled | self.converged, self.sweeps.copy())
+        """The connected components; the answer's log Z is the sum of theirs and of constant factors."""
+        n = self.pairs.problem.graph.n_variables
+        component = np.searchsorted(self.pairs.layout.component_offsets, self.pairs.variable_node[:n], side="right") - 1
+        return Components(
+            component.astype(np.int32),
+            self.component_values,
+            self.component_converged | self.converged,
+            self.sweeps.copy(),
+        )
 
     def counts(self, beliefs: FloatArray) -> FloatArray:
         """Pseudo-marginal probabilities in the cells of the reduced pool."""
-        form, s = self.form, self.form.problem.structure
-        counts = np.zeros(len(form.problem.potentials.log_tables))
+        pairs, s = self.pairs, self.pairs.problem.structure
+        counts = np.zeros(len(pairs.problem.potentials.log_tables))
         cell_counts(
-            form.layout, self.rho, self.messages, self.held, beliefs, form.largest, s.scope_offsets, s.scopes,
-            s.table_offsets, s.table_strides, form.variable_node, form.factor_edge, form.factor_node, counts,
+            pairs.layout, self.rho, self.messages, self.held, beliefs, pairs.largest, s.scope_offsets, s.scopes,
+            s.table_offsets, s.table_strides, pairs.variable_node, pairs.factor_edge, pairs.factor_node, counts,
         )  # fmt: skip
         return counts
 
     def joint(self, beliefs: FloatArray, positions: tuple[int, ...]) -> FloatArray:
         """The pseudo-marginal of variables that one factor holds."""
-        form, problem = self.form, self.form.problem
+        pairs, problem = self.pairs, self.pairs.problem
         s = problem.structure
         free = [v for v in dict.fromkeys(positions) if s.cardinalities[v] > 1]
         if len(free) > 1:
@@ -259,7 +264,7 @@ class ReweightedMessages:
             kept = [v for v in scope if v in free]
             table = table.transpose([kept.index(v) for v in free])
         elif free:
-            at = form.layout.value_offsets[form.variable_node[free[0]]]
+            at = pairs.layout.value_offsets[pairs.variable_node[free[0]]]
             table = beliefs[at : at + s.cardinalities[free[0]]].copy()
         else:
             table = np.ones(())
@@ -267,17 +272,17 @@ class ReweightedMessages:
         return problem.expand_joint(table, positions)
 
     def _factor_belief(self, factor: int, beliefs: FloatArray) -> FloatArray:
-        form, s = self.form, self.form.problem.structure
+        pairs, s = self.pairs, self.pairs.problem.structure
         scope = s.scope(factor)
         cards = s.cardinalities[scope].tolist()
-        at, e = form.layout, int(form.factor_edge[factor])
+        at, e = pairs.layout, int(pairs.factor_edge[factor])
         if len(scope) == 2:
-            table = np.empty(form.largest)
+            table = np.empty(pairs.largest)
             count = edge_belief(at, e, self.rho[e], self.messages, self.held, table)
-            if form.variable_node[scope[0]] == at.half_node[2 * e]:
+            if pairs.variable_node[scope[0]] == at.half_node[2 * e]:
                 return table[:count].reshape(cards)
             return table[:count].reshape(cards[::-1]).T
-        node = int(form.factor_node[factor])
+        node = int(pairs.factor_node[factor])
         values = beliefs[at.value_offsets[node] : at.value_offsets[node + 1]]
         table = np.zeros(cards)
         starts = at.edge_base[e : e + len(scope)]
@@ -286,25 +291,25 @@ class ReweightedMessages:
 
     def tree_states(self) -> npt.NDArray[np.int64]:
         """Best states of the problem's variables under each tree, ``int64[trees, n]``; maxima only."""
-        form = self.form
-        result = np.empty((len(self.trees), len(form.variable_node)), np.int64)
-        states = np.empty(form.n_nodes, np.int64)
-        collected, values = np.empty(len(self.held)), np.empty(form.n_components)
+        pairs = self.pairs
+        result = np.empty((len(self.trees), len(pairs.variable_node)), np.int64)
+        states = np.empty(pairs.n_nodes, np.int64)
+        collected, values = np.empty(len(self.held)), np.empty(pairs.n_components)
         for t in range(len(self.trees)):
             self._tree_value(t, collected, values)
             order, parents = self.trees.orders[t], self.trees.parents[t]
-            backtrack_tree(form.layout, self.rho, order, parents, self.messages, collected, states)
-            result[t] = states[form.variable_node]
+            backtrack_tree(pairs.layout, self.rho, order, parents, self.messages, collected, states)
+            result[t] = states[pairs.variable_node]
         return result
 
 
-def _linear_tables(form: PairwiseForm, rho: FloatArray) -> tuple[npt.NDArray[np.int64], FloatArray]:
+def _linear_tables(pairs: PairGraph, rho: FloatArray) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Where each edge's table in linear space is, -1 where it has none, and all of them.
 
     Edges that share a table and a probability share it there as well. Pairs of binary variables need none.
     """
-    at = form.layout
-    where = np.full(form.n_edges, -1, np.int64)
+    at = pairs.layout
+    where = np.full(pairs.n_edges, -1, np.int64)
     ends = at.half_node.reshape(-1, 2)
     cards = np.diff(at.value_offsets)[ends]
     sizes = cards.prod(axis=1)

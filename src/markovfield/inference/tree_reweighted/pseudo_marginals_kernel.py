@@ -1,4 +1,7 @@
-"""Pseudo-marginals of tree-reweighted messages: of nodes, of edges, and what is read off them."""
+"""Pseudo-marginals of tree-reweighted messages: of nodes, of edges, and what is read off them.
+
+Invariant: `PairLayout` and messages as in `sweeps_kernel`; tables have the second node's axis last.
+"""
 
 from __future__ import annotations
 

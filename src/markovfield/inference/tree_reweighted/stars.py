@@ -15,11 +15,11 @@ from markovfield.inference.problem.problem import Problem
 from markovfield.inference.tree_reweighted.stars_kernel import breadth_first, finite_cells
 from markovfield.inference.tree_reweighted.sweeps_kernel import FIRST_IS_CELLS, SECOND_IS_CELLS, TABLE, PairLayout
 
-__all__ = ["PairwiseForm", "pairwise_form"]
+__all__ = ["PairGraph", "pair_graph"]
 
 
 @dataclass(frozen=True, eq=False)
-class PairwiseForm:
+class PairGraph:
     """A problem as nodes and pairs of nodes, with the same partition function.
 
     Factors on the same two variables are one edge. A factor of three or more variables is an auxiliary node whose
@@ -61,12 +61,12 @@ class PairwiseForm:
 
     @property
     def n_components(self) -> int:
-        """Connected parts."""
+        """Connected components."""
         return len(self.layout.component_offsets) - 1
 
     @property
     def same_shape(self) -> tuple[Any, ...]:
-        """What two forms have in common when messages of one fit the other."""
+        """What two graphs of pairs have in common when messages of one fit the other."""
         at = self.layout
         return (at.value_offsets.tobytes(), at.half_node.tobytes(), at.message_offsets.tobytes())
 
@@ -75,7 +75,7 @@ def _starts(counts: npt.NDArray[Any]) -> IntArray:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
-def pairwise_form(problem: Problem, *, max_factor_cells: int = 2**16) -> PairwiseForm:
+def pair_graph(problem: Problem, *, max_factor_cells: int = 2**16) -> PairGraph:
     """Write a prepared problem as a graph of pairs.
 
     Time and memory are linear in the axes of factors of two variables, whose tables stay where they are, and in the
@@ -89,8 +89,8 @@ def pairwise_form(problem: Problem, *, max_factor_cells: int = 2**16) -> Pairwis
     >>> net = mf.MarkovNetwork({"A": 2, "B": 2, "C": 2})
     >>> _ = net.add_factor(["A", "B", "C"], [[[1, 0], [0, 1]], [[0, 1], [1, 2]]])
     >>> graph = net.compile()
-    >>> form = pairwise_form(prepare(graph, Evidence.parse(graph.structure, None)))
-    >>> form.n_nodes, form.n_edges, len(form.node_log)
+    >>> pairs = pair_graph(prepare(graph, Evidence.parse(graph.structure, None)))
+    >>> pairs.n_nodes, pairs.n_edges, len(pairs.node_log)
     (4, 3, 11)
     """
     s = problem.structure
@@ -143,7 +143,7 @@ def pairwise_form(problem: Problem, *, max_factor_cells: int = 2**16) -> Pairwis
     factor_edge[large] = len(first) + star[:-1]
     factor_node[large] = label[n:]
     tables = cards[half_node[0 : 2 * len(first) : 2]] * cards[half_node[1 : 2 * len(first) : 2]]
-    return PairwiseForm(
+    return PairGraph(
         problem,
         layout,
         _node_log(problem, layout.value_offsets, label, cells, cell_log),

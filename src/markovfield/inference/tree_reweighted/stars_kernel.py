@@ -1,4 +1,8 @@
-"""Turning factors of any arity into pairs: the finite cells of a table, and an order of the nodes for sweeps."""
+"""Turning factors of any arity into pairs: the finite cells of a table, and an order of the nodes for sweeps.
+
+Invariant: cells above -inf in the order of the axes, last fastest; forests list every node after its parent, and take
+edges in the order of preference given.
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,8 @@ the trees is the model's, whatever the messages, so the average of the trees' lo
 
 A *projection* joins an auxiliary node, whose states are the cells of a table, to a variable of that table: a cell
 agrees with one state of it. Both its messages are vectors over the variable's states.
+
+Free to change: `NEXT_TO_NOTHING`, and the special cases for two states.
 """
 
 from __future__ import annotations

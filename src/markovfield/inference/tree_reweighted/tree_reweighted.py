@@ -20,7 +20,7 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.tree_reweighted.messages import ReweightedMessages
 from markovfield.inference.tree_reweighted.spanning_trees import even_trees, given_trees
-from markovfield.inference.tree_reweighted.stars import pairwise_form
+from markovfield.inference.tree_reweighted.stars import pair_graph
 from markovfield.names import VariableName
 
 __all__ = ["TreeReweighted"]
@@ -50,7 +50,7 @@ class TreeReweighted:
         The most trees that ``"optimised"`` tries.
     max_iterations, tolerance, damping
         Sweeps for one choice of probabilities; the largest change of a log message at which they end; the share of the
-        old message that is kept. Where messages do not settle, more damping is taken by itself.
+        old message that is kept. Where messages do not converge, more damping is taken by itself.
     max_factor_cells
         The most cells of a factor of three or more variables.
 
@@ -128,7 +128,7 @@ class TreeReweighted:
         running: Running,
         init: Marginals | None = None,
     ) -> Marginals:
-        """Pseudo-marginals, on which all trees agree once messages have settled, and the bound."""
+        """Pseudo-marginals, on which all trees agree once messages have converged, and the bound."""
         problem = prepare(graph, evidence)
         run = self._run(problem, running, init)
         if not run.converged:
@@ -205,13 +205,13 @@ class TreeReweighted:
     def _run(
         self, problem: Problem, running: Running, init: Marginals | None, *, maximise: bool = False
     ) -> ReweightedMessages:
-        form = pairwise_form(problem, max_factor_cells=self.max_factor_cells)
+        pairs = pair_graph(problem, max_factor_cells=self.max_factor_cells)
         if isinstance(self.trees, str):
-            trees = even_trees(form)
+            trees = even_trees(pairs)
         else:
-            trees = given_trees(form, self.trees, self.tree_weights)
+            trees = given_trees(pairs, self.trees, self.tree_weights)
         run = ReweightedMessages(
-            form,
+            pairs,
             trees,
             maximise=maximise,
             max_iterations=self.max_iterations,
@@ -221,7 +221,7 @@ class TreeReweighted:
         if init is not None:
             run.start_from(init, with_trees=self.trees == "optimised")
         try:
-            run.settle(running)
+            run.converge(running)
             if self.trees == "optimised" and not maximise:
                 run.optimise(running, self.frank_wolfe_iterations)
         except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:

@@ -77,7 +77,7 @@ class LatticeMessages:
 
     def __init__(self, problem: Problem, at: Diagonals, edges: list[Any], init: Any) -> None:
         self.problem, self.at = problem, at
-        own, self.constant = unary_scores(problem)
+        unary, self.constant = unary_scores(problem)
         k, n = at.n_states, len(at.place)
         lengths = np.diff(at.starts)
         diagonal = np.repeat(np.arange(len(lengths)), lengths)
@@ -85,15 +85,15 @@ class LatticeMessages:
         # Where state 0 of each place is; its other states are the diagonal's length apart.
         first = k * at.starts[diagonal] + lane
         self.cells = (first[:, None] + lengths[diagonal][:, None] * np.arange(k))[at.place]
-        self.own = np.empty(n * k)
-        self.own[self.cells.ravel()] = own
-        self.forms = np.array([form for form, *_ in edges])
+        self.unary = np.empty(n * k)
+        self.unary[self.cells.ravel()] = unary
+        self.kinds = np.array([kind for kind, *_ in edges])
         self.steps, self.drops = np.zeros((2, n)), np.zeros((2, n))
         self.tables, self.floors = np.zeros((2, k, k)), np.zeros(2)
-        for axis, (form, step, drop, table) in enumerate(edges):
+        for axis, (kind, step, drop, table) in enumerate(edges):
             place = at.edges[axis][1]
             self.steps[axis, place], self.drops[axis, place] = step, drop
-            if form == TABLE:
+            if kind == TABLE:
                 self.tables[axis], self.floors[axis] = table, table.min()
             else:
                 self.constant += float(table.sum())
@@ -124,7 +124,7 @@ class LatticeMessages:
             if begin:
                 running.check(best.score, self.bound)
             lattice_pass(
-                at.height, at.width, at.starts, self.own, self.messages, self.forms, self.steps, self.drops,
+                at.height, at.width, at.starts, self.unary, self.messages, self.kinds, self.steps, self.drops,
                 self.tables, self.floors, np.bool_(self.backwards), begin, min(begin + reach, len(self.sums)),
                 self.sums,
             )  # fmt: skip
@@ -137,18 +137,18 @@ class LatticeMessages:
         at = self.at
         chosen = np.zeros(len(at.place), np.int64)
         lattice_round(
-            at.height, at.width, at.starts, self.own, self.messages[0], self.messages[1], self.forms, self.steps,
+            at.height, at.width, at.starts, self.unary, self.messages[0], self.messages[1], self.kinds, self.steps,
             self.drops, self.tables, np.bool_(not self.backwards), chosen,
         )  # fmt: skip
         return chosen
 
-    def heard(self) -> FloatArray:
+    def incoming(self) -> FloatArray:
         """Scores of all states by themselves."""
-        return self.own[self.cells.ravel()]
+        return self.unary[self.cells.ravel()]
 
 
 def _edges(which: IntArray, tables: PairTables, k: int) -> tuple[int, Any, Any, FloatArray] | None:
-    """The form of all edges of an axis, with steps, drops and constants, or one table; None where they have none."""
+    """The kind of all edges of an axis, with steps, drops and constants, or one table; None where they have none."""
     distinct, inverse = np.unique(which, return_inverse=True)
     cells = tables.cells[(tables.starts[distinct][:, None] + np.arange(k * k))].reshape(len(distinct), k, k)
     high, low = cells[:, 0, 0], cells.min(axis=(1, 2))
@@ -160,8 +160,8 @@ def _edges(which: IntArray, tables: PairTables, k: int) -> tuple[int, Any, Any, 
         room = SAME_CELL * (1.0 + np.abs(cells).max(axis=(1, 2)))
         if (np.abs(cells - wanted).max(axis=(1, 2)) <= room).all():
             drop = high - low
-            form = SAME if (step >= drop).all() else STEPS
-            return form, step[inverse], drop[inverse], high[inverse]
+            kind = SAME if (step >= drop).all() else STEPS
+            return kind, step[inverse], drop[inverse], high[inverse]
     if len(distinct) > 1:
         return None
     return TABLE, 0.0, 0.0, cells[0]

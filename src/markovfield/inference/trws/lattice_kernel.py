@@ -5,6 +5,8 @@ runs over them, in vectors, whatever the messages do along the states. Of a diag
 of each state the variables by rising row; diagonals follow each other. ``across`` holds the message of the edge to the
 right at its left end, ``down`` that of the edge below at its upper end: whichever way it was sent last. The order of
 visits is any that goes right and down, so the numbers are those of a pass row by row.
+
+Free to change: `BLOCK`, the variables whose scores stay in cache.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def _tabled(weights, out, tops, states, low, high, table, floor, turned):  # typ
 
 @kernel
 def _send(  # type: ignore[no-untyped-def]
-    held, share, low, high, messages, start, length, form, steps, drops, far, table, floor, turned, weights, out, tops
+    held, share, low, high, messages, start, length, kind, steps, drops, far, table, floor, turned, weights, out, tops
 ):  # fmt: skip
     """Messages of the variables in lanes ``low`` to ``high``, that of lane 0 at ``messages[start]``, states ``length``
     apart; the sum of what they were shifted by."""
@@ -91,16 +93,16 @@ def _send(  # type: ignore[no-untyped-def]
             value = part[j] * own[j] - old[j]
             here[j] = value
             top[j] = value if value > top[j] else top[j]
-    if form == TABLE:
+    if kind == TABLE:
         _tabled(weights, out, tops, states, low, high, table, floor, turned)
     else:
-        _falling(weights, tops, states, low, high, steps, drops, far, form == SAME)
+        _falling(weights, tops, states, low, high, steps, drops, far, kind == SAME)
     total = 0.0
     for j in range(high - low):
         total += top[j]
     for k in range(states):
         new = messages[start + k * length + low : start + k * length + high]
-        here = out[k, low:high] if form == TABLE else weights[k, low:high]
+        here = out[k, low:high] if kind == TABLE else weights[k, low:high]
         for j in range(high - low):
             new[j] = here[j]
     return total
@@ -116,11 +118,11 @@ def _add(held, k, low, high, messages, start):  # type: ignore[no-untyped-def]
 
 @kernel
 def lattice_pass(  # type: ignore[no-untyped-def]
-    height, width, starts, own, messages, forms, steps, drops, tables, floors, backwards, begin, end, sums
+    height, width, starts, unary, messages, kinds, steps, drops, tables, floors, backwards, begin, end, sums
 ):  # fmt: skip
     """Visit the diagonals from ``begin`` to ``end``, counted from the last one where it goes backwards.
 
-    ``starts[d]`` counts the variables before diagonal d. Of axis 0 (across) and 1 (down): ``messages``, ``forms``,
+    ``starts[d]`` counts the variables before diagonal d. Of axis 0 (across) and 1 (down): ``messages``, ``kinds``,
     ``steps`` and ``drops`` of each edge where its message is, ``tables`` and the least cell of each. ``sums[d]``
     receives what the diagonal adds to the bound.
     """
@@ -144,7 +146,7 @@ def lattice_pass(  # type: ignore[no-untyped-def]
             has_left, has_up = min(m, d - row), max(0, 1 - row)
             has_right, has_below = max(0, d - width + 2 - row), min(m, height - 1 - row)
             for k in range(states):
-                line, source = held[k, :m], own[here + k * n : here + k * n + m]
+                line, source = held[k, :m], unary[here + k * n : here + k * n + m]
                 for j in range(m):
                     line[j] = source[j]
                 _add(held, k, has_right, m, across, here + k * n)
@@ -172,7 +174,7 @@ def lattice_pass(  # type: ignore[no-untyped-def]
                     if d == 0:
                         high = low
                 total += _send(
-                    held, share, low, high, messages[axis], start, apart, forms[axis], steps[axis], drops[axis], far,
+                    held, share, low, high, messages[axis], start, apart, kinds[axis], steps[axis], drops[axis], far,
                     tables[axis], floors[axis], backwards, weights, out, tops,
                 )  # fmt: skip
         sums[d] = total
@@ -186,25 +188,25 @@ def _hear(held, messages, start, length):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _obey(held, form, step, drop, table, turned, state):  # type: ignore[no-untyped-def]
+def _obey(held, kind, step, drop, table, turned, state):  # type: ignore[no-untyped-def]
     """Add what an edge says, less its constant, of each state when the other end is in ``state``."""
     for k in range(len(held)):
-        if form == TABLE:
+        if kind == TABLE:
             held[k] += table[k, state] if turned else table[state, k]
         elif k != state:
-            held[k] -= drop if form == SAME else min(step * abs(k - state), drop)
+            held[k] -= drop if kind == SAME else min(step * abs(k - state), drop)
 
 
 @kernel
 def lattice_round(  # type: ignore[no-untyped-def]
-    height, width, starts, own, across, down, forms, steps, drops, tables, forwards, chosen
+    height, width, starts, unary, across, down, kinds, steps, drops, tables, forwards, chosen
 ):  # fmt: skip
     """Choose states in the order of a pass, given those chosen before; of the others, what they last said."""
     states = tables.shape[1]
     held = np.empty(states)
     # By name: making views of them for every variable would cost more than the work.
-    right_steps, right_drops, right_table, right_form = steps[0], drops[0], tables[0], forms[0]
-    below_steps, below_drops, below_table, below_form = steps[1], drops[1], tables[1], forms[1]
+    right_steps, right_drops, right_table, right_kind = steps[0], drops[0], tables[0], kinds[0]
+    below_steps, below_drops, below_table, below_kind = steps[1], drops[1], tables[1], kinds[1]
     for turn in range(height + width - 1):
         # Diagonal by diagonal, as the numbers lie.
         d = turn if forwards else height + width - 2 - turn
@@ -216,7 +218,7 @@ def lattice_round(  # type: ignore[no-untyped-def]
             i, here = r * width + c, starts[d] + lane
             first = states * starts[d] + lane
             for k in range(states):
-                held[k] = own[first + k * n]
+                held[k] = unary[first + k * n]
             left, start = 0, 0
             if d > 0:
                 left = starts[d - 1] + r - max(0, d - width)
@@ -227,15 +229,15 @@ def lattice_round(  # type: ignore[no-untyped-def]
                 if r < height - 1:
                     _hear(held, down, first, n)
                 if c > 0:
-                    _obey(held, right_form, right_steps[left], right_drops[left], right_table, False, chosen[i - 1])
+                    _obey(held, right_kind, right_steps[left], right_drops[left], right_table, False, chosen[i - 1])
                 if r > 0:
                     up = left - 1
-                    _obey(held, below_form, below_steps[up], below_drops[up], below_table, False, chosen[i - width])
+                    _obey(held, below_kind, below_steps[up], below_drops[up], below_table, False, chosen[i - width])
             else:
                 if c < width - 1:
-                    _obey(held, right_form, right_steps[here], right_drops[here], right_table, True, chosen[i + 1])
+                    _obey(held, right_kind, right_steps[here], right_drops[here], right_table, True, chosen[i + 1])
                 if r < height - 1:
-                    _obey(held, below_form, below_steps[here], below_drops[here], below_table, True, chosen[i + width])
+                    _obey(held, below_kind, below_steps[here], below_drops[here], below_table, True, chosen[i + width])
                 if c > 0:
                     _hear(held, across, start, length)
                 if r > 0:

@@ -1,7 +1,7 @@
 """Sequential tree-reweighted max-product: passes over the variables in order, the bound, and rounding.
 
 Every axis p of a factor of two or more variables carries a message on its variable's states, and any messages at all
-leave the score as it is: a factor is its table less the messages of its axes, a variable its own log-potentials plus
+leave the score as it is: a factor is its table less the messages of its axes, a variable its unary log-potentials plus
 the messages of its axes. So the sum of all their maxima bounds every score from above. Two moves never raise it:
 
 * *collect*: the message of an axis becomes the factor's maxima over the other axes, less the other messages;
@@ -10,6 +10,8 @@ the messages of its axes. So the sum of all their maxima bounds every score from
 A pass visits variables in order; each collects from the factors it is not the first of and pushes to those it is not
 the last of. After it, a factor's own maximum is the constant that its last collect was shifted by (``shift``), and a
 variable keeps what it did not push (``kept``).
+
+Free to change: `LEAST_DISTANCE_STATES`, and which kinds of tables have a fast path.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ __all__ = [
 
 # What an axis does in a pass: forwards as here, backwards two bits further on.
 COLLECT, PUSH = 1, 2
-# Forms of a table of two variables: cells above its least one in a band; a diagonal; a function of the distance; any.
+# Kinds of a table of two variables: cells above its least one in a band; a diagonal; a function of the distance; any.
 BAND, DIAGONAL, DISTANCE, FULL = 0, 1, 2, 3
 # With fewer states a band beats the two scalar passes of a distance transform: it runs in vectors.
 LEAST_DISTANCE_STATES = 64
@@ -83,14 +85,14 @@ class PairTables(NamedTuple):
     first: npt.NDArray[np.int32]
     last: npt.NDArray[np.int32]
     floor: npt.NDArray[np.float64]
-    form: npt.NDArray[np.int8]
+    kind: npt.NDArray[np.int8]
     near: npt.NDArray[np.float64]
     cap: npt.NDArray[np.int64]
 
 
 @kernel
 def fill_pair_tables(at, log_tables):  # type: ignore[no-untyped-def]
-    """Write out the cells of every table, and find its form."""
+    """Write out the cells of every table, and find its kind."""
     for t in range(len(at.rows)):
         rows, columns = at.rows[t], at.columns[t]
         start, turned = at.starts[t], at.starts[t] + rows * columns
@@ -115,7 +117,7 @@ def fill_pair_tables(at, log_tables):  # type: ignore[no-untyped-def]
                 at.first[base + i], at.last[base + i] = low, high
                 above += max(0, high - low)
                 diagonal = diagonal and low == i and high == i + 1 and at.cells[cells + i * m + i] == at.cells[start]
-        at.form[t] = DIAGONAL if diagonal else (FULL if 2 * above >= rows * columns else BAND)
+        at.kind[t] = DIAGONAL if diagonal else (FULL if 2 * above >= rows * columns else BAND)
         if not diagonal and min(rows, columns) >= LEAST_DISTANCE_STATES:
             _find_distance(at, t)
 
@@ -136,7 +138,7 @@ def _find_distance(at, t):  # type: ignore[no-untyped-def]
         cap -= 1
     shape, step = _shape(at.near, near, cap)
     if cap > 1 and _is_truncated(at.near, near, cap, shape, step):
-        at.form[t] = DISTANCE
+        at.kind[t] = DISTANCE
         at.cap[t] = cap
 
 
@@ -148,9 +150,9 @@ def _distance_maxima(near, base, cap, weights, n, out, m, work):  # type: ignore
 
 
 @kernel
-def _band_maxima(n, m, cells, start, first, last, row, floor, form, weights, out):  # type: ignore[no-untyped-def]
-    """out[j] = max over i of weights[i] + a cell, for a table of n rows of one of the forms but a distance."""
-    if form == FULL:
+def _band_maxima(n, m, cells, start, first, last, row, floor, kind, weights, out):  # type: ignore[no-untyped-def]
+    """out[j] = max over i of weights[i] + a cell, for a table of n rows of one of the kinds but a distance."""
+    if kind == FULL:
         # In two dimensions, so that the compiler knows no index to be negative.
         whole = cells[start : start + n * m].reshape((n, m))
         for j in range(m):
@@ -165,7 +167,7 @@ def _band_maxima(n, m, cells, start, first, last, row, floor, form, weights, out
     for i in range(1, n):
         top = max(top, weights[i])
     top += floor
-    if form == DIAGONAL:
+    if kind == DIAGONAL:
         high = cells[start]
         for j in range(m):
             value = weights[j] + high
@@ -242,19 +244,19 @@ def _shifted(out, size, target):  # type: ignore[no-untyped-def]
 
 @kernel
 def run_pass(  # type: ignore[no-untyped-def]
-    at, pairs, log_tables, order, start, stop, backwards, own, messages, shift, kept, free, states, work
+    at, pairs, log_tables, order, start, stop, backwards, unary, messages, shift, kept, free, states, work
 ):  # fmt: skip
     """Visit the variables ``order[start:stop]``, or the same from the last to the first.
 
-    ``own`` are the variables' log-potentials; ``messages``, ``shift`` (a number for each factor) and ``kept`` (one for
-    each variable) are renewed; ``free`` is all false, ``states`` and ``work`` are scratch.
+    ``unary`` are the variables' log-potentials; ``messages``, ``shift`` (a number for each factor) and ``kept`` (one
+    for each variable) are renewed; ``free`` is all false, ``states`` and ``work`` are scratch.
     """
     # Arrays by name: a call that takes all of them costs more than a message.
     value_offsets, message_offsets, scope_offsets = at.value_offsets, at.message_offsets, at.scope_offsets
     variable_offsets, variable_axes, axis_factor = at.variable_offsets, at.variable_axes, at.axis_factor
     roles, pair_table, weight_of = at.roles, at.pair_table, at.weight
     rows, columns, starts, row_starts = pairs.rows, pairs.columns, pairs.starts, pairs.row_starts
-    cells, first, last, floor, form = pairs.cells, pairs.first, pairs.last, pairs.floor, pairs.form
+    cells, first, last, floor, kind = pairs.cells, pairs.first, pairs.last, pairs.floor, pairs.kind
     most = len(work) // 12
     weights, out, held, spare = work[:most], work[most : 2 * most], work[2 * most : 3 * most], work[3 * most :]
     bits = 2 if backwards else 0
@@ -262,7 +264,7 @@ def run_pass(  # type: ignore[no-untyped-def]
         i = order[stop - 1 - k] if backwards else order[start + k]
         base = value_offsets[i]
         card = value_offsets[i + 1] - base
-        mine = own[base : base + card]
+        mine = unary[base : base + card]
         for j in range(card):
             held[j] = mine[j]
         pushes = 0
@@ -279,14 +281,14 @@ def run_pass(  # type: ignore[no-untyped-def]
                     other = messages[message_offsets[q] : message_offsets[q] + n]
                     for j in range(n):
                         weights[j] = -other[j]
-                    if form[t] == DISTANCE:
+                    if kind[t] == DISTANCE:
                         _distance_maxima(pairs.near, row_starts[t], pairs.cap[t], weights, n, out, card, spare)
                     else:
                         begin, row = starts[t], row_starts[t]
                         if q > p:
                             begin += rows[t] * columns[t]
                             row += card
-                        _band_maxima(n, card, cells, begin, first, last, row, floor[t], form[t], weights, out)
+                        _band_maxima(n, card, cells, begin, first, last, row, floor[t], kind[t], weights, out)
                 else:
                     _table_maxima(at, f, p, log_tables, messages, free, states, out)
                 shift[f] = _shifted(out, card, message)
@@ -309,7 +311,7 @@ def run_pass(  # type: ignore[no-untyped-def]
 
 @kernel
 def round_states(  # type: ignore[no-untyped-def]
-    at, pairs, log_tables, sequence, own, messages, fixed, states, scratch, work
+    at, pairs, log_tables, sequence, unary, messages, fixed, states, scratch, work
 ):  # fmt: skip
     """Choose a state for each variable in turn, given those already chosen; of the others, what they last said.
 
@@ -322,7 +324,7 @@ def round_states(  # type: ignore[no-untyped-def]
         base = at.value_offsets[i]
         card = at.value_offsets[i + 1] - base
         for j in range(card):
-            held[j] = own[base + j]
+            held[j] = unary[base + j]
         for a in range(at.variable_offsets[i], at.variable_offsets[i + 1]):
             p = at.variable_axes[a]
             f = at.axis_factor[p]

@@ -59,7 +59,7 @@ class SequentialPlan:
             first=np.empty(rows, np.int32),
             last=np.empty(rows, np.int32),
             floor=np.empty(n),
-            form=np.empty(n, np.int8),
+            kind=np.empty(n, np.int8),
             near=np.empty(rows),
             cap=np.zeros(n, np.int64),
         )

@@ -29,7 +29,7 @@ __all__ = ["TRWS"]
 
 # Cells that one call of the kernel goes over: a tenth of a second or so.
 CHUNK = 2**26
-# So many iterations in a row must gain next to nothing before the bound counts as settled.
+# So many iterations in a row must gain next to nothing before the bound counts as converged.
 PATIENCE = 3
 # With more states than this, rounding and climbing cost many passes, and are done less often.
 SMALL = 2**16
@@ -40,7 +40,7 @@ class SequentialMessages:
 
     def __init__(self, problem: Problem, plan: SequentialPlan, tables: PairTables, init: Any = None) -> None:
         self.problem, self.plan, self.tables = problem, plan, tables
-        self.own, self.constant = unary_scores(problem)
+        self.unary, self.constant = unary_scores(problem)
         n = problem.structure.n_variables
         self.messages = np.zeros(plan.n_messages)
         state = init._state if isinstance(init, Decoding) else None
@@ -74,7 +74,7 @@ class SequentialMessages:
                 low = end
             run_pass(
                 layout, self.tables, self.problem.potentials.log_tables, plan.order, begin, end,
-                np.bool_(self.backwards), self.own, self.messages, self.shift, self.kept, self.free, self.scratch,
+                np.bool_(self.backwards), self.unary, self.messages, self.shift, self.kept, self.free, self.scratch,
                 self.work,
             )  # fmt: skip
             if low < high:
@@ -92,20 +92,20 @@ class SequentialMessages:
         sequence = np.concatenate([rest[::-1] if self.backwards else rest, leaves[::-1]])
         self.free[:] = False
         round_states(
-            plan.layout, self.tables, self.problem.potentials.log_tables, sequence, self.own, self.messages, self.free,
-            self.states, self.scratch, self.work,
+            plan.layout, self.tables, self.problem.potentials.log_tables, sequence, self.unary, self.messages,
+            self.free, self.states, self.scratch, self.work,
         )  # fmt: skip
         self.free[:] = False
         return self.states
 
-    def heard(self) -> FloatArray:
-        """Scores of all states by what their variables have heard."""
+    def incoming(self) -> FloatArray:
+        """Unary scores of all states plus the incoming messages."""
         layout = self.plan.layout
-        heard = self.own.copy()
+        incoming = self.unary.copy()
         sizes = np.diff(layout.message_offsets)
         at = np.repeat(self.problem.structure.value_offsets[layout.scopes] - layout.message_offsets[:-1], sizes)
-        np.add.at(heard, at + np.arange(len(self.messages)), self.messages)
-        return heard
+        np.add.at(incoming, at + np.arange(len(self.messages)), self.messages)
+        return incoming
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class TRWS:
     Messages go through the variables in order, forwards and backwards; they move the score between factors and
     variables so that the sum of all their maxima, which bounds every score, falls towards the optimum of the local
     relaxation (`LinearProgram` without cycles), though it may stop above it. On forests one pass is exact. Factors of
-    three or more variables take part as they are, structured ones in their form of plain tables. Assignments come from
+    three or more variables take part as they are, structured ones in plain tables. Assignments come from
     choosing states one after the other given those already chosen, after passes 1, 2, 4, 8 and then every 16 (on large
     models 1, 8, 32 and then every 128), and from changing single variables for the better.
 
@@ -161,7 +161,7 @@ class TRWS:
         running: Running,
         init: Any = None,
     ) -> Decoding:
-        """Pass messages until the bound meets the score or settles; ``init`` goes on from an earlier answer."""
+        """Pass messages until the bound meets the score or converges; ``init`` is a warm start."""
         check_decodes_all(self.name, graph, variables, n_best)
         problem = prepare_merged(graph, evidence)
         plan = sequential_plan(problem.structure)
@@ -170,11 +170,11 @@ class TRWS:
             found = LatticeMessages.fit(problem, plan, tables, init) or SequentialMessages(problem, plan, tables, init)
             bounds: list[float] = []
             stopped: BaseException | None = None
-            settled = False
+            converged = False
             try:
                 if init is not None:
                     best.offer_given(init, running)
-                settled = self._iterate(found, best, bounds, running)
+                converged = self._iterate(found, best, bounds, running)
             except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
                 stopped = stop
             quiet = Running()
@@ -183,11 +183,11 @@ class TRWS:
                 found.bound = np.inf
             if best.score == -np.inf:
                 best.offer(found.rounded(), quiet)
-                best.search(found.heard(), quiet)
+                best.search(found.incoming(), quiet)
         if best.score == -np.inf and stopped is not None:
             raise stopped
         falls = -np.diff(bounds)
-        if not settled and stopped is None:
+        if not converged and stopped is None:
             last = float(falls[-1]) if len(falls) else np.inf
             warn_not_converged(self.name, len(bounds), last, self.tolerance * max(1.0, abs(found.bound)))
         messages = found.messages
@@ -198,7 +198,7 @@ class TRWS:
             found.bound,
             running,
             variables=variables,
-            converged=settled,
+            converged=converged,
             iterations=len(bounds),
             residuals=tuple(falls.tolist()),
             _state=messages,
@@ -207,8 +207,8 @@ class TRWS:
     def _iterate(
         self, found: SequentialMessages | LatticeMessages, best: Incumbent, bounds: list[float], running: Running
     ) -> bool:
-        """Whether the bound met the score or settled within the iterations allowed."""
-        idle, small = 0, len(found.own) < SMALL
+        """Whether the bound met the score or converged within the iterations allowed."""
+        idle, small = 0, len(found.unary) < SMALL
         for iteration in range(self.max_iterations):
             for half in range(2):
                 running.check(best.score, found.bound)

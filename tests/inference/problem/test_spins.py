@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import markovfield as mf
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.problem import Problem, prepare
-from markovfield.inference.problem.spins import potts_form, spin_form
+from markovfield.inference.problem.spins import potts_model, spin_model
 
 
 def problem_of(net: Any, evidence: dict | None = None) -> tuple[Any, Problem]:
@@ -37,10 +37,10 @@ def test_spins_score_as_the_model_does(seed: int, n: int):
     net = pairs(rng, n, 2, lambda r: r.normal(size=(2, 2)) * 3)
     known = {0: int(rng.integers(2)), 1: rng.random(2)} if seed % 2 else None
     graph, problem = problem_of(net, known)
-    form = spin_form(problem)
-    assert form is not None
-    assert (form.first < form.second).all()
-    keys = form.first * n + form.second
+    found = spin_model(problem)
+    assert found is not None
+    assert (found.first < found.second).all()
+    keys = found.first * n + found.second
     assert len(np.unique(keys)) == len(keys)
     for _ in range(8):
         states = rng.integers(2, size=n)
@@ -48,9 +48,9 @@ def test_spins_score_as_the_model_does(seed: int, n: int):
         if known:
             states[0] = known[0]
             extra = np.log(known[1][states[1]])
-        spins = 2.0 * states[form.variables] - 1
-        score = form.constant + (form.coupling * spins[form.first] * spins[form.second]).sum()
-        score += (form.field * spins).sum()
+        spins = 2.0 * states[found.variables] - 1
+        score = found.constant + (found.coupling * spins[found.first] * spins[found.second]).sum()
+        score += (found.field * spins).sum()
         assert score == pytest.approx(graph.score(states) + extra, abs=1e-9)
 
 
@@ -61,29 +61,29 @@ def test_potts_scores_as_the_model_does(seed: int, n: int, card: int):
     net = pairs(rng, n, card, lambda r: r.normal() + r.normal() * np.eye(card))
     net.add_potts([[0, 1]], 0.7, 0.1)
     graph, problem = problem_of(net)
-    form = potts_form(problem)
-    assert form is not None and form.n_states == card
+    found = potts_model(problem)
+    assert found is not None and found.n_states == card
     for _ in range(8):
         states = rng.integers(card, size=n)
-        y = states[form.variables]
-        score = form.constant + (form.coupling * (y[form.first] == y[form.second])).sum()
-        score += form.own[np.arange(n), y].sum()
+        y = states[found.variables]
+        score = found.constant + (found.coupling * (y[found.first] == y[found.second])).sum()
+        score += found.unary[np.arange(n), y].sum()
         assert score == pytest.approx(graph.score(states), abs=1e-9)
 
 
 def test_what_is_no_such_model():
     net = mf.MarkovNetwork({0: 2, 1: 3})
     net.add_factor([0, 1], np.ones((2, 3)))
-    assert spin_form(problem_of(net)[1]) is None and potts_form(problem_of(net)[1]) is None
+    assert spin_model(problem_of(net)[1]) is None and potts_model(problem_of(net)[1]) is None
     net = mf.MarkovNetwork({0: 2, 1: 2, 2: 2})
     net.add_factor([0, 1, 2], np.arange(1.0, 9).reshape(2, 2, 2))
-    assert spin_form(problem_of(net)[1]) is None and potts_form(problem_of(net)[1]) is None
+    assert spin_model(problem_of(net)[1]) is None and potts_model(problem_of(net)[1]) is None
     net = mf.MarkovNetwork({0: 3, 1: 3})
     net.add_factor([0, 1], np.arange(1.0, 10).reshape(3, 3))
-    assert potts_form(problem_of(net)[1]) is None
+    assert potts_model(problem_of(net)[1]) is None
     net = mf.MarkovNetwork({0: 2, 1: 2})
     net.add_factor([0, 1], [[1.0, 0.0], [1.0, 1.0]])
-    assert spin_form(problem_of(net)[1]) is None
+    assert spin_model(problem_of(net)[1]) is None
 
 
 def test_variables_of_one_state_are_no_spins():
@@ -93,10 +93,10 @@ def test_variables_of_one_state_are_no_spins():
     net.add_factor(["one", "c"], log_table=rng.normal(size=(1, 2)))
     net.add_factor(["one"], log_table=[0.7])
     graph, problem = problem_of(net)
-    form = spin_form(problem)
-    assert form is not None and form.variables.tolist() == [0, 2, 3]
+    found = spin_model(problem)
+    assert found is not None and found.variables.tolist() == [0, 2, 3]
     for states in np.ndindex(2, 1, 2, 2):
-        spins = 2.0 * np.array(states)[form.variables] - 1
-        score = form.constant + (form.coupling * spins[form.first] * spins[form.second]).sum()
-        assert score + (form.field * spins).sum() == pytest.approx(graph.score(states))
-    assert potts_form(problem) is None
+        spins = 2.0 * np.array(states)[found.variables] - 1
+        score = found.constant + (found.coupling * spins[found.first] * spins[found.second]).sum()
+        assert score + (found.field * spins).sum() == pytest.approx(graph.score(states))
+    assert potts_model(problem) is None

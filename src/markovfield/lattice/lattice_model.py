@@ -12,7 +12,7 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 
-__all__ = ["LatticeForm", "lattice_form"]
+__all__ = ["LatticeModel", "lattice_model"]
 
 MOST_STATES = 255
 # Which of layers, rows and columns an axis is, by the number of axes.
@@ -20,7 +20,7 @@ BOX_AXES = {1: (2,), 2: (0, 2), 3: (0, 1, 2)}
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeForm:
+class LatticeModel:
     """A Potts model on a lattice; an Ising model is one of two states and twice the coupling.
 
         score = ``offset`` + sum over edges of ``couplings * [x_s = x_t]`` + sum over sites of ``field[x_s]``
@@ -40,8 +40,8 @@ class LatticeForm:
     Examples
     --------
     >>> import numpy as np
-    >>> form = LatticeForm((4, 6), (True, False), np.full((3, 1), 0.88), np.zeros((1, 2)), 0.0, (-1, 1))
-    >>> form.box, form.ring.tolist(), form.edges(0), form.edges(2)
+    >>> lattice = LatticeModel((4, 6), (True, False), np.full((3, 1), 0.88), np.zeros((1, 2)), 0.0, (-1, 1))
+    >>> lattice.box, lattice.ring.tolist(), lattice.edges(0), lattice.edges(2)
     ((4, 1, 6), [True, False, False], 24, 20)
     """
 
@@ -99,7 +99,7 @@ class LatticeForm:
         return full.reshape(3, -1)
 
 
-def lattice_form(model: Any) -> LatticeForm:
+def lattice_model(model: Any) -> LatticeModel:
     """Read an Ising or Potts model that was given by the shape of a lattice."""
     name = type(model).__name__
     if not all(hasattr(model, a) for a in ("shape", "periodic", "coupling", "edge_couplings", "field", "n_states")):
@@ -125,9 +125,9 @@ def lattice_form(model: Any) -> LatticeForm:
     if is_ising:
         own = _common(np.asarray(model.field, np.float64).reshape(-1))
         constant -= float(model.edge_couplings.sum())
-        return LatticeForm(shape, periodic, 2 * couplings, np.stack([-own, own], axis=1), constant, spins)
+        return LatticeModel(shape, periodic, 2 * couplings, np.stack([-own, own], axis=1), constant, spins)
     field = np.zeros((1, model.n_states)) if model.field is None else model.field.reshape(-1, model.n_states)
-    return LatticeForm(shape, periodic, couplings, _common(np.array(field, np.float64)), constant)
+    return LatticeModel(shape, periodic, couplings, _common(np.array(field, np.float64)), constant)
 
 
 def _common(field: FloatArray) -> FloatArray:
