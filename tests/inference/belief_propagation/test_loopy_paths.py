@@ -92,7 +92,7 @@ class TestLattices:
             graph = graph if verb is mf.marginals else graph.with_tables(weak)
             with monkeypatch.context() as patched:
                 planes = verb(graph, evidence, method=bp(schedule, damping=damping))
-                assert graph.structure.cache["lattice"] is not None
+                assert lattice_propagation.find_lattice(graph.structure) is not None
                 patched.setattr(lattice_propagation, "find_lattice", lambda *_: None)
                 general = verb(graph, evidence, method=bp(schedule, damping=damping))
             assert planes.converged and general.converged
@@ -113,14 +113,14 @@ class TestLattices:
                 if rng.random() < 0.9:
                     net.add_factor([v, u] if rng.random() < 0.5 else [u, v], log_table=0.5 * rng.normal(size=(2, 2)))
         planes = mf.marginals(net, method=bp("sequential"))
-        assert net.compile().structure.cache["lattice"].width == 10
+        assert lattice_propagation.find_lattice(net.compile().structure).width == 10
         monkeypatch.setattr(lattice_propagation, "find_lattice", lambda *_: None)
         np.testing.assert_allclose(planes.values, mf.marginals(net, method=bp("sequential")).values, atol=1e-11)
 
     def test_what_is_no_lattice(self):
         for graph in (grid(9, 9, 3), grid(1, 90, 2), grid(5, 5, 2)):
             mf.marginals(graph, method=bp("synchronous"))
-            assert graph.structure.cache["lattice"] is None
+            assert lattice_propagation.find_lattice(graph.structure) is None
         zeros = grid(9, 9, 2)
         tables = zeros.log_tables.copy()
         tables[3] = -np.inf

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import markovfield as mf
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
+from markovfield.inference.mini_bucket import mini_bucket
 from markovfield.inference.mini_bucket import plan as mini_bucket_plan
 from markovfield.inference.mini_bucket.bounds import Buckets, Tightened
 from markovfield.inference.mini_bucket.mini_bucket import MiniBucket
@@ -400,7 +401,7 @@ class TestConduct:
         for states in ({0: 0}, {0: 1}):
             low, high = mf.log_partition(graph, spec.named(states), method=method).log_partition_bounds
             assert low <= spec.oracle(states).log_partition <= high
-        assert len(graph.structure.cache["mini_buckets"]) == 1
+        assert len(mini_bucket._PLANS.of(graph.structure)) == 1
 
     def test_starting_from_an_earlier_answer(self):
         spec = dense_spec(5, 9, 1.0, 0.1)

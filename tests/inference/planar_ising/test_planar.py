@@ -14,6 +14,7 @@ from scipy.spatial import Delaunay
 import markovfield as mf
 from markovfield.graphs.planar import planar_rotation
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.planar_ising import planar
 from markovfield.inference.planar_ising.planar import PlanarIsing, is_planar_ising
 from tests.oracle import Oracle
 
@@ -310,7 +311,7 @@ def test_plans_are_kept_with_the_structure():
     pairs = lattice(6, 6)
     graph = ising(36, pairs, np.ones(len(pairs))).compile()
     mf.log_partition(graph, method=PLANAR)
-    kept = graph.structure.cache["planar"]
+    kept = planar._PLANS.of(graph.structure)
     before = list(kept.values())
     assert len(before) == 1
     mf.log_partition(graph.with_tables(2 * graph.log_tables), method=PLANAR)

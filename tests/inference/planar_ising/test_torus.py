@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import markovfield as mf
 from markovfield.graphs.planar import planar_rotation, torus_drawing
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.planar_ising import planar
 from markovfield.inference.planar_ising.planar import PlanarIsing, is_planar_ising
 from markovfield.lattice.onsager import critical_coupling, torus_energy, torus_log_partition
 from tests.inference.planar_ising.test_planar import close_logs, frustrated, ising, tables
@@ -197,7 +198,7 @@ def test_cylinders_need_one_pfaffian(periodic):
     ours, theirs = mf.marginals(graph, method=PLANAR), mf.marginals(graph, method="junction_tree")
     close_logs(ours.log_partition, theirs.log_partition)
     np.testing.assert_allclose(ours.expected_counts, theirs.expected_counts, rtol=0, atol=1e-9)
-    (plan,) = graph.structure.cache["planar"].values()
+    (plan,) = planar._PLANS.of(graph.structure).values()
     assert len(plan.signs) == 1
 
 
