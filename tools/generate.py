@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from markovfield._exports import EXPORTS, NAMESPACES, names_in
+from tools.import_graph import drawing
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "markovfield"
 LAZY = ("methods", *NAMESPACES)
-WHOLE = ("io", "graphs", "plot", "datasets", "semirings")
+WHOLE = ("io", "plot", "datasets", "semirings")
+# Between these lines of docs/architecture.md stand the drawings.
+BEGIN, END = "<!-- imports: made by tools/generate.py -->", "<!-- end of imports -->"
 TITLES = {
     "verbs": "Verbs",
     "models": "Models and forms",
@@ -113,13 +116,19 @@ def methods() -> str:
     return "\n".join(text) + "\n"
 
 
+def architecture() -> str:
+    """The page with its drawings of imports made anew."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{drawing()}\n\n{END}{after}"
+
+
 def files() -> dict[Path, str]:
     """Every generated file and what it should say."""
-    made = {
-        PACKAGE / "__init__.pyi": _root_stub(),
-        ROOT / "docs" / "api.md": api(),
-        ROOT / "docs" / "methods.md": methods(),
-    }
+    docs = ROOT / "docs"
+    made = {PACKAGE / "__init__.pyi": _root_stub(), docs / "api.md": api(), docs / "methods.md": methods()}
+    made[docs / "architecture.md"] = architecture()
     for space in LAZY:
         folder = PACKAGE / space
         path = folder / "__init__.pyi" if folder.is_dir() else PACKAGE / f"{space}.pyi"

@@ -84,7 +84,6 @@ _LAZY = {
     },
     "learning": {
         "learning.data": ["DataTable", "encode"],
-        "learning.fit": ["fit"],
         "learning.pc": ["independence_test"],
         "learning.report": ["FitReport"],
         "learning.scores": ["AIC", "BIC", "BDeu", "K2", "LogLikelihood", "structure_score"],
@@ -107,6 +106,45 @@ _LAZY = {
             "standard_error",
         ],
     },
+    "graphs": {
+        "graphs.canonical": ["canonical_potentials", "interaction_graph"],
+        "graphs.chain_graphs": ["chain_components", "chain_separated", "is_chain_graph"],
+        "graphs.decomposable": [
+            "CliqueStep",
+            "Decomposition",
+            "decomposition",
+            "is_decomposable",
+            "perfect_order",
+            "perfect_sequence",
+        ],
+        "graphs.equivalence": ["cpdag", "dag_of_cpdag", "markov_equivalent", "meek_closure", "orient", "v_structures"],
+        "graphs.independence": ["Independence", "dependence", "independent"],
+        "graphs.independence_maps": [
+            "equivalent_to_directed",
+            "equivalent_to_undirected",
+            "is_dmap",
+            "is_imap",
+            "is_perfect_map",
+            "minimal_imap",
+            "minimal_undirected_imap",
+            "same_independences",
+        ],
+        "graphs.joint_table": ["JointTable"],
+        "graphs.junction_trees": ["has_running_intersection", "junction_tree"],
+        "graphs.m_separation": ["m_separated", "with_latent_confounders"],
+        "graphs.markov_properties": [
+            "global_independences",
+            "local_independences",
+            "ordered_independences",
+            "pairwise_independences",
+        ],
+        "graphs.mixed_graph": ["MixedGraph", "as_mixed_graph"],
+        "graphs.moral": ["ancestral_graph", "markov_blanket", "moralize"],
+        "graphs.orders": ["elimination_order", "induced_width"],
+        "graphs.separation": ["active_path", "d_separated", "separated"],
+        "graphs.topological": ["count_topological_sorts", "topological_sorts"],
+        "graphs.triangulation": ["is_chordal", "maximal_cliques", "triangulate"],
+    },
     "answers": {
         "factors.factor_graph": ["Structure"],
         "inference.core.answers": ["Answer", "Components", "LogPartition", "Marginals", "Samples"],
@@ -124,7 +162,7 @@ _LAZY = {
 # What methods need beside themselves.
 _BESIDE_METHODS = {"inference.gibbs.parallel_tempering": ["Ladder", "ladder_of"]}
 # Namespaces that are packages or modules of their own, with ``__all__``.
-_WHOLE = ("datasets", "graphs", "io", "plot", "semirings")
+_WHOLE = ("datasets", "io", "plot", "semirings")
 
 
 def _places(by_module: dict[str, list[str]]) -> dict[str, str]:

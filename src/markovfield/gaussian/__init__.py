@@ -1,7 +1,8 @@
 """Gaussian fields: marginals, conditionals, samples and densities of real-valued variables.
 
 The compiled form of linear-Gaussian models: a sparse precision matrix and an information vector (Murphy 19.27), where
-a zero of the precision is a missing edge (Murphy 19.28). It answers for itself.
+a zero of the precision is a missing edge (Murphy 19.28). The verbs take it by
+`markovfield.inference.gaussian`.
 
 Files, in reading order:
 

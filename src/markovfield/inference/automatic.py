@@ -13,7 +13,6 @@ from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
-from markovfield.inference.problem.pairwise import pairwise
 
 if TYPE_CHECKING:
     from markovfield.inference.junction_tree.junction_tree import JunctionTree
@@ -180,6 +179,8 @@ def work_within(time_limit: float | None) -> float:
 
 def is_forest(structure: Structure) -> bool:
     """Whether factors join variables without cycles: plain tables of one or two variables, no pair twice."""
+    from markovfield.inference.problem.pairwise import pairwise
+
     view = pairwise(structure)
     if not structure.is_plain or len(view.large) or len(view.pairs) >= structure.n_variables:
         return False

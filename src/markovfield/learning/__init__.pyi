@@ -2,7 +2,6 @@
 
 from markovfield.learning.data import DataTable as DataTable
 from markovfield.learning.data import encode as encode
-from markovfield.learning.fit import fit as fit
 from markovfield.learning.pc import independence_test as independence_test
 from markovfield.learning.report import FitReport as FitReport
 from markovfield.learning.scores import AIC as AIC
