@@ -16,8 +16,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import markovfield as mf
-from markovfield.inference import coupling_from_the_past
 from markovfield.inference.core.registry import methods
+from markovfield.inference.perfect_sampling import coupling_from_the_past
 from tests.hostile_models import KINDS, hostile
 
 SIX = 6.0

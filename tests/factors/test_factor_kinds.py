@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import markovfield as mf
 import markovfield.io as mio
-from markovfield import factor_graph, factor_kinds
+from markovfield.factors import factor_graph, factor_kinds
+from markovfield.factors import kinds_kernel as kinds
 from markovfield.factors.factor_graph import CARDINALITY, CLAUSE, DISTANCE, PARITY, TABLE, FactorGraph, Structure
-from markovfield.kernels import kinds
 from tests.oracle import Oracle
 from tests.patience import patience
 from tests.strategies import (

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import markovfield as mf
-from markovfield.inference import highs
 from markovfield.inference.automatic import ONE_PASS, decoders
 from markovfield.inference.branch_and_bound.toulbar2 import installed
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.registry import methods
 from markovfield.inference.core.running import Running
+from markovfield.inference.linear_programming import highs
 from markovfield.inference.linear_programming.linear_program import IntegerProgram, LinearProgram
 from tests.inference.relaxations import StopAfter, glass
 

@@ -14,11 +14,11 @@ import pytest
 
 import markovfield as mf
 from markovfield.graphs.elimination.orders_kernel import search_order
-from markovfield.inference import planning
 from markovfield.inference.automatic import EXACT_SHARE, first_that_answers, work_within
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.registry import methods
 from markovfield.inference.core.running import Running
+from markovfield.inference.junction_tree import plan as planning
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.inference.junction_tree.plan import find_order, search_ceiling
 from markovfield.inference.local_search.subgraph_search import SubgraphMoves, SubgraphSearch

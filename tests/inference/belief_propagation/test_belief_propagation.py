@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import markovfield as mf
 from markovfield.factors.factor_graph import FactorGraph, Structure
-from markovfield.inference import tree_propagation
+from markovfield.inference.belief_propagation import forest as tree_propagation
 from tests.oracle import Oracle
 from tests.patience import patience
 from tests.strategies import Clause, Spec, Table, specs, specs_with_evidence

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import markovfield as mf
-from markovfield.inference import lattice_propagation
+from markovfield.inference.belief_propagation import lattice as lattice_propagation
 from tests.inference.belief_propagation.test_loopy_propagation import bp, cyclic, grid
 
 

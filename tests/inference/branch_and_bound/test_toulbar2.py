@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.inference import toulbar2
+from markovfield.inference.branch_and_bound import toulbar2
 from markovfield.inference.branch_and_bound.toulbar2 import Toulbar2
 from markovfield.io.wcsp import read_wcsp
 from tests.data import data_path

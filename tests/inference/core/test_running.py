@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import markovfield as mf
-from markovfield.inference import planning
+from markovfield.inference.junction_tree import plan as planning
 
 
 def lattice(rows: int = 9, columns: int = 9) -> mf.FactorGraph:

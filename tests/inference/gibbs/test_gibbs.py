@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.inference import single_site
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.gibbs import single_site
 from markovfield.inference.gibbs.gibbs import SCANS, Gibbs
 from markovfield.inference.gibbs.single_site import ColouredSites, prepare_chains, sites_of, tables_of
 from markovfield.inference.gibbs.single_site_kernel import DIRECT, LINEAR

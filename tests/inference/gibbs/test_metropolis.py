@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import markovfield as mf
-from markovfield.inference import single_site
+from markovfield.inference.gibbs import single_site
 from markovfield.inference.gibbs.gibbs import Gibbs
 from markovfield.inference.gibbs.metropolis import Metropolis
 from tests.inference.chains import check_counts, check_joint, exact_values

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.inference import move_networks
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
+from markovfield.inference.graph_cuts import move_networks
 from markovfield.inference.graph_cuts.move_making import AlphaBetaSwap, AlphaExpansion
 from markovfield.inference.graph_cuts.move_networks import Moves
 from markovfield.inference.problem.pairs import PairProblem, pair_problem

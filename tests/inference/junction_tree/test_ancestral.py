@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import markovfield as mf
-from markovfield.inference import ancestral
+from markovfield.inference.junction_tree import ancestral
 
 
 def random_network(seed: int, deterministic: bool = False) -> mf.BayesianNetwork:

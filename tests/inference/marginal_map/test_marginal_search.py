@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 import markovfield as mf
 from markovfield.factors.to_tables import noisy_max_table
-from markovfield.inference import marginal_bounds, marginal_scores, marginal_search
 from markovfield.inference.automatic import candidates
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.marginal_map import bounds as marginal_bounds
+from markovfield.inference.marginal_map import marginal_search
+from markovfield.inference.marginal_map import scores as marginal_scores
 from tests.inference.relaxations import StopAfter, glass
 from tests.oracle import Oracle
 from tests.strategies import Seeded, Spec, build_graph, specs_with_evidence

@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import markovfield as mf
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.inference import feasible
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.mean_field.clusters import clusters_of
 from markovfield.inference.mean_field.mean_field import MeanField
+from markovfield.inference.problem import feasible
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.problem import prepare
 from tests.strategies import Spec, Table, specs, specs_with_evidence
@@ -429,7 +429,7 @@ class TestAnswers:
             MeanField(**options)
 
     def test_clusters_too_large_for_memory_are_refused(self, monkeypatch: pytest.MonkeyPatch):
-        from markovfield.inference import clusters
+        from markovfield.inference.mean_field import clusters
 
         monkeypatch.setattr(clusters, "memory_limit_bytes", lambda limit: 100.0)
         net = mf.MarkovNetwork(dict.fromkeys("AB", 10))

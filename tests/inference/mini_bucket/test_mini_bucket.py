@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.inference import mini_bucket_plan
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
+from markovfield.inference.mini_bucket import plan as mini_bucket_plan
 from markovfield.inference.mini_bucket.bounds import Buckets, Tightened
 from markovfield.inference.mini_bucket.mini_bucket import MiniBucket
 from markovfield.inference.mini_bucket.search import Search

@@ -181,7 +181,7 @@ def test_a_search_that_is_taken_up_again_comes_to_the_same() -> None:
 
 
 def test_a_cache_that_is_too_small_forgets_and_stays_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    from markovfield.inference import counting_search
+    from markovfield.inference.model_counting import search as counting_search
 
     monkeypatch.setattr(counting_search, "FIRST_SLOTS", 8)
     monkeypatch.setattr(counting_search, "FIRST_BYTES", 512)
@@ -197,7 +197,7 @@ def test_a_cache_that_is_too_small_forgets_and_stays_right(monkeypatch: pytest.M
 
 
 def test_learned_clauses_are_forgotten_and_the_sum_stays_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    from markovfield.inference import counting_search
+    from markovfield.inference.model_counting import search as counting_search
 
     monkeypatch.setattr(counting_search, "CLAUSES", 40)
     for seed in range(4):
@@ -328,7 +328,7 @@ def test_counting_refuses_what_was_not_counted() -> None:
 
 
 def test_elimination_modulo_primes_in_few_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from markovfield.inference import exact_counts
+    from markovfield.inference.model_counting import exact_counts
 
     graph = colouring(grid(4, 10), 40, 4).compile()
     problem = prepare(graph, Evidence.parse(graph.structure, None))

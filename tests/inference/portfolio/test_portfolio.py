@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 
 import markovfield as mf
-from markovfield.inference import portfolio
 from markovfield.inference.branch_and_bound.toulbar2 import installed
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
+from markovfield.inference.portfolio import portfolio
 from markovfield.inference.portfolio.members import Beside, Buckets, Relaxation, Subgraphs
 from markovfield.inference.portfolio.portfolio import Portfolio, _Asked, _Lane, _Race
 from tests.strategies import Spec, specs_with_evidence

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import markovfield as mf
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.inference import reweighted_messages
+from markovfield.inference.tree_reweighted import messages as reweighted_messages
 from markovfield.inference.tree_reweighted.tree_reweighted import TreeReweighted
 from tests.inference.mean_field.test_mean_field import TOLERANCE, frustrated, grid, quiet, seeds, slack
 from tests.oracle import Oracle

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from markovfield.kernels import chain_blocks
+from markovfield.sequence.chain import blocks_kernel as chain_blocks
 from markovfield.sequence.chain.blocks_kernel import (
     aligned,
     dots_row,
