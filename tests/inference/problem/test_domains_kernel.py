@@ -132,3 +132,11 @@ def test_factors_by_variable_and_with_zeros(seed: int):
         model.log_tables,
     )
     assert found.tolist() == [bool(np.isneginf(table).any()) for _, table in model.factors]
+
+
+def test_what_one_factor_removes_is_passed_on():
+    """Equal neighbours in a row, the factors listed from the far end: each is looked at again."""
+    equal = np.where(np.eye(3) > 0, 0.0, -np.inf)
+    model = flat([3] * 4, [((2, 3), equal), ((1, 2), equal), ((0, 1), equal)])
+    status, sizes, domains, _, _ = shrink(model, [2, -1, -1, -1])
+    assert status == CHANGED and sizes.tolist() == [1] * 4 and domains[::3].tolist() == [2] * 4

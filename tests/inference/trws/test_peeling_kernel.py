@@ -52,3 +52,10 @@ def test_forests_are_taken_whole(seed: int):
     for f, (scope, _) in enumerate(model.factors):
         own = role[model.scope_offsets[f] : model.scope_offsets[f + 1]].tolist()
         assert own.count(1) == 1 and own.count(2) == len(scope) - 1, "all but the last of a factor hang on it"
+
+
+def test_a_tail_goes_and_the_cycle_it_hangs_on_stays():
+    scopes = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)]
+    order, taken, role = call(flat([2] * 5, [(s, np.zeros((2, 2))) for s in scopes]))
+    assert order.tolist() == [4, 3] and taken.tolist() == [False] * 3 + [True] * 2
+    assert role.tolist() == [0] * 6 + [1, 2] + [1, 2]
