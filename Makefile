@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all test-nojit fuzz lint format bench docs clean
+.PHONY: demo test test-all test-nojit test-bounds test-oldest wheel-test coverage fuzz lint format bench docs clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -21,6 +21,24 @@ test-all: .venv/installed
 
 test-nojit: .venv/installed
 	$(BIN)/python -m pytest tests/test_nojit.py
+
+# Every index of every kernel checked: compiled with the checks, into a cache of its own (some minutes the first time).
+test-bounds: .venv/installed
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-bounds METHOD_MODELS=40 $(BIN)/python -m pytest \
+		tests/kernels tests/conformance/test_every_method.py $$(find tests -name "test_*_kernel.py")
+
+# The wheel by itself in a clean environment; with the oldest dependencies, everything is compiled anew (minutes).
+wheel-test:
+	PYTHON=$(PYTHON) .ci/wheel-test
+
+test-oldest:
+	PYTHON=$(PYTHON) NUMBA_CACHE_DIR=$(CURDIR)/build/numba-oldest .ci/wheel-test --constraint tests/oldest.txt
+
+coverage: .venv/installed
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -m "not slow"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 # Random models against brute force, from where the last run stopped: FUZZ_MODELS=1000 for fewer, FUZZ="--seed 7" for one.
 fuzz: .venv/installed
@@ -54,4 +72,4 @@ docs: .venv/installed
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean:
-	rm -rf .venv docs/_build markovfield-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz
+	rm -rf .venv build docs/_build markovfield-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz .numba-bounds .coverage .coverage.*

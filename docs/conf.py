@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ myst_heading_anchors = 3
 
 # A name in single backticks is a reference where it can be one; elsewhere it is only set as code.
 default_role = "py:obj"
+# Attributes of several classes may have one name; then it stays code.
+suppress_warnings = ["ref.python"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
@@ -80,8 +83,25 @@ def put_back(app: Any, what: str, name: str, thing: Any, options: Any, lines: li
         lines[:] = plain.pop(name)
 
 
+BARS = re.compile(r"(?<![`|\w])\|([^|`]+)\|(?![`|\w])")
+
+
+def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Bars in prose are absolute values, not substitutions of reStructuredText."""
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[i] = BARS.sub(r"\\|\1\\|", line)
+
+
+def skip_routing(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Methods that scikit-learn adds by itself, whose words point to its own pages."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", escape_bars, priority=700)
+    app.connect("autodoc-skip-member", skip_routing)
     app.connect("source-read", without_gallery)
     app.connect("autodoc-process-docstring", keep, priority=400)
     app.connect("autodoc-process-docstring", put_back, priority=600)

@@ -1,0 +1,57 @@
+"""Every example runs as a script, with the reference data and without."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import markovfield as mf
+from tests.data import data_path
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
+# What each shows of the reference data; without it, it draws something by itself.
+DATA = {
+    "plot_chunking": "conll2000",
+    "plot_denoise_photograph": "images",
+    "plot_handwriting": "letters",
+    "plot_ner": "conll2002",
+    "plot_pos_tagging": "ud_ewt",
+    "plot_protein_design": "protein_sidechain",
+    "plot_segment_photograph": "images",
+    "plot_stereo": "stereo",
+    "plot_stereo_methods": "stereo",
+}
+
+
+def run(script: Path, folder: Path, data: Path) -> None:
+    own = {"MPLBACKEND": "Agg", "MARKOVFIELD_DATA": str(data), "PYTHONPATH": str(Path(mf.__file__).parents[1])}
+    command = [sys.executable, "-W", "error::RuntimeWarning", str(script)]
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **own}, capture_output=True, text=True, check=False, timeout=1800
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) > 20
+    assert set(DATA) <= {path.stem for path in EXAMPLES}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+def test_without_data(script: Path, tmp_path: Path):
+    folder, nothing = tmp_path / "folder", tmp_path / "data"
+    folder.mkdir()
+    nothing.mkdir()
+    run(script, folder, nothing)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DATA)
+def test_with_data(name: str, tmp_path: Path):
+    script = next(path for path in EXAMPLES if path.stem == name)
+    run(script, tmp_path, data_path(DATA[name]).parent)
