@@ -34,9 +34,9 @@ class TestCompiled:
         spec, evidence = case
         oracle = spec.oracle(evidence)
         if oracle.impossible:  # where even no evidence is possible, compiling says so already
-            check_impossible(lambda: mf.JunctionTree.compile(spec.build()).run(spec.named(evidence)))
+            check_impossible(lambda: mf.methods.JunctionTree.compile(spec.build()).run(spec.named(evidence)))
             return
-        tree = mf.JunctionTree.compile(spec.build())
+        tree = mf.methods.JunctionTree.compile(spec.build())
         check_marginals(tree.run(spec.named(evidence)), spec, oracle)
         check_marginals(tree.run(), spec, spec.oracle())
         check_marginals(tree.run(spec.named(evidence)), spec, oracle)
@@ -54,7 +54,7 @@ class TestCompiled:
         rows = oracle.states[rng.choice(len(oracle.states), 9, p=oracle.probabilities.astype(float))]
         rows = np.where(rng.random(rows.shape) < 0.7, -1, rows)
         kept = rows.copy()
-        tree = mf.JunctionTree.compile(spec.build())
+        tree = mf.methods.JunctionTree.compile(spec.build())
         batch = tree.run_batch(rows)
         np.testing.assert_array_equal(rows, kept)
         assert batch.log_partition.shape == (9,)

@@ -70,9 +70,9 @@ class TestInvariance:
         order = list(spec.labels)
         random.shuffle(order)
         for method in (
-            mf.JunctionTree(order=tuple(order)),
-            mf.JunctionTree(search=0.0),
-            mf.JunctionTree(seed=5),
+            mf.methods.JunctionTree(order=tuple(order)),
+            mf.methods.JunctionTree(search=0.0),
+            mf.methods.JunctionTree(seed=5),
         ):
             answer = mf.marginals(spec.build(), evidence=spec.named(evidence), method=method)
             check_marginals(answer, spec, oracle)
@@ -86,7 +86,7 @@ class TestInvariance:
     def test_every_preprocessing_step_is_safe_to_leave_out(self, step: str, kind: str, data: Any):
         spec, evidence = data.draw(specs_with_evidence(kind))
         oracle = spec.oracle(evidence)
-        method = mf.JunctionTree(**{step: False})
+        method = mf.methods.JunctionTree(**{step: False})
         if oracle.impossible:
             check_impossible(lambda: mf.marginals(spec.build(), evidence=spec.named(evidence), method=method))
             return

@@ -45,7 +45,7 @@ class TestExplain:
         net = mf.MarkovNetwork(dict.fromkeys(range(n), 2))
         pairs = [(i, j) for i in range(n) for j in range(i) if (i, j) != (n - 1, 0)]
         net.add_factors(pairs, [[1.0, 2.0], [2.0, 1.0]])
-        method = mf.JunctionTree(search=0.0)
+        method = mf.methods.JunctionTree(search=0.0)
         told = mf.explain(net, "marginals", method=method)
         assert told.width == n - 2 and told.log2_bytes > n - 2 and not told.fits
         with pytest.raises(mf.MemoryLimitError, match="width 46"):
@@ -76,4 +76,4 @@ class TestExplain:
         n = 48
         net = mf.MarkovNetwork(dict.fromkeys(range(n), 2))
         net.add_factors([(i, j) for i in range(n) for j in range(i)], [[1.0, 2.0], [2.0, 1.0]])
-        assert not mf.explain(net, "marginals", method=mf.JunctionTree(search=0.0)).fits
+        assert not mf.explain(net, "marginals", method=mf.methods.JunctionTree(search=0.0)).fits

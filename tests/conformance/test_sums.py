@@ -63,7 +63,7 @@ class TestAggregate:
             return
 
         def aggregate(semiring: Any) -> Any:
-            return mf.aggregate(spec.build(), semiring, evidence=spec.named(evidence))
+            return mf.analysis.aggregate(spec.build(), semiring, evidence=spec.named(evidence))
 
         close_logs(aggregate("sum_product"), oracle.log_partition)
         close_logs(aggregate("max_sum"), oracle.best_score)
@@ -77,7 +77,7 @@ class TestAggregate:
     @given(specs_with_evidence(virtual=False, hard=False))
     def test_lowest_score(self, case: tuple[Spec, dict]):
         spec, evidence = case
-        lowest = mf.aggregate(spec.build(), "min_sum", evidence=spec.named(evidence))
+        lowest = mf.analysis.aggregate(spec.build(), "min_sum", evidence=spec.named(evidence))
         close_logs(lowest, spec.oracle(evidence).lowest_score)
 
     @settings(max_examples=EXAMPLES)
@@ -88,21 +88,21 @@ class TestAggregate:
         if oracle.impossible:
             return
         values = np.random.default_rng(seed).normal(size=spec.n_cells)
-        ours = mf.aggregate(spec.build(), mf.semirings.Expectation(values), evidence=spec.named(evidence))
+        ours = mf.analysis.aggregate(spec.build(), mf.semirings.Expectation(values), evidence=spec.named(evidence))
         close(ours, oracle.expectation(spec.from_pool(values)))
 
     @pytest.mark.parametrize(("n", "card"), [(12, 2), (33, 3), (22, 5), (53, 2)])
     def test_counts_below_two_to_the_53_are_exact(self, n: int, card: int):
         net = mf.MarkovNetwork(dict.fromkeys(range(n), card))
         net.add_factors([(i, i + 1) for i in range(0, n - 1, 2)], np.ones((card, card)))
-        assert mf.aggregate(net, "counting") == card**n
+        assert mf.analysis.aggregate(net, "counting") == card**n
 
     def test_counts_that_floats_hold_exactly(self):
         net = mf.MarkovNetwork(dict.fromkeys(range(200), 3))
         net.add_factors([(i, i + 1) for i in range(199)], 1 - np.eye(3))
-        assert mf.aggregate(net, "counting") == 3 * 2**199  # proper colourings of a path
+        assert mf.analysis.aggregate(net, "counting") == 3 * 2**199  # proper colourings of a path
 
     def test_counting_nothing(self):
         net = mf.MarkovNetwork({"A": 2})
         net.add_factor(["A"], [0, 1])
-        assert mf.aggregate(net, "counting", evidence={"A": 0}) == 0
+        assert mf.analysis.aggregate(net, "counting", evidence={"A": 0}) == 0

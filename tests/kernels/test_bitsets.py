@@ -1,4 +1,4 @@
-"""Words of bits against whole numbers of Python."""
+"""Words of bits against integers of Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of random numbers against the generator written in whole numbers of Python, and against chi-square."""
+"""Streams of random numbers against the generator written in integers of Python, and against chi-square."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import markovfield as mf
+from markovfield.inference.mini_bucket import mini_bucket
 from markovfield.inference.mini_bucket import plan as mini_bucket_plan
 from markovfield.inference.mini_bucket.mini_bucket import MiniBucket
 from tests.inference.mini_bucket.dense_models import TOLERANCE, dense_spec
@@ -44,7 +45,7 @@ class TestConduct:
         for states in ({0: 0}, {0: 1}):
             low, high = mf.log_partition(graph, spec.named(states), method=method).log_partition_bounds
             assert low <= spec.oracle(states).log_partition <= high
-        assert len(graph.structure.cache["mini_buckets"]) == 1
+        assert len(mini_bucket._PLANS.of(graph.structure)) == 1
 
     def test_starting_from_an_earlier_answer(self):
         spec = dense_spec(5, 9, 1.0, 0.1)
@@ -108,10 +109,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"i_bound": 0}, r"i_bound of MiniBucket must be a whole number of at least 1, got 0"),
-            ({"i_bound": 2.5}, r"i_bound of MiniBucket must be a whole number of at least 1, got 2\.5"),
-            ({"max_iterations": -1}, r"max_iterations of MiniBucket must be a whole number of at least 0, got -1"),
-            ({"max_states": 0}, r"max_states of MiniBucket must be a whole number of at least 1, got 0"),
+            ({"i_bound": 0}, r"i_bound of MiniBucket must be an integer of at least 1, got 0"),
+            ({"i_bound": 2.5}, r"i_bound of MiniBucket must be an integer of at least 1, got 2\.5"),
+            ({"max_iterations": -1}, r"max_iterations of MiniBucket must be an integer of at least 0, got -1"),
+            ({"max_states": 0}, r"max_states of MiniBucket must be an integer of at least 1, got 0"),
             ({"tolerance": -1.0}, r"tolerance of MiniBucket must not be negative, got -1\.0"),
         ],
     )

@@ -53,8 +53,8 @@ class TestBadInput:
             ({"emissions": "poisson"}, "emissions must be one of categorical, gaussian, got 'poisson'"),
             ({"covariance": "tied"}, "covariance must be one of full, diag, spherical"),
             ({"unknown": "drop"}, "unknown must be one of smooth"),
-            ({"n_states": 0}, "n_states must be a whole number from 1 on, got 0"),
-            ({"restarts": 1.5}, "restarts must be a whole number from 1 on"),
+            ({"n_states": 0}, "n_states must be an integer from 1 on, got 0"),
+            ({"restarts": 1.5}, "restarts must be an integer from 1 on"),
             ({"smoothing": -1.0}, "smoothing must be a number from 0 on"),
             ({"regularisation": None}, "regularisation must be a number from 0 on"),
         ],
@@ -122,11 +122,11 @@ class TestBadInput:
 
     def test_other_questions(self) -> None:
         hmm = random_hmm(0)
-        with pytest.raises(ModelError, match="lag must be a whole number from 0 on, got -1"):
+        with pytest.raises(ModelError, match="lag must be an integer from 0 on, got -1"):
             hmm.filter(lag=-1)
-        with pytest.raises(ModelError, match="steps must be a whole number from 0 on"):
+        with pytest.raises(ModelError, match="steps must be an integer from 0 on"):
             hmm.filter().predict(0.5)
-        with pytest.raises(ModelError, match="lengths must be whole numbers from 0 on"):
+        with pytest.raises(ModelError, match="lengths must be integers from 0 on"):
             hmm.sample(-2)
         with pytest.raises(ModelError, match="an empty sequence has no factor graph"):
             hmm.to_factor_graph([])
