@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
@@ -44,6 +44,7 @@ def test_brackets_the_best_score(kind: str, method: DualDecomposition, data: st.
 @pytest.mark.parametrize("n_states", [2, 3])
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
+@example(seed=4949)  # The penalty grows, and copies hardly move long before they agree.
 def test_comes_to_the_optimum_of_the_linear_program(n_states: int, seed: int) -> None:
     net, _ = frustrated_lattice(np.random.default_rng(seed), 3, 4, n_states)
     wanted = mf.decode(net, method=LinearProgram(cycles=0)).upper_bound

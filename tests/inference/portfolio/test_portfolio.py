@@ -240,3 +240,16 @@ def frustrated(shape: tuple[int, int]) -> mf.Ising:
 def test_what_auto_takes(model: Any, method: str):
     told, answer = mf.explain(model(), "decode"), mf.decode(model(), rng=0)
     assert told.method == answer.method == method and told.guarantee == "exact" and answer.optimal
+
+
+def test_never_below_where_it_starts(monkeypatch: pytest.MonkeyPatch):
+    """An assignment given as ``init`` counts, also where no member finds one as good in the time there is."""
+    net = frustrated_lattice(12, 3)
+    good = mf.decode(net, method="portfolio", time_limit=2.0, rng=0)
+    monkeypatch.setattr(portfolio, "_run", lambda race, running, rng: False)
+    again = mf.decode(net, method="portfolio", time_limit=0.01, rng=1, init=good)
+    assert again.score == pytest.approx(good.score, abs=1e-9) and again.assignment == good.assignment
+    # Where it contradicts the evidence it does not count.
+    other = {net.variables[0]: (int(good.states[0]) + 1) % 3}
+    with pytest.raises(mf.ModelError, match="no assignment free of hard zeros"):
+        mf.decode(net, other, method="portfolio", time_limit=0.01, rng=1, init=good)

@@ -199,7 +199,8 @@ class DualDecomposition:
             size = max(1, len(value))
             primal = float(np.sqrt(np.square(apart).sum() / size))
             dual = float(np.sqrt((found.many * np.square(mean - before)).sum() / size))
-            converged = max(primal, dual) < self.tolerance
+            # Where the penalty is large, copies hardly move before they agree: residuals are compared as forces.
+            converged = max(primal, max(1.0, penalty) * dual) < self.tolerance
             if iteration % EVERY == 0 or converged or iteration == self.max_iterations:
                 found.center()
                 parts.offer(mean, found.best, found.running)

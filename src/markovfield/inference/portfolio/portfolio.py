@@ -16,12 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from markovfield._validation import check_method
+from markovfield.arrays import States
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import TABLE, FactorGraph
 from markovfield.inference.branch_and_bound.toulbar2 import installed
 from markovfield.inference.constants.scale import ScoreScale, score_scale
 from markovfield.inference.core.convergence import without_warnings
-from markovfield.inference.core.decodings import Decoding
+from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Progress, Running
 from markovfield.inference.local_search.local_search import ICM, TabuSearch, check_local, given_states
@@ -116,6 +117,16 @@ class _Race:
         self.turns = 0
         # Whether a proof is near.
         self.near = False
+
+    def begin(self, states: States) -> None:
+        """Count an assignment that was given as the best so far, where it agrees with the evidence."""
+        known = self.evidence.states
+        if ((known >= 0) & (known != states)).any():
+            return
+        score = float(self.graph.score(states))
+        score += sum(float(logs[states[v]]) for v, logs in self.evidence.likelihoods)
+        if score > -np.inf:
+            self.take(decoding_of_states(self.graph, [(states, score)], None, gap=np.inf, method="portfolio"))
 
     @property
     def answer(self) -> Decoding | None:
@@ -295,12 +306,13 @@ class Portfolio:
     ) -> Decoding:
         """Go through the stages."""
         check_local(self.name, graph, variables, n_best)
-        if init is not None:
-            given_states(graph, init)  # refuses what is no start
+        start = None if init is None else given_states(graph, init)
         limit = self.seconds if running.time_limit is None else running.time_limit
         # What came before may have used up the time; a little of it is this method's own.
         deadline = max(running.started + limit, time.perf_counter() + LEAST_SHARE * limit)
         race = _Race(graph, evidence, init, limit, deadline)
+        if start is not None:
+            race.begin(start.astype(np.int32))
         stopped = False
         with _interrupts(race.quit) as interrupted, without_warnings():
             try:
