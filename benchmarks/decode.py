@@ -29,7 +29,7 @@ from markovfield.datasets.stereo import stereo_pair
 from markovfield.inference.branch_and_bound.toulbar2 import Toulbar2
 from markovfield.inference.graph_cuts.graph_cut import GraphCut
 from markovfield.inference.graph_cuts.move_making import AlphaBetaSwap, AlphaExpansion
-from markovfield.inference.local_search.local_search import ICM
+from markovfield.inference.local_search.icm import ICM
 from markovfield.inference.trws.trws import TRWS
 from markovfield.vision.stereo import disparity_error
 

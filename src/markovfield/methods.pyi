@@ -21,10 +21,10 @@ from markovfield.inference.graph_cuts.move_making import AlphaExpansion as Alpha
 from markovfield.inference.junction_tree.junction_tree import JunctionTree as JunctionTree
 from markovfield.inference.linear_programming.linear_program import IntegerProgram as IntegerProgram
 from markovfield.inference.linear_programming.linear_program import LinearProgram as LinearProgram
-from markovfield.inference.local_search.local_search import ICM as ICM
-from markovfield.inference.local_search.local_search import SimulatedAnnealing as SimulatedAnnealing
-from markovfield.inference.local_search.local_search import TabuSearch as TabuSearch
+from markovfield.inference.local_search.annealing import SimulatedAnnealing as SimulatedAnnealing
+from markovfield.inference.local_search.icm import ICM as ICM
 from markovfield.inference.local_search.subgraph_search import SubgraphSearch as SubgraphSearch
+from markovfield.inference.local_search.tabu import TabuSearch as TabuSearch
 from markovfield.inference.marginal_map.marginal_search import MarginalSearch as MarginalSearch
 from markovfield.inference.mean_field.mean_field import MeanField as MeanField
 from markovfield.inference.mini_bucket.mini_bucket import MiniBucket as MiniBucket

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.inference.local_search.local_search import ICM, SimulatedAnnealing, TabuSearch
+from markovfield.inference.local_search.annealing import SimulatedAnnealing
+from markovfield.inference.local_search.icm import ICM
+from markovfield.inference.local_search.tabu import TabuSearch
 from tests.strategies import Spec, specs_with_evidence
 
 METHODS = [ICM(), ICM(restarts=3), SimulatedAnnealing(sweeps=40), TabuSearch(steps=60), TabuSearch(steps=60, largest=0)]

@@ -122,14 +122,14 @@ ENTRIES = (
     ),
     Entry("toulbar2", "inference.branch_and_bound.toulbar2:Toulbar2", ("decode",)),
     Entry("portfolio", "inference.portfolio.portfolio:Portfolio", ("decode",), aliases=("anytime",)),
-    Entry("icm", "inference.local_search.local_search:ICM", ("decode",)),
+    Entry("icm", "inference.local_search.icm:ICM", ("decode",)),
     Entry(
         "simulated_annealing",
-        "inference.local_search.local_search:SimulatedAnnealing",
+        "inference.local_search.annealing:SimulatedAnnealing",
         ("decode",),
         aliases=("sa", "annealing"),
     ),
-    Entry("tabu_search", "inference.local_search.local_search:TabuSearch", ("decode",), aliases=("tabu",)),
+    Entry("tabu_search", "inference.local_search.tabu:TabuSearch", ("decode",), aliases=("tabu",)),
     Entry(
         "subgraph_search", "inference.local_search.subgraph_search:SubgraphSearch", ("decode",), aliases=("subgraphs",)
     ),

@@ -6,11 +6,13 @@ Whitley and Chicano 2015).
 
 In reading order:
 
-* ``local_search.py``: ICM, simulated annealing, tabu search and iterated local search;
+* ``local_search.py``: an assignment, what every change of one variable would gain, and where it starts;
+* ``icm.py``, ``annealing.py``, ``tabu.py``: iterated conditional modes, simulated annealing, tabu search;
 * ``local_search_kernel.py``: what every change would gain, kept up to date;
 * ``subgraph_search.py``: random subgraphs of small width, maximised exactly;
 * ``subgraphs_kernel.py``: growing a region and cutting it down to a width;
-* ``subgraph_search_kernel.py``: eliminating it, and crossing assignments;
+* ``subgraph_tables_kernel.py``: the table of a variable that is eliminated;
+* ``subgraph_search_kernel.py``: eliminating a region, and crossing assignments;
 * ``incumbent.py``: the best assignment so far, which relaxations share.
 
 Cost: a change of a variable takes its neighbours times their states; a move of a subgraph its variables times

@@ -8,13 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
@@ -25,28 +23,16 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.local_search.local_search_kernel import (
     Factors,
-    anneal,
     climb_from,
     fill_gains,
     shake_steps,
-    tabu_steps,
 )
 from markovfield.inference.problem.domains_kernel import factors_of_variables
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.problem import prepare
 from markovfield.kernels.random import streams
 
-__all__ = [
-    "ICM",
-    "LocalSearch",
-    "SimulatedAnnealing",
-    "TabuSearch",
-    "add_unary",
-    "check_local",
-    "check_possible",
-    "given_states",
-    "started_states",
-]
+__all__ = ["LocalSearch", "add_unary", "check_local", "check_possible", "given_states", "searched", "started_states"]
 
 # Changes looked at in one call of a kernel: about a tenth of a second.
 CHUNK = 2**18
@@ -228,7 +214,7 @@ def check_possible(graph: FactorGraph, evidence: Evidence, running: Running) -> 
         JunctionTree(search=0, work_limit=2.0**22).log_partition(graph, evidence, running=running)
 
 
-def _searched(
+def searched(
     method: Any,
     graph: FactorGraph,
     evidence: Evidence,
@@ -261,252 +247,3 @@ def _searched(
         iterations=rounds,
         seconds=time.perf_counter() - running.started,
     )
-
-
-@dataclass(frozen=True)
-class ICM:
-    """Iterated conditional modes: each variable takes its best state given the others, until none changes.
-
-    The answer is a local optimum: no change of a single variable scores higher (Besag 1986; Murphy 19.4.2). It is
-    fast, time for a change growing with the variable's neighbours times their states, and poor when potentials are
-    strong; restarts help.
-
-    Parameters
-    ----------
-    restarts
-        Further climbs from random assignments; the best local optimum is the answer.
-
-    Examples
-    --------
-    >>> import markovfield as mf
-    >>> net = mf.MarkovNetwork({"A": 2, "B": 2})
-    >>> _ = net.add_factor(["A", "B"], log_table=[[1.0, 0.0], [0.0, 3.0]])
-    >>> mf.decode(net, method=mf.methods.ICM(restarts=5), rng=0).assignment
-    {'A': 1, 'B': 1}
-    """
-
-    restarts: int = 0
-
-    name: ClassVar[str] = "icm"
-    exact: ClassVar[bool] = False
-    verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
-
-    def __post_init__(self) -> None:
-        check_method(self)
-        if self.restarts < 0:
-            raise ModelError(f"restarts must be at least 0, got {self.restarts}")
-
-    def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-        rng: np.random.Generator,
-    ) -> Decoding:
-        """Climb, from where ``init`` says and then from random assignments."""
-        check_local(self.name, graph, variables, n_best)
-
-        def search(found: LocalSearch) -> int:
-            cards = graph.structure.cardinalities
-            everyone = np.arange(len(cards))
-            found.climb(everyone, running)
-            for _ in range(self.restarts):
-                running.check(found.best_score)
-                found.move_to((rng.random(len(cards)) * cards).astype(np.int64))
-                found.climb(rng.permutation(everyone), running)
-            return 1 + self.restarts
-
-        return _searched(self, graph, evidence, running, init, rng, search)
-
-
-@dataclass(frozen=True)
-class SimulatedAnnealing:
-    """Simulated annealing: heat-bath sweeps at a falling temperature, then a climb (Kirkpatrick et al. 1983).
-
-    A sweep costs as much as one of Gibbs sampling. A broken hard constraint costs ``penalty`` times the largest spread
-    of a table.
-
-    Parameters
-    ----------
-    sweeps
-        Sweeps over all variables in one run.
-    start, end
-        First and last temperature; None sets them from the potentials: a tenth of all changes refused, nearly all.
-    runs
-        Independent runs; the best end is the answer.
-
-    Examples
-    --------
-    >>> import markovfield as mf
-    >>> model = mf.Ising((6, 6), coupling=-1.0, field=0.1)
-    >>> round(mf.decode(model, method=mf.methods.SimulatedAnnealing(sweeps=200), rng=0).score, 6)
-    60.0
-    """
-
-    sweeps: int = 500
-    start: float | None = None
-    end: float | None = None
-    runs: int = 1
-    penalty: float = 2.0
-
-    name: ClassVar[str] = "simulated_annealing"
-    exact: ClassVar[bool] = False
-    verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
-
-    def __post_init__(self) -> None:
-        check_method(self)
-        if self.sweeps < 1 or self.runs < 1:
-            raise ModelError(f"sweeps and runs must be at least 1, got {self.sweeps} and {self.runs}")
-        for name, value in (("start", self.start), ("end", self.end), ("penalty", self.penalty)):
-            if value is not None and not 0 < value < np.inf:
-                raise ModelError(f"{name} must be positive and finite, got {value}")
-
-    def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-        rng: np.random.Generator,
-    ) -> Decoding:
-        """Cool down, as often as ``runs`` says."""
-        check_local(self.name, graph, variables, n_best)
-
-        def search(found: LocalSearch) -> int:
-            s = graph.structure
-            everyone = np.arange(s.n_variables)
-            first, last = self._temperatures(found)
-            cooling = (last / first) ** (1.0 / max(1, self.sweeps - 1))
-            at_once = max(1, CHUNK // max(1, int(s.value_offsets[-1])))
-            # What a broken constraint costs: more than keeping it can lose in any one factor.
-            finite = graph.log_tables
-            finite = finite[np.isfinite(finite)]
-            penalty = self.penalty * max(1.0, float(np.ptp(finite)) if len(finite) else 1.0)
-            for run in range(self.runs):
-                stream = streams(rng, 1)[0]
-                if run:
-                    found.move_to((rng.random(s.n_variables) * s.cardinalities).astype(np.int64))
-                temperature, left = first, self.sweeps
-                while left:
-                    now = min(left, at_once)
-                    temperature = anneal(found.factors, temperature, penalty, now, cooling, stream, *found.gains)
-                    left -= now
-                    found.renew()
-                    running.check(found.best_score)
-                found.climb(everyone, running)
-            return self.sweeps * self.runs
-
-        return _searched(self, graph, evidence, running, init, rng, search)
-
-    def _temperatures(self, found: LocalSearch) -> tuple[float, float]:
-        """From a temperature at which an average change is taken to one at which the smallest hardly is."""
-        s = found.graph.structure
-        owner = np.repeat(np.arange(s.n_variables), s.cardinalities)
-        tops = np.maximum.reduceat(found.soft, s.value_offsets[:-1]) if s.n_variables else np.zeros(0)
-        losses = tops[owner] - found.soft
-        losses = losses[losses > 1e-12]
-        if not len(losses):
-            return self.start or 1.0, self.end or 1e-2
-        start = self.start or float(np.quantile(losses, 0.9)) / 2
-        end = self.end or max(float(np.quantile(losses, 0.05)) / 10, 1e-6 * start)
-        return start, min(end, start)
-
-
-@dataclass(frozen=True)
-class TabuSearch:
-    """Tabu search up to some thousands of variables, iterated local search beyond.
-
-    Tabu search (Glover 1986) takes the best change of a single variable, gain or loss, and forbids the variable to
-    move again for a while; a step costs as much as there are states. Iterated local search shakes a few neighbouring
-    variables, climbs, and goes back where that was no better; a step costs what it touches.
-
-    Parameters
-    ----------
-    steps
-        Changes in all; None is 200 for each variable, at most 10^6.
-    tenure
-        For how many steps a variable that moved stays; None is ten and a twentieth of the variables, at most 50 and
-        at most half of them.
-    largest
-        With more variables than this, iterated local search.
-    shaken
-        Variables that one shake changes.
-
-    Examples
-    --------
-    >>> import markovfield as mf
-    >>> model = mf.Ising((6, 6), coupling=-1.0, field=0.1)
-    >>> round(mf.decode(model, method=mf.methods.TabuSearch(), rng=0).score, 6)
-    60.0
-    """
-
-    steps: int | None = None
-    tenure: int | None = None
-    largest: int = 3000
-    shaken: int = 6
-
-    name: ClassVar[str] = "tabu_search"
-    exact: ClassVar[bool] = False
-    verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
-
-    def __post_init__(self) -> None:
-        check_method(self, least={"largest": 0})
-        for name in ("steps", "tenure", "shaken"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ModelError(f"{name} must be at least 1, got {value}")
-
-    def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-        rng: np.random.Generator,
-    ) -> Decoding:
-        """Climb, then search on."""
-        check_local(self.name, graph, variables, n_best)
-
-        def search(found: LocalSearch) -> int:
-            n = graph.n_variables
-            steps = self.steps if self.steps is not None else min(10**6, 200 * n)
-            found.climb(np.arange(n), running)
-            if n > self.largest:
-                found.shake(steps, self.shaken, rng, running)
-            else:
-                self._tabu(found, steps, rng, running)
-            return steps
-
-        return _searched(self, graph, evidence, running, init, rng, search)
-
-    def _tabu(self, found: LocalSearch, steps: int, rng: np.random.Generator, running: Running) -> None:
-        s = found.graph.structure
-        n = s.n_variables
-        tenure = self.tenure if self.tenure is not None else max(1, min(n // 2, 10 + n // 20, 50))
-        until, stream = np.zeros(n, np.int64), streams(rng, 1)[0]
-        record = np.array([found.best_broken, found.best_score, *found.tally])
-        best = found.best.copy()
-        clock, at_once = 0, max(1, 2**24 // max(1, int(s.value_offsets[-1])))
-        while clock < steps:
-            now = min(at_once, steps - clock)
-            clock = tabu_steps(found.factors, now, tenure, clock, until, stream, *found.gains, best, record)
-            here = found.states.copy()
-            found.move_to(best)  # scores it afresh, and keeps it if it is the best
-            found.move_to(here)
-            record[:] = found.best_broken, found.best_score, *found.tally
-            running.check(found.best_score)
-        found.move_to(found.best)
-        found.climb(np.arange(n), running)

@@ -22,7 +22,6 @@ from markovfield.inference.local_search.local_search import add_unary, check_loc
 from markovfield.inference.local_search.subgraph_search_kernel import (
     COLD,
     ENTRIES,
-    INNER,
     SIZE,
     VISITS,
     WHOLE,
@@ -32,6 +31,7 @@ from markovfield.inference.local_search.subgraph_search_kernel import (
     cross,
     search_steps,
 )
+from markovfield.inference.local_search.subgraph_tables_kernel import INNER
 from markovfield.inference.local_search.subgraphs_kernel import LEVELS, Region
 from markovfield.inference.problem.domains_kernel import factors_of_variables
 from markovfield.inference.problem.feasible import Feasible

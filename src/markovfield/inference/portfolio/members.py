@@ -16,7 +16,8 @@ from markovfield.inference.branch_and_bound.toulbar2 import Toulbar2, Toulbar2Pr
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
-from markovfield.inference.local_search.local_search import SimulatedAnnealing, started_states
+from markovfield.inference.local_search.annealing import SimulatedAnnealing
+from markovfield.inference.local_search.local_search import started_states
 from markovfield.inference.local_search.subgraph_search import SubgraphMoves, SubgraphSearch
 from markovfield.inference.mini_bucket.mini_bucket import MiniBucket
 from markovfield.inference.mini_bucket.search import Search

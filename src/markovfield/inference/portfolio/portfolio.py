@@ -25,7 +25,9 @@ from markovfield.inference.core.convergence import without_warnings
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Progress, Running
-from markovfield.inference.local_search.local_search import ICM, TabuSearch, check_local, given_states
+from markovfield.inference.local_search.icm import ICM
+from markovfield.inference.local_search.local_search import check_local, given_states
+from markovfield.inference.local_search.tabu import TabuSearch
 from markovfield.inference.portfolio.members import Annealing, Beside, Buckets, Member, Relaxation, Single, Subgraphs
 from markovfield.inference.problem.problem import potentials
 
