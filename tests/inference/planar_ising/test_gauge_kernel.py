@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from markovfield.inference.planar_ising.gauge_kernel import anneal
+from markovfield.inference.planar_ising.pfaffian_kernel import anneal
 
 
 @pytest.mark.parametrize("seed", range(6))

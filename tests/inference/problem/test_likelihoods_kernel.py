@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from markovfield.inference.problem.likelihoods_kernel import enter_states, scale_likelihoods
+from markovfield.inference.problem.potentials_kernel import enter_states, scale_likelihoods
 
 OFFSETS = np.array([0, 2, 5, 6, 9])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from markovfield.inference.trws.peeling_kernel import peel
+from markovfield.inference.trws.passes_kernel import peel
 from tests.kernels.arrays import flat, random_forest
 
 

@@ -12,7 +12,7 @@ In reading order:
 * ``loopy.py``: messages until they converge; ``beliefs.py``, ``beliefs_kernel.py``: what is read off them;
 * ``tables_kernel.py``, ``sweeps_kernel.py``: messages and sweeps in scaled linear space;
 * ``logs_kernel.py``: the same in log space, for components in which products would vanish;
-* ``structured_kernel.py``: factors without a table; ``residual.py``, ``residual_kernel.py``: the residual schedule;
+* ``structured_kernel.py``: factors without a table; ``residual_kernel.py``: the residual schedule;
 * ``lattice.py``, ``lattice_kernel.py``: binary lattices, a plane of ratios for each direction;
 * ``batch_kernel.py``: many rows of evidence side by side.
 

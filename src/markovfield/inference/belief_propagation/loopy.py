@@ -1,4 +1,7 @@
-"""Loopy belief propagation: messages until they converge, on the user's graph as it is."""
+"""Loopy belief propagation: messages until they converge, on the user's graph as it is.
+
+The residual schedule: of all messages, the one that would move most goes first.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from markovfield.arrays import BoolArray, FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph, Structure
 from markovfield.inference.belief_propagation.layout import loopy_graph, numbers, unary_of
+from markovfield.inference.belief_propagation.residual_kernel import residual_steps
 from markovfield.inference.belief_propagation.sweeps_kernel import (
     factors_to_variables,
     sweep_variables,
@@ -23,7 +27,8 @@ from markovfield.inference.belief_propagation.tables_kernel import CONTRADICTION
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 
-__all__ = ["LoopyMessages", "LoopyState", "Settings", "start_of"]
+__all__ = ["LoopyMessages", "LoopyState", "Settings", "run_residual", "start_of"]
+
 
 # Zeros of another run's messages may not be zeros under other evidence.
 LEAST_START = 1e-30
@@ -196,7 +201,7 @@ class LoopyMessages:
             while self.send_to_factors(everything, running):
                 pass
             if self.settings.schedule == "residual":
-                from markovfield.inference.belief_propagation.residual import run_residual
+                from markovfield.inference.belief_propagation.loopy import run_residual
 
                 run_residual(self, running)
             elif not self._on_lattice(running):
@@ -315,3 +320,63 @@ def start_of(init: Any, graph: FactorGraph) -> LoopyState | None:
     if not any(state.structure is s for s in structures):
         raise ModelError("init of belief_propagation is an answer about another structure")
     return state
+
+
+# Messages in one kernel call, between which the time limit is looked at.
+STEPS = 2**16
+
+
+def run_residual(messages: LoopyMessages, running: Running) -> None:
+    """Send the message that moves most until none moves by more than the tolerance; fills convergence by component.
+
+    An iteration is as many messages as there are edges. Components in linear and in log space have a queue each.
+    """
+    g = messages.g
+    n_edges = len(g.layout.edge_variable)
+    pending = np.empty(len(messages.factor_to_variable))
+    keys = np.zeros(n_edges)
+    component = g.edge_component
+    everything = np.ones(g.n_components, np.bool_)
+    for logs in (False, True):
+        budget = messages.settings.max_iterations * n_edges
+        heap, place = np.arange(n_edges), np.arange(n_edges)
+        sent, fresh = 0, True
+        while True:
+            mask = messages.in_logs == logs
+            if not mask.any() or not n_edges:
+                messages.converged |= mask
+                break
+            running.check()
+            flags = np.zeros(g.n_components, np.uint8)
+            unary, tables = (
+                (messages.unary.log, messages.graph.log_tables)
+                if logs
+                else (messages.unary.linear, messages.known.linear)
+            )
+            steps = 0 if fresh else min(STEPS, budget - sent, n_edges - sent % n_edges)
+            done = residual_steps(
+                g.layout, steps, messages.settings.tolerance, unary, tables, messages.variable_to_factor,
+                messages.factor_to_variable, pending, keys, heap, place, g.component, mask, messages.settings.damping,
+                messages.maximise, messages.known.floor, np.bool_(logs), flags,
+            )  # fmt: skip
+            if messages._flagged(flags):
+                while messages.send_to_factors(everything, running):
+                    pass
+                fresh = True
+                continue
+            if fresh:
+                heap[:] = np.argsort(-keys, kind="stable")
+                place[heap] = np.arange(n_edges)
+                fresh = False
+                continue
+            sent += done
+            ended = done < steps or sent >= budget
+            if ended or sent % n_edges == 0:
+                messages.residuals.append(float(keys[heap[0]]))
+            if ended:
+                break
+        worst = np.zeros(g.n_components)
+        np.maximum.at(worst, component, keys)
+        chosen = messages.in_logs == logs
+        messages.converged[chosen] = worst[chosen] <= messages.settings.tolerance
+        messages.iterations[chosen] = -(-sent // max(n_edges, 1))

@@ -8,8 +8,8 @@ In reading order:
 * ``branch_and_bound.py``: the method, its components and open subtrees;
 * ``costs.py``: log-potentials as integer costs, and a connected component as a network of them;
 * ``consistency_kernel.py``: costs moved between functions of one and two variables, exactly, so that a bound rises;
-* ``functions_kernel.py``: the same for functions of three variables or more;
-* ``propagate_kernel.py``: restoring consistency, in every node of the search;
+* ``propagate_kernel.py``: the same for functions of three variables or more, and restoring consistency, in every node
+  of the search;
 * ``root_kernel.py``: message passing, dead-end elimination and a first descent, once before the search;
 * ``search_kernel.py``: depth-first search in one subtree, in pieces that can be interrupted;
 * ``toulbar2.py``, ``_toulbar2_worker.py``: handing a model to toulbar2, in a process of its own.

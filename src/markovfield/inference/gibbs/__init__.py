@@ -6,7 +6,7 @@ In reading order:
 
 * ``gibbs.py``: Gibbs sampling, variable by variable, colour by colour or tree by tree;
 * ``metropolis.py``: proposals of another state;
-* ``parallel_tempering.py``, ``tempering_kernel.py``: replicas at higher temperatures that trade places;
+* ``parallel_tempering.py``: replicas at higher temperatures that trade places;
 * ``single_site.py``, ``single_site_kernel.py``: conditional distributions in tables, the moves of single variables, and
   what hard zeros keep them from reaching;
 * ``tree_blocks.py``, ``tree_blocks_kernel.py``: random blocks without a cycle, each drawn exactly.

@@ -24,8 +24,7 @@ from markovfield.inference.gibbs.single_site import (
     sites_of,
     tables_of,
 )
-from markovfield.inference.gibbs.single_site_kernel import CONDITIONAL, HEAT_BATH
-from markovfield.inference.gibbs.tempering_kernel import temper
+from markovfield.inference.gibbs.single_site_kernel import CONDITIONAL, HEAT_BATH, temper
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.sampling.averages import estimate
 from markovfield.inference.sampling.markov_chains import (

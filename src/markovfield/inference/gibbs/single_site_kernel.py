@@ -3,6 +3,11 @@
 A site is a free variable at its place in the scan. Sites with a small Markov blanket have their conditional
 distributions in tables, cumulated and indexed by the states of the blanket: a move is then a few products, one random
 number and one look-up. Other sites add up the log-potentials of their factors.
+
+Replicas of a model at several temperatures that move by themselves and trade places.
+
+Invariant: replicas lie coldest first in one row of states, their counters behind them, so that the row and the stream
+are all a chain needs to go on; even and odd pairs are swapped in turn.
 """
 
 from __future__ import annotations
@@ -32,8 +37,10 @@ __all__ = [
     "fill_tables",
     "move_sites",
     "shard_seeds",
+    "temper",
     "total_score",
 ]
+
 
 HEAT_BATH, UNIFORM, CONDITIONAL = np.int64(0), np.int64(1), np.int64(2)
 # In place of where a site's table starts: it has none, and its log-odds are linear; or its factors must be added up.
@@ -359,3 +366,56 @@ def total_score(scope_offsets, scopes, table_offsets, table_strides, log_tables,
         for v in range(len(states)):
             total += unary[value_offsets[v] + states[v]]
     return total
+
+
+@kernel
+def temper(  # type: ignore[no-untyped-def]
+    sites, tables, rule, betas, every, scope_offsets, scopes, table_offsets, table_strides, value_offsets, n, states,
+    stream, sweeps, rejected, sums,
+):  # fmt: skip
+    """Sweeps of all replicas, and after every so many of them swaps of neighbours, even pairs and odd pairs in turn.
+
+    ``states`` has the replicas one after the other, coldest first, each of ``n`` variables; then the sweeps so far, and
+    of each pair of neighbours how often a swap was tried and how often it happened. ``tables`` is ``float64[replicas,
+    cells]``. ``rejected`` (one entry a pair) gathers the probabilities with which swaps were not to happen. ``sums`` is
+    that of `move_sites`, for the coldest.
+    """
+    replicas = len(betas)
+    clock = replicas * n
+    work, scores, nothing = np.empty(sites.width), np.empty(replicas), np.empty(0)
+    count = len(sites.variable)
+    for _ in range(sweeps):
+        for r in range(replicas):
+            own = states[r * n : (r + 1) * n]
+            move_sites(
+                sites,
+                tables[r],
+                rule,
+                betas[r],
+                np.int64(0),
+                count,
+                np.bool_(False),
+                own,
+                stream,
+                work,
+                sums if r == 0 else nothing,
+            )
+        # Wraps around after 2^30 sweeps, long before it overflows.
+        states[clock] = (states[clock] + 1) % (1 << 30)
+        if states[clock] % every != 0:
+            continue
+        for r in range(replicas):
+            scores[r] = total_score(
+                scope_offsets, scopes, table_offsets, table_strides, sites.log_tables, sites.unary, value_offsets,
+                states[r * n : (r + 1) * n],
+            )  # fmt: skip
+        for r in range(states[clock] // every % 2, replicas - 1, 2):
+            gain = (betas[r] - betas[r + 1]) * (scores[r + 1] - scores[r])
+            chance = math.exp(min(gain, 0.0))
+            rejected[r] += 1.0 - chance
+            states[clock + 1 + r] += 1
+            if draw_unit(stream) < chance:
+                states[clock + replicas + r] += 1
+                scores[r], scores[r + 1] = scores[r + 1], scores[r]
+                for v in range(r * n, (r + 1) * n):
+                    states[v], states[v + n] = states[v + n], states[v]

@@ -11,8 +11,8 @@ In reading order:
 * ``flow_networks.py``: networks on sparse graphs and on rectangles, and their maximum flow;
 * ``max_flow_kernel.py``, ``grid_flow_kernel.py``: the flow itself, for each of the two;
 * ``move_making.py``: alpha-expansion and alpha-beta-swap; ``move_networks.py``: states, and networks of moves;
-* ``moves_kernel.py``: building those networks; ``move_messages_kernel.py``: messages that foretell their flow;
-* ``move_repair_kernel.py``: expansions again, where little has changed.
+* ``moves_kernel.py``: building those networks, and repairing them where little has changed;
+* ``move_messages_kernel.py``: messages that foretell their flow.
 
 Cost: a maximum flow takes in practice little more than linear time in the pairs. A cycle of expansions is one flow for
 each state, one of swaps a flow for each two states; few cycles are needed.

@@ -11,8 +11,16 @@ from markovfield.inference.graph_cuts.flow_networks import FlowGraph, FlowGrid
 from markovfield.inference.graph_cuts.grid_flow_kernel import CELL, CLOSED, EXCESS, LABEL
 from markovfield.inference.graph_cuts.max_flow_kernel import lay_arcs
 from markovfield.inference.graph_cuts.move_messages_kernel import foretell, sweep
-from markovfield.inference.graph_cuts.move_repair_kernel import hopeful, refresh, repair
-from markovfield.inference.graph_cuts.moves_kernel import choosers, expansion, gain, swap, taken
+from markovfield.inference.graph_cuts.moves_kernel import (
+    choosers,
+    expansion,
+    gain,
+    hopeful,
+    refresh,
+    repair,
+    swap,
+    taken,
+)
 from markovfield.inference.problem.pairs import PairProblem
 from markovfield.inference.problem.pairwise import lattice_width
 

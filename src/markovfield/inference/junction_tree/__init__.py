@@ -10,8 +10,8 @@ In reading order:
 * ``clique_tree_kernel.py``: the tree of an order; ``intermediate_kernel.py``: small cliques added under large ones;
 * ``layout_kernel.py``: axes, offsets and inputs of all cliques, flat; ``schedule_kernel.py``: subtrees for threads;
 * ``propagate.py``: which algebra to run in, both passes, and log space where linear space underflows;
-* ``collect_kernel.py``, ``distribute_kernel.py``: the passes; ``blocks_kernel.py``: their inner loops;
-  ``algebras_kernel.py``: names of the algebras;
+* ``collect_kernel.py``, ``distribute_kernel.py``: the passes; ``blocks_kernel.py``: their algebras and
+  inner loops;
 * ``clique_queries.py``, ``queries_kernel.py``: joint tables, n best and samples;
 * ``batch_kernel.py``: rows of evidence side by side; ``counts.py``: expected counts of many rows;
 * ``ancestral.py``: directed models without evidence, ancestor set by ancestor set;

@@ -14,8 +14,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.inference.junction_tree.algebras_kernel import SAFE, TINY
-from markovfield.inference.junction_tree.blocks_kernel import advance, deposit, form_block, scratch, start_offsets
+from markovfield.inference.junction_tree.blocks_kernel import (
+    SAFE,
+    TINY,
+    advance,
+    deposit,
+    form_block,
+    scratch,
+    start_offsets,
+)
 from markovfield.inference.junction_tree.layout_kernel import FACTOR, MESSAGE, SCALAR, STRETCH
 from markovfield.kernels.compiler import kernel
 

@@ -2,6 +2,11 @@
 
 In linear space blocks are products, in log space sums. A block lives in cache and is never stored: cliques are
 recomputed from their inputs whenever they are needed, which costs less than writing them to memory and back.
+
+The three inner algebras of the passes, how a pass can end, and where linear space ends.
+
+Invariant: the numbers, which plans and kernels share. `SAFE` and `TINY` may change together: they only decide when a
+run falls back to log space.
 """
 
 from __future__ import annotations
@@ -13,6 +18,14 @@ from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
 
 __all__ = [
+    "DONE",
+    "IMPOSSIBLE",
+    "LINEAR",
+    "LOG_MAX",
+    "LOG_SUM",
+    "SAFE",
+    "TINY",
+    "UNDERFLOW",
     "advance",
     "block_maximum",
     "block_sum",
@@ -238,3 +251,14 @@ def scratch(layout):
     """Work space of a pass: a block, the inputs' offsets, whether each is in use, the odometer."""
     longest, widest, most = layout.limits[0], layout.limits[1], layout.limits[2]
     return np.empty(longest), np.empty(most, np.int64), np.empty(most, np.bool_), np.empty(widest, np.int64)
+
+
+LINEAR, LOG_SUM, LOG_MAX = 0, 1, 2
+"""Sums of products in linear space (messages rescaled by powers of two); the same in log space; maxima in log space."""
+
+DONE, IMPOSSIBLE, UNDERFLOW = 0, 1, 2
+
+SAFE = -900.0
+"""A product whose factors could together fall below 2**SAFE is checked cell by cell."""
+TINY = 1e-290
+"""What a product of positive factors must not reach in linear space."""

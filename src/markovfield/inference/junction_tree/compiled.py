@@ -20,7 +20,7 @@ from markovfield.inference.core.evidence import Evidence, rows
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.batch_kernel import LANES, Program, cell_counts, run_rows, unroll
 from markovfield.inference.junction_tree.propagate import LN2, propagate
-from markovfield.inference.problem.likelihoods_kernel import enter_states
+from markovfield.inference.problem.potentials_kernel import enter_states
 from markovfield.inference.problem.problem import Problem
 from markovfield.names import VariableName
 

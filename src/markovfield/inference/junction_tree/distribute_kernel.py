@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from markovfield.inference.junction_tree.algebras_kernel import (
+from markovfield.inference.junction_tree.blocks_kernel import (
     DONE,
     IMPOSSIBLE,
     LINEAR,
@@ -18,8 +18,6 @@ from markovfield.inference.junction_tree.algebras_kernel import (
     LOG_SUM,
     SAFE,
     UNDERFLOW,
-)
-from markovfield.inference.junction_tree.blocks_kernel import (
     advance,
     block_sum,
     deposit,

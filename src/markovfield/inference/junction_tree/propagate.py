@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
-from markovfield.inference.junction_tree.algebras_kernel import IMPOSSIBLE, LINEAR, LOG_MAX, LOG_SUM, UNDERFLOW
+from markovfield.inference.junction_tree.blocks_kernel import IMPOSSIBLE, LINEAR, LOG_MAX, LOG_SUM, UNDERFLOW
 from markovfield.inference.junction_tree.collect_kernel import collect, messages_needed
 from markovfield.inference.junction_tree.distribute_kernel import distribute
 from markovfield.inference.junction_tree.plan import Plan
 from markovfield.inference.junction_tree.queries_kernel import clique_table
-from markovfield.inference.problem.likelihoods_kernel import scale_likelihoods
+from markovfield.inference.problem.potentials_kernel import scale_likelihoods
 from markovfield.inference.problem.problem import Problem
 
 __all__ = ["Propagation", "propagate"]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
 from markovfield.inference.core.running import Running
+from markovfield.inference.mini_bucket.layout_kernel import directions, exclude, step
 from markovfield.inference.mini_bucket.mini_bucket_kernel import (
     add_factor_beliefs,
     backward,
@@ -21,7 +22,6 @@ from markovfield.inference.mini_bucket.mini_bucket_kernel import (
     match_forward,
 )
 from markovfield.inference.mini_bucket.plan import BucketPlan
-from markovfield.inference.mini_bucket.steps_kernel import directions, exclude, step
 from markovfield.inference.problem.problem import Problem
 
 __all__ = ["Buckets", "Tightened"]

@@ -10,7 +10,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
-from markovfield.inference.mini_bucket.orders import Fill
+from markovfield.inference.mini_bucket.plan import Fill
 from markovfield.inference.problem.problem import Problem, prepare
 
 __all__ = ["Cutset"]

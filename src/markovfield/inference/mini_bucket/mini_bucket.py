@@ -25,8 +25,7 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.local_search.incumbent import stopped_decoding
 from markovfield.inference.mini_bucket.bounds import Buckets, Tightened
 from markovfield.inference.mini_bucket.cutset import Cutset
-from markovfield.inference.mini_bucket.orders import Fill, find_fill, order_by_mini_buckets
-from markovfield.inference.mini_bucket.plan import BucketPlan, plan_buckets
+from markovfield.inference.mini_bucket.plan import BucketPlan, Fill, find_fill, order_by_mini_buckets, plan_buckets
 from markovfield.inference.mini_bucket.search import Search, check_decodable
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.names import VariableName

@@ -8,8 +8,9 @@ In reading order:
 * ``problem.py``: what methods solve, and how it is made;
 * ``reduction.py``, ``reduction_kernel.py``: fewer states, axes and factors, and the way back;
 * ``domains_kernel.py``: evidence, hard zeros, barren variables; ``separation_kernel.py``: what a query depends on;
-* ``potentials_kernel.py``, ``likelihoods_kernel.py``: log-potentials and evidence in linear space;
+* ``potentials_kernel.py``: log-potentials and evidence in linear space;
 * ``feasible.py``, ``feasible_kernel.py``: assignments that no hard zero rules out;
+* ``pairwise.py``: unary and pairwise factors, their incidence, and the lattice, once for all methods;
 * ``pairs.py``: problems of single variables and pairs, for cuts; ``merged_pairs.py``: tables on the same two variables
   as one;
 * ``spins.py``: pairwise problems that are Ising or Potts models, as couplings and fields.

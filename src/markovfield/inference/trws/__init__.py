@@ -7,8 +7,7 @@ In reading order:
 
 * ``trws.py``: the method, when passes end and when assignments are rounded;
 * ``plan.py``: factors, tables and the order of visits;
-* ``passes_kernel.py``: collecting and pushing, the bound, rounding;
-* ``peeling_kernel.py``: trees that hang on the rest, taken off first;
+* ``passes_kernel.py``: collecting and pushing, the bound, rounding; trees that hang on the rest, taken off first;
 * ``lattice.py``, ``lattice_kernel.py``: rectangular lattices, diagonal by diagonal.
 
 Cost: an iteration takes, for each factor, its cells times its variables; tables of pairs that are constant off a band

@@ -14,8 +14,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.factor_graph import Structure
 from markovfield.factors.remembered import remembered
 from markovfield.inference.problem.pairwise import Pairwise, pairwise
-from markovfield.inference.trws.passes_kernel import COLLECT, PUSH, PairTables, SequentialLayout, fill_pair_tables
-from markovfield.inference.trws.peeling_kernel import peel
+from markovfield.inference.trws.passes_kernel import COLLECT, PUSH, PairTables, SequentialLayout, fill_pair_tables, peel
 
 __all__ = ["SequentialPlan", "sequential_plan"]
 
