@@ -8,7 +8,8 @@ In reading order:
 * ``planar.py``: the method, and which problems are such models;
 * ``plan.py``: a plane graph before any couplings; ``layout_kernel.py``: faces, signs, and a tree of regions;
 * ``solve.py``: the Pfaffians, their sum, and the check of their digits;
-* ``pfaffian_kernel.py``: sparse elimination along the tree of regions, entries of the inverse, and an assignment of low
+* ``elimination.py``, ``pfaffian_kernel.py``: sparse elimination along the tree of regions, entries of the inverse, and
+an assignment of low
   energy to count the flips of spins from;
 * ``moments.py``: moments of spins as small Pfaffians.
 

@@ -12,9 +12,9 @@ import numpy as np
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
+from markovfield.inference.planar_ising.elimination import Elimination, eliminate_all
 from markovfield.inference.planar_ising.pfaffian_kernel import pfaffian
 from markovfield.inference.planar_ising.plan import PlanarPlan
-from markovfield.inference.planar_ising.solve import Elimination, eliminate_all
 
 __all__ = ["PlanarSolution"]
 
