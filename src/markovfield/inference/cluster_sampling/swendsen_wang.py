@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,15 +15,14 @@ from markovfield.arrays import FloatArray, States
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.cluster_sampling.cluster_moves_kernel import ClusterGraph, swendsen_wang
-from markovfield.inference.core.answers import Marginals, Samples
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.problem.spins import potts_model, spin_model
-from markovfield.inference.sampling.averages import estimate
-from markovfield.inference.sampling.markov_chains import check_settings, run_chains
+from markovfield.inference.sampling.chain_method import Begun, ChainMethod
+from markovfield.inference.sampling.markov_chains import check_settings
 
-__all__ = ["ClusterModel", "ClusterTransition", "SwendsenWang"]
+__all__ = ["ClusterMethod", "ClusterModel", "ClusterTransition", "SwendsenWang"]
 
 Stream = npt.NDArray[np.uint64]
 # Nanoseconds for each pair and each state of a variable in a sweep, roughly: they only set how often the clock is seen.
@@ -181,8 +181,31 @@ def check_cluster_settings(method: Any, *counts: str) -> None:
             raise ModelError(f"{setting} of {name} must be None or an integer of at least {least}, got {value!r}")
 
 
+class ClusterMethod(ChainMethod):
+    """What the methods that move clusters share: the model behind the graph, its sweeps and starts."""
+
+    resumes_averages: ClassVar[bool] = False
+    needs: ClassVar[str] = "potts"
+
+    @abstractmethod
+    def transition(self, model: ClusterModel) -> ClusterTransition:
+        """A sweep as a transition of Markov chains."""
+
+    def starts(self, model: ClusterModel, rng: np.random.Generator, running: Running) -> States:
+        """First states of the Markov chains: random ones."""
+        return model.starts(self.n_chains, rng)
+
+    def begin(
+        self, graph: FactorGraph, evidence: Evidence, rng: np.random.Generator, running: Running, init: Any, kept: int
+    ) -> Begun:
+        """Random starts of an Ising or Potts model."""
+        model = ClusterModel.of(graph, evidence, self.name)
+        start = None if init is not None else self.starts(model, rng, running)
+        return Begun(model.problem, self.transition(model), start, self.burn_in)
+
+
 @dataclass(frozen=True)
-class SwendsenWang:
+class SwendsenWang(ClusterMethod):
     """Markov chains of Swendsen and Wang (1987) for Ising and Potts models on any graph.
 
     A sweep bonds each satisfied pair with probability 1 - exp(-strength), and moves every cluster of bonded variables
@@ -243,79 +266,3 @@ class SwendsenWang:
             swendsen_wang(model.graph, local, sweeps, states, stream, rows, sums)
 
         return ClusterTransition(model, move, model.sweeps_at_once(local), even=not model.has_fields)
-
-    def starts(self, model: ClusterModel, rng: np.random.Generator, running: Running) -> States:
-        """First states of the Markov chains: random ones."""
-        return model.starts(self.n_chains, rng)
-
-    def sample(
-        self,
-        graph: FactorGraph,
-        size: int,
-        evidence: Evidence,
-        *,
-        rng: np.random.Generator,
-        running: Running,
-        init: Samples | None = None,
-    ) -> Samples:
-        """States of the Markov chains, ``thinning`` sweeps apart."""
-        return draw(self, graph, size, evidence, rng, running, init)
-
-    def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-        rng: np.random.Generator,
-        init: Any = None,
-    ) -> Marginals:
-        """Averages over the Markov chains, with their standard errors."""
-        return average(self, graph, evidence, rng, running, init)
-
-
-def draw(
-    method: Any,
-    graph: FactorGraph,
-    size: int,
-    evidence: Evidence,
-    rng: np.random.Generator,
-    running: Running,
-    init: Samples | None,
-) -> Samples:
-    """Samples by a cluster method."""
-    model = ClusterModel.of(graph, evidence, method.name)
-    return run_chains(
-        model.problem,
-        method.transition(model),
-        size,
-        n_chains=method.n_chains,
-        burn_in=method.burn_in,
-        thinning=method.thinning,
-        rng=rng,
-        running=running,
-        init=init,
-        method=method.name,
-        start=None if init is not None else method.starts(model, rng, running),
-    )
-
-
-def average(
-    method: Any, graph: FactorGraph, evidence: Evidence, rng: np.random.Generator, running: Running, init: Any
-) -> Marginals:
-    """Marginals by a cluster method."""
-    if init is not None:
-        raise ModelError(f"{method.name} resumes samples only, so marginals take no init")
-    model = ClusterModel.of(graph, evidence, method.name)
-    return estimate(
-        model.problem,
-        method.transition(model),
-        sweeps=method.sweeps,
-        n_chains=method.n_chains,
-        burn_in=method.burn_in,
-        rng=rng,
-        running=running,
-        method=method.name,
-        start=method.starts(model, rng, running),
-    )

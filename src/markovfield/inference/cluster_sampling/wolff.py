@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, States
-from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.cluster_sampling.cluster_moves_kernel import swendsen_wang, wolff
 from markovfield.inference.cluster_sampling.swendsen_wang import (
+    ClusterMethod,
     ClusterModel,
     ClusterTransition,
-    average,
     check_cluster_settings,
-    draw,
 )
-from markovfield.inference.core.answers import Marginals, Samples
-from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.kernels.random import streams
 
@@ -33,7 +28,7 @@ _NO_ROWS, _NO_SUMS = np.zeros((0, 0), np.int32), np.zeros(0)
 
 
 @dataclass(frozen=True)
-class Wolff:
+class Wolff(ClusterMethod):
     """Markov chains of Wolff (1989) for Ising and Potts models on any graph.
 
     A cluster grows from a variable drawn at random, by the bonds of `SwendsenWang`, and is moved as one. Fields do not
@@ -75,7 +70,6 @@ class Wolff:
 
     name: ClassVar[str] = "wolff"
     exact: ClassVar[bool] = False
-    needs: ClassVar[str] = "potts"
     verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals"})
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
@@ -108,32 +102,6 @@ class Wolff:
 
     def _local(self, model: ClusterModel) -> int:
         return int(model.has_fields) if self.local_sweeps is None else self.local_sweeps
-
-    def sample(
-        self,
-        graph: FactorGraph,
-        size: int,
-        evidence: Evidence,
-        *,
-        rng: np.random.Generator,
-        running: Running,
-        init: Samples | None = None,
-    ) -> Samples:
-        """States of the Markov chains, ``thinning`` sweeps apart."""
-        return draw(self, graph, size, evidence, rng, running, init)
-
-    def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-        rng: np.random.Generator,
-        init: Any = None,
-    ) -> Marginals:
-        """Averages over the Markov chains, with their standard errors."""
-        return average(self, graph, evidence, rng, running, init)
 
 
 def _settle(model: ClusterModel, local: int, states: States, stream: Stream) -> None:

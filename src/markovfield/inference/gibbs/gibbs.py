@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,17 +9,15 @@ import numpy as np
 
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.inference.core.answers import Marginals, Samples
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.gibbs.single_site import ColouredSites, SingleSite, check_moves, prepare_chains
 from markovfield.inference.gibbs.tree_blocks import TreeBlocks
 from markovfield.inference.problem.problem import Problem
-from markovfield.inference.sampling.averages import estimate
+from markovfield.inference.sampling.chain_method import Begun, ChainMethod
 from markovfield.inference.sampling.markov_chains import (
     check_settings,
     resumed_state,
-    run_chains,
 )
 from markovfield.inference.sampling.modes import dispersed_states
 
@@ -30,7 +27,7 @@ SCANS = ("systematic", "random", "coloured", "trees")
 
 
 @dataclass(frozen=True)
-class Gibbs:
+class Gibbs(ChainMethod):
     """Gibbs sampling: each variable in turn is drawn from its distribution given all others (Murphy 19.21).
 
     Variables with a small Markov blanket have these distributions in tables, so that a move is one look-up and one
@@ -81,9 +78,6 @@ class Gibbs:
     sweeps: int = 10_000
 
     name: ClassVar[str] = "gibbs"
-    exact: ClassVar[bool] = False
-    verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
         if self.scan not in SCANS:
@@ -107,53 +101,9 @@ class Gibbs:
             check_moves(problem, start[:, : problem.structure.n_variables], self.name)
         return None if init is not None else start
 
-    def sample(
-        self,
-        graph: FactorGraph,
-        size: int,
-        evidence: Evidence,
-        *,
-        rng: np.random.Generator,
-        running: Running,
-        init: Samples | None = None,
-    ) -> Samples:
-        """Rows of several Markov chains."""
+    def begin(
+        self, graph: FactorGraph, evidence: Evidence, rng: np.random.Generator, running: Running, init: Any, kept: int
+    ) -> Begun:
+        """Starts that single changes lead away from, and the moves of the scan."""
         problem = prepare_chains(graph, evidence)
-        return run_chains(
-            problem,
-            self._transition(problem, running),
-            size,
-            n_chains=self.n_chains,
-            burn_in=self.burn_in,
-            thinning=self.thinning,
-            rng=rng,
-            running=running,
-            init=init,
-            method=self.name,
-            start=self._start(problem, rng, init),
-        )
-
-    def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-        rng: np.random.Generator,
-        init: Any = None,
-    ) -> Marginals:
-        """Averages over the Markov chains, with their errors."""
-        problem = prepare_chains(graph, evidence)
-        return estimate(
-            problem,
-            self._transition(problem, running),
-            sweeps=self.sweeps,
-            n_chains=self.n_chains,
-            burn_in=self.burn_in,
-            rng=rng,
-            running=running,
-            method=self.name,
-            start=self._start(problem, rng, init),
-            init=init,
-        )
+        return Begun(problem, self._transition(problem, running), self._start(problem, rng, init), self.burn_in)

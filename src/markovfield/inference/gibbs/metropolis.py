@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,14 +9,12 @@ import numpy as np
 
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.inference.core.answers import Marginals, Samples
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.gibbs.single_site import SingleSite, check_moves, prepare_chains
 from markovfield.inference.gibbs.single_site_kernel import CONDITIONAL, UNIFORM
-from markovfield.inference.problem.problem import Problem
-from markovfield.inference.sampling.averages import estimate
-from markovfield.inference.sampling.markov_chains import check_settings, run_chains
+from markovfield.inference.sampling.chain_method import Begun, ChainMethod
+from markovfield.inference.sampling.markov_chains import check_settings
 from markovfield.inference.sampling.modes import dispersed_states
 
 __all__ = ["Metropolis"]
@@ -26,7 +23,7 @@ PROPOSALS = {"uniform": UNIFORM, "conditional": CONDITIONAL}
 
 
 @dataclass(frozen=True)
-class Metropolis:
+class Metropolis(ChainMethod):
     """The Metropolis algorithm, one variable at a time: a state other than the present one is proposed.
 
     It leaves the present state more often than `Gibbs` does, so that averages over variables of two states have smaller
@@ -64,9 +61,6 @@ class Metropolis:
     sweeps: int = 10_000
 
     name: ClassVar[str] = "metropolis"
-    exact: ClassVar[bool] = False
-    verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
         if self.proposal not in PROPOSALS:
@@ -75,63 +69,14 @@ class Metropolis:
             raise ModelError(f"scan of Metropolis must be 'systematic' or 'random', got {self.scan!r}")
         check_settings(self)
 
-    def _chains(self, problem: Problem, rng: np.random.Generator, init: Any) -> tuple[Any, Any]:
-        """The transition, and starts where no earlier answer gives them."""
+    def begin(
+        self, graph: FactorGraph, evidence: Evidence, rng: np.random.Generator, running: Running, init: Any, kept: int
+    ) -> Begun:
+        """Moves of single variables, and starts where no earlier answer gives them."""
+        problem = prepare_chains(graph, evidence)
         start = None
         if init is None:
             start = dispersed_states(problem, self.n_chains, rng)
             check_moves(problem, start, self.name)
-        return SingleSite.of(problem, PROPOSALS[self.proposal], self.scan == "random"), start
-
-    def sample(
-        self,
-        graph: FactorGraph,
-        size: int,
-        evidence: Evidence,
-        *,
-        rng: np.random.Generator,
-        running: Running,
-        init: Samples | None = None,
-    ) -> Samples:
-        """Rows of several Markov chains."""
-        problem = prepare_chains(graph, evidence)
-        transition, start = self._chains(problem, rng, init)
-        return run_chains(
-            problem,
-            transition,
-            size,
-            n_chains=self.n_chains,
-            burn_in=self.burn_in,
-            thinning=self.thinning,
-            rng=rng,
-            running=running,
-            init=init,
-            method=self.name,
-            start=start,
-        )
-
-    def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-        rng: np.random.Generator,
-        init: Any = None,
-    ) -> Marginals:
-        """Averages over the Markov chains, with their errors."""
-        problem = prepare_chains(graph, evidence)
-        transition, start = self._chains(problem, rng, init)
-        return estimate(
-            problem,
-            transition,
-            sweeps=self.sweeps,
-            n_chains=self.n_chains,
-            burn_in=self.burn_in,
-            rng=rng,
-            running=running,
-            method=self.name,
-            start=start,
-            init=init,
-        )
+        moves = SingleSite.of(problem, PROPOSALS[self.proposal], self.scan == "random")
+        return Begun(problem, moves, start, self.burn_in)

@@ -26,13 +26,12 @@ from markovfield.inference.gibbs.single_site import (
 )
 from markovfield.inference.gibbs.single_site_kernel import CONDITIONAL, HEAT_BATH, temper
 from markovfield.inference.problem.problem import Problem
-from markovfield.inference.sampling.averages import estimate
+from markovfield.inference.sampling.chain_method import Begun, ChainMethod
 from markovfield.inference.sampling.markov_chains import (
     ChainState,
     check_settings,
     resolved_burn_in,
     resumed_state,
-    run_chains,
 )
 from markovfield.inference.sampling.modes import dispersed_states
 from markovfield.inference.sampling.starts import initial_states
@@ -121,7 +120,7 @@ def _spaced(betas: FloatArray, refused: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class ParallelTempering:
+class ParallelTempering(ChainMethod):
     """Replicas whose scores are multiplied by inverse temperatures from 1 down to 0, with swaps between neighbours.
 
     A hot replica passes from one group of likely assignments to another where a cold one would stay for ever; swaps
@@ -165,9 +164,6 @@ class ParallelTempering:
     sweeps: int = 5_000
 
     name: ClassVar[str] = "parallel_tempering"
-    exact: ClassVar[bool] = False
-    verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
         check_method(self)
@@ -196,14 +192,16 @@ class ParallelTempering:
             return np.unique(np.asarray(self.temperatures, np.float64))[::-1].copy()
         return np.linspace(1.0, 0.0, self.n_temperatures)
 
-    def _begin(
-        self, problem: Problem, rng: np.random.Generator, running: Running, init: Any, kept: int
-    ) -> tuple[_Tempered, Any, int]:
-        """The transition with its temperatures, starts (None with ``init``), and the burn-in left after tuning."""
+    def begin(
+        self, graph: FactorGraph, evidence: Evidence, rng: np.random.Generator, running: Running, init: Any, kept: int
+    ) -> Begun:
+        """The ladder with its temperatures, tuned where they are not given: that is part of the burn-in."""
+        problem = prepare_chains(graph, evidence)
         rule = BASES[self.base]
         if init is not None:
             old = resumed_state(problem, init, self.n_chains, self.name)
-            return _Tempered(problem, old.extra, rule, self.swaps_every), None, 0
+            moves = _Tempered(problem, old.extra, rule, self.swaps_every)
+            return Begun(problem, moves, None, 0, moves.betas)
         moves = _Tempered(problem, self._ladder(), rule, self.swaps_every)
         replicas, n = len(moves.betas), problem.structure.n_variables
         found = initial_states(problem, self.n_chains * replicas, rng).reshape(self.n_chains, replicas * n)
@@ -214,63 +212,7 @@ class ParallelTempering:
         if self.temperatures is None:
             burn_in -= _tune(moves, start, burn_in // 2, rng, running)
             start[:, replicas * n :] = 0
-        return moves, start, burn_in
-
-    def sample(
-        self,
-        graph: FactorGraph,
-        size: int,
-        evidence: Evidence,
-        *,
-        rng: np.random.Generator,
-        running: Running,
-        init: Samples | None = None,
-    ) -> Samples:
-        """Rows of the coldest replicas of several ladders."""
-        problem = prepare_chains(graph, evidence)
-        kept = -(-size // self.n_chains) * self.thinning
-        moves, start, burn_in = self._begin(problem, rng, running, init, kept)
-        return run_chains(
-            problem,
-            moves,
-            size,
-            n_chains=self.n_chains,
-            burn_in=burn_in,
-            thinning=self.thinning,
-            rng=rng,
-            running=running,
-            init=init,
-            method=self.name,
-            start=start,
-            extra=moves.betas,
-        )
-
-    def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-        rng: np.random.Generator,
-        init: Any = None,
-    ) -> Marginals:
-        """Averages over the coldest replicas, with their errors."""
-        problem = prepare_chains(graph, evidence)
-        moves, start, burn_in = self._begin(problem, rng, running, init, self.sweeps)
-        return estimate(
-            problem,
-            moves,
-            sweeps=self.sweeps,
-            n_chains=self.n_chains,
-            burn_in=burn_in,
-            rng=rng,
-            running=running,
-            method=self.name,
-            start=start,
-            init=init,
-            extra=moves.betas,
-        )
+        return Begun(problem, moves, start, burn_in, moves.betas)
 
 
 def _tune(moves: _Tempered, states: Any, sweeps: int, rng: np.random.Generator, running: Running) -> int:

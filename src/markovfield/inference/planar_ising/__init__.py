@@ -9,8 +9,7 @@ In reading order:
 * ``plan.py``: a plane graph before any couplings; ``layout_kernel.py``: faces, signs, and a tree of regions;
 * ``solve.py``: the Pfaffians, their sum, and the check of their digits;
 * ``elimination.py``, ``pfaffian_kernel.py``: sparse elimination along the tree of regions, entries of the inverse, and
-an assignment of low
-  energy to count the flips of spins from;
+  an assignment of low energy to count the flips of spins from;
 * ``moments.py``: moments of spins as small Pfaffians.
 
 Cost: time grows like n^1.5 on the plane, at least four times that on a torus. With unary potentials, marginals also

@@ -58,7 +58,10 @@ class Transition(Protocol):
     `advance` uses threads itself, so that chains are advanced one after the other.
     """
 
-    sweeps_at_once: int
+    @property
+    def sweeps_at_once(self) -> int:
+        """Sweeps that one call of a kernel may make."""
+        ...
 
     def advance(self, states: States, stream: Stream, sweeps: int) -> None:
         """Move ``states`` (``int32[n]``) and ``stream`` (``uint64[4]``) on, in place, without the GIL."""

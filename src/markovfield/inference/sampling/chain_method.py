@@ -1,0 +1,110 @@
+"""What all methods that run Markov chains share: `sample` and `marginals`, once their chains are set up."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from markovfield.exceptions import ModelError
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.answers import Marginals, Samples
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.running import Running
+from markovfield.inference.problem.problem import Problem
+from markovfield.inference.sampling.averages import estimate
+from markovfield.inference.sampling.markov_chains import Transition, run_chains
+
+__all__ = ["Begun", "ChainMethod"]
+
+
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """Markov chains that are set up: how they move, where they start (None where they go on), sweeps to throw away."""
+
+    problem: Problem
+    transition: Transition
+    start: Any
+    burn_in: int | None
+    extra: Any = None
+
+
+class ChainMethod(ABC):
+    """A method of `sample` and `marginals` by Markov chains: a subclass has the settings and says how chains begin."""
+
+    name: ClassVar[str]
+    exact: ClassVar[bool] = False
+    verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
+    # Whether averages can go on from earlier ones, and not only samples.
+    resumes_averages: ClassVar[bool] = True
+
+    n_chains: int
+    burn_in: int | None
+    thinning: int
+    sweeps: int
+
+    @abstractmethod
+    def begin(
+        self, graph: FactorGraph, evidence: Evidence, rng: np.random.Generator, running: Running, init: Any, kept: int
+    ) -> Begun:
+        """Set up the Markov chains, of which ``kept`` sweeps will count."""
+
+    def sample(
+        self,
+        graph: FactorGraph,
+        size: int,
+        evidence: Evidence,
+        *,
+        rng: np.random.Generator,
+        running: Running,
+        init: Samples | None = None,
+    ) -> Samples:
+        """States of the Markov chains, ``thinning`` sweeps apart."""
+        kept = -(-size // self.n_chains) * self.thinning
+        begun = self.begin(graph, evidence, rng, running, init, kept)
+        return run_chains(
+            begun.problem,
+            begun.transition,
+            size,
+            n_chains=self.n_chains,
+            burn_in=begun.burn_in,
+            thinning=self.thinning,
+            rng=rng,
+            running=running,
+            init=init,
+            method=self.name,
+            start=begun.start,
+            extra=begun.extra,
+        )
+
+    def marginals(
+        self,
+        graph: FactorGraph,
+        evidence: Evidence,
+        *,
+        targets: Sequence[Sequence[int]] = (),
+        running: Running,
+        rng: np.random.Generator,
+        init: Any = None,
+    ) -> Marginals:
+        """Averages over the Markov chains, with their standard errors."""
+        if init is not None and not self.resumes_averages:
+            raise ModelError(f"{self.name} resumes samples only, so marginals take no init")
+        begun = self.begin(graph, evidence, rng, running, init, self.sweeps)
+        return estimate(
+            begun.problem,
+            begun.transition,
+            sweeps=self.sweeps,
+            n_chains=self.n_chains,
+            burn_in=begun.burn_in,
+            rng=rng,
+            running=running,
+            method=self.name,
+            start=begun.start,
+            init=init,
+            extra=begun.extra,
+        )
