@@ -128,7 +128,7 @@ class Centred:
         if gap <= tolerance and persistent is not None and not persistent.all():
             persistent = np.ones(len(persistent), np.bool_)
             persistent.flags.writeable = False
-        return replace(found, gap=gap, tolerance=tolerance, guarantee=guarantee, persistent=persistent)
+        return found.changed(gap=gap, tolerance=tolerance, guarantee=guarantee, persistent=persistent)
 
     def _score(self, states: npt.NDArray[Any], evidence: Evidence) -> tuple[float, float]:
         """The score of an assignment, rounded once, and what the rounding lost."""

@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import Any
 
 from markovfield.exceptions import ModelError
-from markovfield.inference.core.method import Method
 
 __all__ = ["ENTRIES", "VERBS", "Entry", "check_verb", "methods", "register", "registered", "resolve"]
 
@@ -187,6 +186,7 @@ def register(*entries: Entry) -> None:
     place.
     """
     _REGISTERED.update({(e.form, e.name): e for e in entries})
+    _named.cache_clear()
 
 
 def registered() -> tuple[Entry, ...]:
@@ -217,11 +217,17 @@ def resolve(method: Any, verb: str, form: str = "FactorGraph") -> Any:
     if isinstance(method, type) and hasattr(method, "verbs"):
         method = method()
     if not isinstance(method, str):
-        if not isinstance(method, Method):
+        if not hasattr(method, "verbs"):
             raise ModelError(f"method must be a name or a method object, got {type(method).__name__}")
         if verb not in method.verbs:
             raise ModelError(f"method {method.name!r} does not answer {verb!r}")
         return method
+    return _named(method, verb, form)
+
+
+@cache
+def _named(method: str, verb: str, form: str) -> Any:
+    """The method of a name, with its defaults: methods are frozen, so one object serves all."""
     check_verb(verb)
     fitting = [e for e in registered() if verb in e.verbs and e.form == form]
     if not fitting:
