@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -320,7 +320,10 @@ class Beside:
     def turn(self, shared: Shared, running: Running) -> None:
         """Let it work; at its end, or at the end of all, take its answer."""
         try:
-            self.work = self.work or self._begun(shared)
+            if self.work is None:
+                score = -np.inf if shared.answer is None else shared.answer.score
+                problem = prepare(shared.graph, shared.evidence)
+                self.work = self.stack.enter_context(Toulbar2Process(self.method, problem, score))
             self.work.go_on()
             stop: BaseException | None = None
             try:
@@ -348,21 +351,6 @@ class Beside:
             pass
         self.over = True
         self.end()
-
-    def _begun(self, shared: Shared) -> Toulbar2Process:
-        score = -np.inf if shared.answer is None else shared.answer.score
-        problem = prepare(shared.graph, shared.evidence)
-        return self.stack.enter_context(Toulbar2Process(self.method, problem, score))
-
-    def begin(self, shared: Shared) -> None:
-        """Let it read the model, and work, while others have their first turns: it takes a while to start."""
-        with suppress(ModelError, MemoryError, RuntimeError, ImpossibleEvidenceError):
-            self.work = self._begun(shared)
-
-    def hold(self) -> None:
-        """Let it rest until its next turn."""
-        if self.work is not None:
-            self.work.hold()
 
     def end(self) -> None:
         """End the process."""

@@ -179,10 +179,6 @@ class _Lane:
 
     def work(self) -> None:
         """Ask one member after the other until all is over."""
-        if self.running is None:
-            for asked in self.members:
-                if isinstance(asked.member, Beside):
-                    asked.member.begin(self.race)
         while not self.race.over and not self.stops:
             chosen = self.choose()
             if chosen is None:
@@ -220,8 +216,6 @@ class _Lane:
         if beside is None or relaxed is None or relaxed.bound == np.inf:
             return None
         self.race.near = self.race.promising(relaxed.bound)
-        if isinstance(beside.member, Beside) and not self.race.near:
-            beside.member.hold()
         share = 1.0 if self.running is None else 0.5
         due = beside.spent < share * sum(a.spent for a in self.members)
         return beside if self.race.near and due else None
