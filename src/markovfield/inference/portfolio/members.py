@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -311,6 +311,7 @@ class Beside:
     method: Toulbar2 = field(default_factory=Toulbar2)
     over: bool = False
     work: Toulbar2Process | None = None
+    early: bool = False
 
     name: str = "toulbar2"
 
@@ -320,10 +321,9 @@ class Beside:
     def turn(self, shared: Shared, running: Running) -> None:
         """Let it work; at its end, or at the end of all, take its answer."""
         try:
-            if self.work is None:
-                score = -np.inf if shared.answer is None else shared.answer.score
-                problem = prepare(shared.graph, shared.evidence)
-                self.work = self.stack.enter_context(Toulbar2Process(self.method, problem, score))
+            if self.early:
+                self._judge(shared, running)
+            self.work = self.work or self._begun(shared)
             self.work.go_on()
             stop: BaseException | None = None
             try:
@@ -351,6 +351,33 @@ class Beside:
             pass
         self.over = True
         self.end()
+
+    def _begun(self, shared: Shared) -> Toulbar2Process:
+        score = -np.inf if shared.answer is None else shared.answer.score
+        problem = prepare(shared.graph, shared.evidence)
+        return self.stack.enter_context(Toulbar2Process(self.method, problem, score))
+
+    def begin(self, shared: Shared) -> None:
+        """Let it read the model, and work, while others have their first turns: it takes a while to start."""
+        with suppress(ModelError, MemoryError, RuntimeError, ImpossibleEvidenceError):
+            self.work = self._begun(shared)
+            self.early = True
+
+    def _judge(self, shared: Shared, running: Running) -> None:
+        """Begun without any assignment, it goes on where its own is as good as the others'; else it begins anew."""
+        self.early = False
+        if self.work is None or self.work.done or shared.answer is None:
+            return
+        self.work.hold()
+        found = self.work.so_far(running)
+        if found is None or found.score < shared.answer.score:
+            self.stack.close()
+            self.work = None
+
+    def hold(self) -> None:
+        """Let it rest until its next turn."""
+        if self.work is not None:
+            self.work.hold()
 
     def end(self) -> None:
         """End the process."""

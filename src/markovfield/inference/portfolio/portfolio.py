@@ -138,6 +138,11 @@ class _Race:
     def left(self) -> float:
         return self.deadline - time.perf_counter()
 
+    @property
+    def has_large_factors(self) -> bool:
+        """Whether factors join three variables or more: there relaxations of pairs say little, and toulbar2 much."""
+        return bool((np.diff(self.graph.structure.scope_offsets) > 2).any())
+
     def take(self, found: Decoding) -> None:
         with self.lock:
             self.best.take(found)
@@ -179,6 +184,10 @@ class _Lane:
 
     def work(self) -> None:
         """Ask one member after the other until all is over."""
+        if self.running is None and self.race.has_large_factors:
+            for asked in self.members:
+                if isinstance(asked.member, Beside):
+                    asked.member.begin(self.race)
         while not self.race.over and not self.stops:
             chosen = self.choose()
             if chosen is None:
@@ -216,6 +225,8 @@ class _Lane:
         if beside is None or relaxed is None or relaxed.bound == np.inf:
             return None
         self.race.near = self.race.promising(relaxed.bound)
+        if isinstance(beside.member, Beside) and not self.race.near:
+            beside.member.hold()
         share = 1.0 if self.running is None else 0.5
         due = beside.spent < share * sum(a.spent for a in self.members)
         return beside if self.race.near and due else None
