@@ -11,6 +11,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, Mo
 from markovfield.factors.factor_graph import FactorGraph, Structure
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 
@@ -49,7 +50,7 @@ ONE_PASS = ("enumeration", "junction_tree", "variable_elimination")
 
 
 def candidates(
-    method: Any,
+    method: MethodLike,
     verb: str,
     graph: FactorGraph,
     evidence: Evidence,
@@ -194,7 +195,7 @@ def is_forest(structure: Structure) -> bool:
     return int(parts) == n - len(view.pairs)
 
 
-def choose(method: Any, verb: str, graph: FactorGraph, evidence: Evidence) -> Any:
+def choose(method: MethodLike, verb: str, graph: FactorGraph, evidence: Evidence) -> Any:
     """The method that is tried first."""
     return candidates(method, verb, graph, evidence)[0]
 
@@ -244,7 +245,7 @@ def first_that_answers(methods: list[Any], run: Callable[[Any, Running], Any], r
 
 def when_stopped(
     stop: BaseException,
-    method: Any,
+    method: MethodLike,
     name: str,
     graph: FactorGraph,
     evidence: Evidence,

@@ -12,6 +12,7 @@ from markovfield.factors.factor_graph import FactorGraph, Structure
 from markovfield.inference.automatic import ENUMERATION_BITS, candidates
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
+from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.registry import check_verb
 from markovfield.inference.enumeration import Enumeration, joint_states
 from markovfield.inference.verbs import graph_of
@@ -90,7 +91,7 @@ def explain(
     model: Any,
     verb: str = "marginals",
     evidence: Mapping[Any, Any] | None = None,
-    method: Any = "auto",
+    method: MethodLike = "auto",
     *,
     variables: Sequence[VariableName] | None = None,
     targets: Sequence[Sequence[VariableName]] | None = None,

@@ -224,7 +224,7 @@ def probability(
     model: Any,
     event: Mapping[Any, Any],
     evidence: Mapping[Any, Any] | None = None,
-    method: Any = "auto",
+    method: MethodLike = "auto",
 ) -> float:
     """Probability of an event given the evidence.
 

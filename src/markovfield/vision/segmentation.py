@@ -15,6 +15,7 @@ from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.belief_propagation.belief_propagation import BeliefPropagation
 from markovfield.inference.core.answers import Marginals
+from markovfield.inference.core.method import MethodLike
 from markovfield.inference.verbs import decode, marginals
 from markovfield.models.potts import Potts
 from markovfield.vision._observations import GaussianDensities, HistogramDensities, Observation
@@ -227,7 +228,7 @@ class ImageSegmentation:
         return self._posterior(self._prior(image, shape), pixels, known)
 
     def predict(
-        self, image: npt.ArrayLike, method: Any = "auto", *, labels: npt.ArrayLike | None = None, **settings: Any
+        self, image: npt.ArrayLike, method: MethodLike = "auto", *, labels: npt.ArrayLike | None = None, **settings: Any
     ) -> IntArray:
         """The likeliest labels as a whole, ``int64[rows, columns]``.
 
@@ -246,7 +247,7 @@ class ImageSegmentation:
         return found.states.reshape(shape).astype(np.int64)
 
     def predict_marginals(
-        self, image: npt.ArrayLike, method: Any = "auto", *, labels: npt.ArrayLike | None = None, **settings: Any
+        self, image: npt.ArrayLike, method: MethodLike = "auto", *, labels: npt.ArrayLike | None = None, **settings: Any
     ) -> FloatArray:
         """Probability of each class at each pixel, ``float64[rows, columns, n_classes]``; as `predict`."""
         graph = self.to_factor_graph(image)
@@ -254,7 +255,7 @@ class ImageSegmentation:
         found = marginals(graph, self._evidence(labels, shape), method=method, **settings)
         return found.values.reshape(*shape, self.n_classes)
 
-    def score(self, image: npt.ArrayLike, labels: npt.ArrayLike, method: Any = "auto") -> float:
+    def score(self, image: npt.ArrayLike, labels: npt.ArrayLike, method: MethodLike = "auto") -> float:
         """The share of labelled pixels (those not -1) that `predict` gets right without seeing their labels."""
         found = self.predict(image, method)
         truth = self._labels(labels, found.shape)

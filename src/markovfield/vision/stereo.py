@@ -11,6 +11,7 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.method import MethodLike
 from markovfield.inference.verbs import decode, marginals
 from markovfield.models._sites import Sites, pair_graph, sites_of
 from markovfield.names import Names
@@ -170,14 +171,16 @@ class StereoMatching:
 
     # ---- answers --------------------------------------------------------------------------------------------
 
-    def predict(self, left: npt.ArrayLike, right: npt.ArrayLike, method: Any = "auto", **settings: Any) -> IntArray:
+    def predict(
+        self, left: npt.ArrayLike, right: npt.ArrayLike, method: MethodLike = "auto", **settings: Any
+    ) -> IntArray:
         """The likeliest disparities as a whole, ``int64[rows, columns]``; ``method`` and settings as for `decode`."""
         graph = self.to_factor_graph(left, right)
         found = decode(graph, method=method, **settings)
         return found.states.reshape(np.shape(left)[:2]).astype(np.int64)
 
     def predict_marginals(
-        self, left: npt.ArrayLike, right: npt.ArrayLike, method: Any = "auto", **settings: Any
+        self, left: npt.ArrayLike, right: npt.ArrayLike, method: MethodLike = "auto", **settings: Any
     ) -> FloatArray:
         """Probability of each disparity at each pixel, ``float64[rows, columns, max_disparity + 1]``.
 

@@ -14,6 +14,7 @@ from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.constants.sums import centre_sums
 from markovfield.inference.core.answers import Marginals
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.inference.verbs import decode, graph_of, log_partition
@@ -28,7 +29,7 @@ def aggregate(
     model: Any,
     semiring: str | semirings.Semiring | semirings.KBest | semirings.Expectation = "sum_product",
     evidence: Mapping[Any, Any] | None = None,
-    method: Any = "junction_tree",
+    method: MethodLike = "junction_tree",
 ) -> Any:
     """Combine all assignments consistent with the evidence in a semiring.
 

@@ -13,6 +13,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph, Structure
 from markovfield.inference.core.decodings import Decoding
+from markovfield.inference.core.method import MethodLike
 from markovfield.inference.verbs import decode, graph_of
 
 __all__ = ["AugmentedDecoder", "diverse_best"]
@@ -43,7 +44,7 @@ class AugmentedDecoder:
     ({'A': 0, 'B': 0}, {'A': 1, 'B': 1})
     """
 
-    def __init__(self, model: Any, method: Any = "auto") -> None:
+    def __init__(self, model: Any, method: MethodLike = "auto") -> None:
         self.graph = graph_of(model)
         self.method = method
         s = self.graph.structure
@@ -112,7 +113,7 @@ def diverse_best(
     *,
     penalty: float,
     evidence: Mapping[Any, Any] | None = None,
-    method: Any = "auto",
+    method: MethodLike = "auto",
     **keywords: Any,
 ) -> tuple[Decoding, ...]:
     """Good assignments that differ: each maximises its score less a penalty for every state it shares with one before.

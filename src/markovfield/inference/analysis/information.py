@@ -14,6 +14,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.automatic import choose
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
 from markovfield.inference.verbs import graph_of
 from markovfield.names import VariableName
@@ -62,7 +63,7 @@ def _rank(quantity: str, names: Sequence[VariableName], values: Sequence[float])
 
 
 def _posteriors(
-    graph: FactorGraph, known: Evidence, target: int, method: Any
+    graph: FactorGraph, known: Evidence, target: int, method: MethodLike
 ) -> tuple[FloatArray, list[FloatArray | None]]:
     """P(target), and for each of its states the marginals of all variables given that state (None when impossible).
 
@@ -98,7 +99,7 @@ def _joint_with(
     target: VariableName,
     variables: Sequence[VariableName] | None,
     evidence: Mapping[Any, Any] | None,
-    method: Any,
+    method: MethodLike,
 ) -> tuple[list[VariableName], list[FloatArray]]:
     """Names of the candidates, and the joint table ``[states of target, states of candidate]`` of each."""
     s = graph.structure
@@ -134,7 +135,7 @@ def mutual_information(
     variables: Sequence[VariableName] | None = None,
     evidence: Mapping[Any, Any] | None = None,
     *,
-    method: Any = "auto",
+    method: MethodLike = "auto",
 ) -> Ranking:
     """How much each unobserved variable tells about a target, given the evidence, in nats; the most telling first.
 
@@ -168,7 +169,7 @@ def value_of_information(
     variables: Sequence[VariableName] | None = None,
     evidence: Mapping[Any, Any] | None = None,
     *,
-    method: Any = "auto",
+    method: MethodLike = "auto",
 ) -> Ranking:
     """How much observing each variable would raise the expected utility of deciding about a target.
 

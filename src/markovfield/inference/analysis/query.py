@@ -17,6 +17,7 @@ from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.automatic import ENUMERATION_BITS, choose
 from markovfield.inference.core.answers import Guarantee
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
@@ -131,7 +132,7 @@ def query(
     evidence: Mapping[Any, Any] | None = None,
     *,
     given: VariableName | Sequence[VariableName] = (),
-    method: Any = "auto",
+    method: MethodLike = "auto",
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,

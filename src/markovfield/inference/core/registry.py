@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from markovfield.exceptions import ModelError
+from markovfield.inference.core.method import MethodLike
 
 __all__ = ["ENTRIES", "VERBS", "Entry", "check_verb", "methods", "register", "registered", "resolve"]
 
@@ -212,7 +213,7 @@ def methods(verb: str, form: str = "FactorGraph") -> dict[str, type[Any]]:
     return {e.name: e.load() for e in registered() if verb in e.verbs and e.form == form}
 
 
-def resolve(method: Any, verb: str, form: str = "FactorGraph") -> Any:
+def resolve(method: MethodLike, verb: str, form: str = "FactorGraph") -> Any:
     """The method object behind a name, an alias, a class or itself; ``"auto"`` is left to the caller."""
     if isinstance(method, type) and hasattr(method, "verbs"):
         method = method()
