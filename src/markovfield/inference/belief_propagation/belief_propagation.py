@@ -242,7 +242,7 @@ class BeliefPropagation:
             [(chosen.astype(np.int32), score)],
             variables,
             gap=np.inf,
-            guarantee="approximate",
+            guarantee="lower",
             method=self.name,
             converged=bool(loopy.converged.all()),
             iterations=int(loopy.iterations.max(initial=0)),

@@ -115,19 +115,20 @@ class Centred:
     def _claims(self, found: Decoding, evidence: Evidence, whole: bool) -> Decoding:
         """Gap and tolerance that hold whatever rounding did."""
         scale = score_scale(self.view, evidence)
-        gap, tolerance, guarantee, persistent = found.gap, found.tolerance, found.guarantee, found.persistent
+        gap, tolerance, persistent = found.gap, found.tolerance, found.persistent
         certain = scale.certain(gap) if whole else None
         if certain is not None:
             # Of decimals, a solver may tell no finer than the tolerance it states.
             gap, tolerance = certain, 0.0 if scale.step == 1.0 else max(scale.slack, tolerance)
-            guarantee = "exact" if gap <= tolerance else guarantee
         elif gap < np.inf:
             gap, tolerance = gap if gap <= tolerance else gap + scale.slack, max(tolerance, scale.slack)
         if gap > tolerance and found.optimal:
-            guarantee, persistent = "lower", None
+            persistent = None
         if gap <= tolerance and persistent is not None and not persistent.all():
             persistent = np.ones(len(persistent), np.bool_)
             persistent.flags.writeable = False
+        # The score of an assignment is never above the best: without a proof it is a lower bound on that.
+        guarantee = "exact" if gap <= tolerance < np.inf else "lower"
         return found.changed(gap=gap, tolerance=tolerance, guarantee=guarantee, persistent=persistent)
 
     def _score(self, states: npt.NDArray[Any], evidence: Evidence) -> tuple[float, float]:

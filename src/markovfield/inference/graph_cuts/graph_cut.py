@@ -275,7 +275,7 @@ class _Run:
             variables,
             gap=gap,
             tolerance=tolerance,
-            guarantee="exact" if gap <= tolerance else "approximate",
+            guarantee="exact" if gap <= tolerance else "lower",
             method=method,
             converged=converged,
             iterations=self.rounds,

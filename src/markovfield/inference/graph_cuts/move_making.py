@@ -196,7 +196,7 @@ def _decode(
         [(problem.states(moves.states), pairs.score(moves.states))],
         variables,
         gap=np.inf,
-        guarantee="approximate",
+        guarantee="lower",
         method=method.name,
         converged=converged,
         iterations=len(residuals),

@@ -163,7 +163,7 @@ def relaxed_decoding(
         variables,
         gap=gap,
         tolerance=tolerance,
-        guarantee="exact" if gap <= tolerance else "approximate",
+        guarantee="exact" if gap <= tolerance else "lower",
         method=name,
         seconds=time.perf_counter() - running.started,
         **details,

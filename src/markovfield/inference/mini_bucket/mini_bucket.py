@@ -438,7 +438,7 @@ class MiniBucket:
             variables,
             gap=gap,
             tolerance=search.tolerance,
-            guarantee="exact" if search.close else "approximate",
+            guarantee="exact" if search.close else "lower",
             method=self.name,
             converged=converged,
             iterations=len(search.gains),

@@ -281,7 +281,7 @@ class Buckets:
                 None,
                 gap=max(0.0, search.bound - search.score),
                 tolerance=search.tolerance,
-                guarantee="exact" if search.close else "approximate",
+                guarantee="exact" if search.close else "lower",
                 method=self.name,
                 converged=search.close,
                 iterations=len(search.gains),

@@ -194,7 +194,7 @@ class TreeReweighted:
             gap=gap,
             # Both numbers are sums over the whole graph, rounded in different orders.
             tolerance=1e-9 * max(unit_of(problem), min(abs(score), abs(score - fixed_score(problem)))),
-            guarantee="approximate",
+            guarantee="lower",
             method=self.name,
             converged=run.converged,
             iterations=len(run.residuals),
