@@ -396,3 +396,13 @@ class TestRunning:
         answer = mf.marginals(net, method=GeneralizedBP())
         with pytest.raises(mf.ModelError, match="name them as a region"):
             answer.joint(list(range(14)))
+
+
+def test_joints_of_a_proven_answer_are_exact_however_few_sweeps_it_took():
+    """By symmetry one sweep gives the marginals; runs for the states of a joint distribution need more."""
+    net = mf.MarkovNetwork(dict.fromkeys("abcde", 2))
+    for (u, v), coupling in {"ab": 0.0, "bc": 218.0, "cd": -177.0, "de": -57.0}.items():
+        net.add_factor([u, v], log_table=[[coupling, 0.0], [0.0, coupling]])
+    answer = mf.marginals(net, method=GeneralizedBP(max_iterations=1))
+    assert answer.guarantee == "exact"
+    np.testing.assert_allclose(answer.joint(["e", "b", "a"]), mf.marginals(net).joint(["e", "b", "a"]), atol=1e-12)
