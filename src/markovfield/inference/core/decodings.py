@@ -65,8 +65,8 @@ class Decoding(Answer):
         Such an answer is `optimal` where its marginals are exact; it is no maximiser of the score, which is there for
         information, without a bound.
     guarantee
-        ``"exact"`` where the assignment is proven to be the best (`optimal`), otherwise ``"lower"``: the best is no less.
-        Of the least expected loss, ``"exact"`` or ``"approximate"`` as its marginals are.
+        ``"exact"`` where the assignment is proven to be the best (`optimal`), otherwise ``"lower"``: the best is no
+        less. Of the least expected loss, ``"exact"`` or ``"approximate"`` as its marginals are.
     score_guarantee
         ``"exact"``: `score` is that of the assignment. ``"lower"``, of marginal MAP alone: the sum over the other
         variables was too large, and `score` is proven to be no more than it.
