@@ -28,7 +28,11 @@ myst_heading_anchors = 3
 # A name in single backticks is a reference where it can be one; elsewhere it is only set as code.
 default_role = "py:obj"
 # Attributes of several classes may have one name; then it stays code.
-suppress_warnings = ["ref.python"]
+suppress_warnings = [
+    # Mermaid drawings are shown as text here, and drawn where the pages are read in a repository.
+    "misc.highlighting_failure",
+    "ref.python",
+]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
