@@ -372,3 +372,14 @@ def test_the_lower_bound_of_mini_buckets_has_time_of_its_own(monkeypatch: pytest
         mf.log_partition(grid(6), method=method, time_limit=1000.0)
     # Probes, then the upper bound for a share of the time, then the lower one for the rest.
     assert limits[-2:] == [600.0, 1000.0]
+
+
+def test_near_enough_to_stop_is_not_exact():
+    net = mf.MarkovNetwork({0: 2, 1: 2})
+    net.add_factor([0, 1], log_table=[[0.0, 0.0], [0.0, 4.0]])
+    net.add_factor([1], log_table=[0.0, 4.0])
+    method = mf.methods.Sandwich(methods=("mean_field", "tree_reweighted"), tolerance=0.001)
+    answer = mf.log_partition(net, method=method, rng=241)
+    low, high = answer.log_partition_bounds
+    assert 0 < high - low <= 0.001 * high
+    assert answer.guarantee == "approximate" and low <= answer.log_partition <= high
