@@ -130,7 +130,8 @@ class Sandwich:
         Names or method objects. One that has an ``i_bound`` is run with 2 first, and after all others with its own or
         as much of that as the time allows, then with 2 more at a time.
     tolerance
-        Bounds nearer to each other than this, relative to log Z, are called equal.
+        Bounds nearer to each other than this, relative to log Z, end the run; exact are only those that differ by
+        rounding.
     work_limit
         Cells that mini-buckets may walk over, by prediction: those that would take more, but for the first and
         smallest, are not begun, whatever the time. With ``time_limit=None`` the answer does not depend on the machine.
