@@ -25,7 +25,8 @@ import numpy as np
 
 import markovfield as mf
 from benchmarks.measure import Table, machine, memory, reset_peak, save
-from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.structure import Structure
 
 ROOT = Path(__file__).resolve().parent.parent
 # Milliseconds a sweep, figures measured with OpenGM 2.3, by side and states.

@@ -26,7 +26,8 @@ import numpy as np
 import markovfield as mf
 from benchmarks.data import data_folder
 from benchmarks.measure import Table, machine, save
-from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.dual_decomposition.dual_decomposition import DualDecomposition

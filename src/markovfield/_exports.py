@@ -146,7 +146,7 @@ _LAZY = {
         "graphs.triangulation": ["is_chordal", "maximal_cliques", "triangulate"],
     },
     "answers": {
-        "factors.factor_graph": ["Structure"],
+        "factors.structure": ["Structure"],
         "inference.core.answers": ["Answer", "Components", "LogPartition", "Marginals", "Samples"],
         "inference.core.counts": ["Counts"],
         "inference.core.decodings": ["Decoding", "Solution"],

@@ -1,6 +1,6 @@
 """Types of ``markovfield.answers``, for type checkers. Made by tools/generate.py."""
 
-from markovfield.factors.factor_graph import Structure as Structure
+from markovfield.factors.structure import Structure as Structure
 from markovfield.inference.belief_propagation.compiled import CompiledPropagation as CompiledPropagation
 from markovfield.inference.belief_propagation.compiled import PropagationBatch as PropagationBatch
 from markovfield.inference.core.answers import Answer as Answer

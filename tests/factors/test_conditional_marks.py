@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.factors.factor_graph import Structure
+from markovfield.factors.structure import Structure
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from tests.oracle import Oracle
 from tests.strategies import Spec, specs

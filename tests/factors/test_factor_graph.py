@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 import markovfield as mf
-from markovfield.factors.factor_graph import CLAUSE, TABLE, Structure
+from markovfield.factors.factor_kinds import CLAUSE, TABLE
+from markovfield.factors.structure import Structure
 from markovfield.names import Names, normalise_states
 from tests.oracle import Oracle, all_states
 from tests.strategies import Spec, random_spec, specs

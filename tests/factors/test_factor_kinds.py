@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 import markovfield as mf
 import markovfield.io as mio
-from markovfield.factors import factor_graph, factor_kinds
+from markovfield.factors import factor_kinds
 from markovfield.factors import kinds_kernel as kinds
-from markovfield.factors.factor_graph import CARDINALITY, CLAUSE, DISTANCE, PARITY, TABLE, FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import CARDINALITY, CLAUSE, DISTANCE, PARITY, TABLE
+from markovfield.factors.structure import Structure
 from tests.oracle import Oracle
 from tests.patience import patience
 from tests.strategies import (
@@ -277,7 +279,6 @@ class TestBuilder:
 class TestStructure:
     def test_kernels_and_structures_agree_on_the_kinds(self):
         for name in ("TABLE", "CLAUSE", "NOISY_MAX", "CARDINALITY", "PARITY", "DISTANCE"):
-            assert getattr(factor_graph, name) == getattr(kinds, name)
             assert getattr(factor_kinds, name) == getattr(kinds, name)
         assert len(factor_kinds.KIND_NAMES) == DISTANCE + 1
 

@@ -10,7 +10,9 @@ import pytest
 
 import markovfield as mf
 import markovfield.io as mio
-from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import NOISY_MAX, TABLE
+from markovfield.factors.structure import Structure
 from markovfield.factors.to_tables import noisy_max_counts, noisy_max_scores, noisy_max_table
 from markovfield.inference.junction_tree import noisy_max as latent_decoding
 from tests.oracle import Oracle

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 import markovfield as mf
-from markovfield.factors.factor_graph import Structure
+from markovfield.factors.structure import Structure
 from tests.strategies import Spec, specs
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import markovfield as mf
 from markovfield.datasets.stereo import random_dots, stereo_pair
-from markovfield.factors.factor_graph import DISTANCE
+from markovfield.factors.factor_kinds import DISTANCE
 from markovfield.inference.graph_cuts.move_making import AlphaBetaSwap, AlphaExpansion
 from markovfield.vision.stereo import StereoMatching, disparity_error
 from tests.data import data_path

@@ -8,7 +8,8 @@ noisy-max, whose few cells mean a much larger table. Sources: Murphy 19.3 (poten
 Files, in reading order:
 
 * `kinds_kernel`: the kinds as numbers, and what each reads from the pool;
-* `factor_graph`: `Structure` and `FactorGraph`, offsets and strides, scores, other tables on the same structure;
+* `structure`: scopes, offsets and strides; `remembered`: what is derived from a structure, worked out once;
+* `factor_graph`: a structure with numbers: scores, other tables on the same structure;
 * `factor_kinds`: literals, caps and cells of structured factors, and the checks of a structure;
 * `conditional_marks`: which factors are conditional distributions, checked against their numbers;
 * `to_tables`: structured factors in plain tables with auxiliary variables, for exact methods;

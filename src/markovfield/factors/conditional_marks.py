@@ -18,7 +18,7 @@ from markovfield.factors.factor_kinds import NOISY_MAX, TABLE, table_cells
 from markovfield.factors.remembered import Shelf, remembered
 
 if TYPE_CHECKING:
-    from markovfield.factors.factor_graph import Structure
+    from markovfield.factors.structure import Structure
 
 __all__ = ["ROW_TOLERANCE", "sound_marks", "true_marks"]
 

@@ -26,7 +26,7 @@ from markovfield.factors.kinds_kernel import (
 )
 
 if TYPE_CHECKING:
-    from markovfield.factors.factor_graph import Structure
+    from markovfield.factors.structure import Structure
 
 __all__ = [
     "CARDINALITY",

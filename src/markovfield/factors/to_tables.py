@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import Structure
 from markovfield.factors.factor_kinds import (
     CLAUSE,
     DISTANCE,
@@ -26,6 +25,7 @@ from markovfield.factors.factor_kinds import (
     literals,
     offset_of_count,
 )
+from markovfield.factors.structure import Structure
 from markovfield.names import Names
 
 __all__ = ["merge_repeated_axes", "noisy_max_counts", "noisy_max_scores", "noisy_max_table", "tables_of_structure"]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError, StoppedError
-from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import MethodLike

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
-from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
-from markovfield.factors.factor_kinds import DISTANCE, caps, holds, literals, offset_of_count
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import DISTANCE, NOISY_MAX, TABLE, caps, holds, literals, offset_of_count
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.factors.to_tables import noisy_max_counts, noisy_max_table
 from markovfield.inference.core.answers import LogPartition, Marginals, Samples
 from markovfield.inference.core.decodings import Decoding, decoding_of_states

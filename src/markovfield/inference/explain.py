@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.structure import Structure
 from markovfield.inference.automatic import ENUMERATION_BITS, candidates
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.limits import format_bytes, memory_limit_bytes

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
-from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.answers import LogPartition, Marginals, Samples
 from markovfield.inference.core.counts import Counts, counts_of, resolve_counts
 from markovfield.inference.core.decodings import Decoding

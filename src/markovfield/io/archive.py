@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import FormatError, ModelError
-from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
-from markovfield.factors.factor_kinds import KIND_NAMES, cap_of, literal_of
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import KIND_NAMES, TABLE, cap_of, literal_of
+from markovfield.factors.structure import Structure
 from markovfield.files import PathLike, read_archive, write_archive
 from markovfield.models import BayesianNetwork, MarkovNetwork
 from markovfield.names import Names, normalise_states

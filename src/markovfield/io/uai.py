@@ -9,7 +9,8 @@ import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import FormatError, ModelError
-from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.structure import Structure
 from markovfield.files import PathLike
 from markovfield.io._text import Tokens, read_source, write_text
 from markovfield.names import Names

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import NOISY_MAX, TABLE
+from markovfield.factors.structure import Structure
 from markovfield.models._conditionals import NoisyMax
 from markovfield.names import Names
 

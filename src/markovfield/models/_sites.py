@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.kinds_kernel import DISTANCE, TABLE
+from markovfield.factors.structure import Structure
 from markovfield.names import Names, VariableName, check_name
 
 __all__ = ["SameStates", "Sites", "edge_values", "given_numbers", "pair_graph", "sigmoid", "site_values", "sites_of"]

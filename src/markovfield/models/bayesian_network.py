@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import NOISY_MAX, TABLE
 from markovfield.models._assembly import assemble
 from markovfield.models._conditionals import (
     MOST_CELLS,

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import CARDINALITY, CLAUSE, DISTANCE, PARITY, TABLE, FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import CARDINALITY, CLAUSE, DISTANCE, PARITY, TABLE
+from markovfield.factors.structure import Structure
 from markovfield.models._networkx import factors_of, states_of_node
 from markovfield.names import Names, VariableName, check_name, normalise_states
 
@@ -384,7 +386,7 @@ class MarkovNetwork:
             lengths = np.fromiter((len(s) for s in self._scopes), np.int64, len(self._scopes))
             offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
             scopes = np.fromiter((v for s in self._scopes for v in s), np.int32, int(offsets[-1]))
-            from markovfield.factors.factor_graph import c_order_strides
+            from markovfield.factors.structure import c_order_strides
 
             strides = c_order_strides(cards, offsets, scopes)
             for f, given in enumerate(self._strides):

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.structure import Structure
 from markovfield.inference.belief_propagation import forest as tree_propagation
 from tests.oracle import Oracle
 from tests.patience import patience

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import markovfield as mf
-from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.structure import Structure
 from tests.oracle import Oracle
 from tests.strategies import Spec, Table, specs_with_evidence
 

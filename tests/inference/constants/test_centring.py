@@ -208,7 +208,8 @@ class TestViews:
 
     def test_factors_that_share_cells_unequally_are_told_apart(self):
         """Two factors read the same pool, one of them only a part of it: no one constant fits both."""
-        from markovfield.factors.factor_graph import FactorGraph, Structure
+        from markovfield.factors.factor_graph import FactorGraph
+        from markovfield.factors.structure import Structure
 
         structure = Structure.from_arrays([2, 4], [0, 1, 2], [0, 1], [0, 0], [1, 1], n_cells=4)
         graph = FactorGraph(structure, np.array([1e9, 1e9 + 1, 1e9 + 5, 1e9 + 9]))

@@ -7,7 +7,7 @@ import pytest
 
 import markovfield as mf
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import Structure
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence, rows
 
 

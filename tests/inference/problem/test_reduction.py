@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import markovfield as mf
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import Structure
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.problem import prepare

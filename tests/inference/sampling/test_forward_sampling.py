@@ -98,7 +98,7 @@ def test_what_is_refused(net: mf.BayesianNetwork):
 
 
 def test_marks_that_are_not_those_of_a_directed_model():
-    from markovfield.factors.factor_graph import Structure
+    from markovfield.factors.structure import Structure
 
     two = Structure.from_arrays([2, 2], [0, 2, 4], [0, 1, 0, 1], [0, 0], n_cells=4, child=[0, 1])
     with pytest.raises(mf.ModelError, match="no cycle"):

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.verbs import decode, graph_of

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
-from markovfield.factors.factor_graph import TABLE, FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import TABLE
 from markovfield.inference.verbs import expected_counts, graph_of
 from markovfield.names import VariableName
 

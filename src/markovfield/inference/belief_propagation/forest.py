@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
-from markovfield.factors.factor_graph import Structure
+from markovfield.factors.structure import Structure
 from markovfield.inference.belief_propagation.edges_kernel import (
     MessageLayout,
     acyclic,

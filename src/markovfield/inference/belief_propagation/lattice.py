@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
-from markovfield.factors.factor_graph import Structure
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.belief_propagation.lattice_kernel import lattice_chains, lattice_rows
 from markovfield.inference.belief_propagation.layout import LoopyGraph, Numbers, Unary, loopy_graph
 from markovfield.inference.core.running import Running

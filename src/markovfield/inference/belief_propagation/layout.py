@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from markovfield.arrays import BoolArray, FloatArray, IntArray
 from markovfield.exceptions import MemoryLimitError
-from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import TABLE
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.belief_propagation.beliefs_kernel import (
     linear_tables,
     table_ranges,

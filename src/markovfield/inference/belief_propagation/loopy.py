@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from markovfield.arrays import BoolArray, FloatArray
 from markovfield.exceptions import ModelError, StoppedError
-from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.structure import Structure
 from markovfield.inference.belief_propagation.layout import loopy_graph, numbers, unary_of
 from markovfield.inference.belief_propagation.residual_kernel import residual_steps
 from markovfield.inference.belief_propagation.sweeps_kernel import (

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from markovfield.arrays import FloatArray
-from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import TABLE
+from markovfield.factors.structure import Structure
 
 __all__ = ["collect_unary_parts"]
 

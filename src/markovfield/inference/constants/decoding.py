@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import NOISY_MAX, FactorGraph
-from markovfield.factors.factor_kinds import cell_reader
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import NOISY_MAX, cell_reader
 from markovfield.factors.remembered import remembered
 from markovfield.inference.constants.cancelling import collect_unary_parts
 from markovfield.inference.constants.scale import (

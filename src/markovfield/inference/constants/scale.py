@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
-from markovfield.factors.factor_graph import NOISY_MAX, FactorGraph, Structure
-from markovfield.factors.factor_kinds import TABLE, caps, table_cells
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import NOISY_MAX, TABLE, caps, table_cells
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
 
 __all__ = [

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
-from markovfield.factors.factor_graph import Structure
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 
 __all__ = ["Evidence", "no_evidence", "rows"]
 

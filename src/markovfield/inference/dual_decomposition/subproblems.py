@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
-from markovfield.factors.factor_graph import TABLE, Structure
-from markovfield.factors.factor_kinds import caps
+from markovfield.factors.factor_kinds import TABLE, caps
 from markovfield.factors.oracles_kernel import FactorLayout, oracle_work_size
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.running import Running
 from markovfield.inference.dual_decomposition.dual_decomposition_kernel import best_copies, quadratic_copies
 from markovfield.inference.local_search.incumbent import Incumbent

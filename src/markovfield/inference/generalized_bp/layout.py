@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import IntArray
 from markovfield.exceptions import MemoryLimitError
-from markovfield.factors.factor_graph import Structure
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.limits import format_bytes
 from markovfield.inference.generalized_bp.messages_kernel import RegionLayout, RegionTables, home_regions
 from markovfield.inference.generalized_bp.regions import Region, RegionGraph

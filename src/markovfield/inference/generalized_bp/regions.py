@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.factors.factor_graph import Structure
+from markovfield.factors.structure import Structure
 from markovfield.inference.generalized_bp.short_cycles_kernel import take_cycles
 
 __all__ = ["RegionGraph", "cycle_regions", "region_graph", "scope_regions"]

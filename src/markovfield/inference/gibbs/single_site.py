@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, States
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
-from markovfield.factors.factor_kinds import DISTANCE
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import DISTANCE, TABLE
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.gibbs.single_site_kernel import (

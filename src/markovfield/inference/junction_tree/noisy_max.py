@@ -23,8 +23,10 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
-from markovfield.factors.factor_graph import NOISY_MAX, TABLE, FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import NOISY_MAX, TABLE
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.clique_queries import best_assignments

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError
-from markovfield.factors.factor_graph import Structure
+from markovfield.factors.structure import Structure
 from markovfield.graphs.elimination.orders_kernel import eliminate, search_order, search_order_balanced
 from markovfield.inference.core.limits import format_bytes
 from markovfield.inference.core.running import Running

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
-from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
-from markovfield.factors.factor_kinds import caps
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import TABLE, caps
+from markovfield.factors.structure import Structure
 from markovfield.inference.constants.scale import unit_among
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
-from markovfield.factors.factor_graph import NOISY_MAX, FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import NOISY_MAX
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.problem.problem import Problem, prepare

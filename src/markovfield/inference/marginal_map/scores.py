@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, States
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError
-from markovfield.factors.factor_graph import TABLE, FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import TABLE
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import MemoryLimitError
-from markovfield.factors.factor_graph import Structure
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.limits import format_bytes
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.plan import find_order

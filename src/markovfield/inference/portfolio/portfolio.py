@@ -18,7 +18,8 @@ import numpy as np
 from markovfield._validation import check_method
 from markovfield.arrays import States
 from markovfield.exceptions import ModelError, StoppedError
-from markovfield.factors.factor_graph import TABLE, FactorGraph
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import TABLE
 from markovfield.inference.branch_and_bound.toulbar2 import installed
 from markovfield.inference.constants.scale import ScoreScale, score_scale
 from markovfield.inference.core.convergence import without_warnings

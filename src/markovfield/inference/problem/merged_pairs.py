@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
-from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import TABLE
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.pairwise import pairwise
 from markovfield.inference.problem.problem import Problem, prepare

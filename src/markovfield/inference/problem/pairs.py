@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import DISTANCE, NOISY_MAX, TABLE, FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import DISTANCE, NOISY_MAX, TABLE
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.pairwise import pairwise
 from markovfield.inference.problem.problem import Problem, prepare

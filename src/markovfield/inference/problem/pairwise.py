@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from markovfield.arrays import BoolArray, FloatArray, IntArray
-from markovfield.factors.factor_graph import Structure
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.problem.problem import Problem
 
 __all__ = ["Pairwise", "lattice_width", "pairwise", "unary_scores"]

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError
-from markovfield.factors.factor_graph import FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf, remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.potentials_kernel import factor_ranges, linear_pool
 from markovfield.inference.problem.reduction import Reduced, hard_zeros, reduce

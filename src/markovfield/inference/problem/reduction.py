@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from markovfield.arrays import BoolArray, FloatArray
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import TABLE, FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import TABLE
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.problem.domains_kernel import (
     CHANGED,
     IMPOSSIBLE,

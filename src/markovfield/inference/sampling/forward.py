@@ -14,7 +14,9 @@ import numpy.typing as npt
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
-from markovfield.factors.factor_graph import NOISY_MAX, FactorGraph, Structure
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import NOISY_MAX
+from markovfield.factors.structure import Structure
 from markovfield.factors.to_tables import noisy_max_scores
 from markovfield.inference.core.answers import Samples
 from markovfield.inference.core.evidence import Evidence

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
-from markovfield.factors.factor_graph import Structure
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.running import Running
 from markovfield.inference.local_search.incumbent import Incumbent

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
-from markovfield.factors.factor_graph import Structure
 from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
 from markovfield.inference.problem.pairwise import Pairwise, pairwise
 from markovfield.inference.trws.passes_kernel import COLLECT, PUSH, PairTables, SequentialLayout, fill_pair_tables, peel
 
