@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -59,9 +61,8 @@ def ask(method: Any, clamps: Any = None, weights: Any = None, tables: Any = None
     graph = model().compile()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return mf.expected_counts(
-            graph.structure, graph.log_tables if tables is None else tables, clamps, weights, method, **keywords
-        )
+        pool = graph.log_tables if tables is None else tables
+        return mf.expected_counts(graph.structure, pool, clamps, method, weights=weights, **keywords)
 
 
 def test_many_methods_have_counts():
@@ -183,3 +184,15 @@ def test_expectation_maximisation_takes_any_method_of_counts():
         other = Observations(graph, table, Running(), method).expect(graph.log_tables)
         np.testing.assert_allclose(other.counts, exact.counts, atol=1e-9)
         assert other.log_likelihood == pytest.approx(exact.log_likelihood)
+
+
+def test_asking_by_name_loads_only_that_method():
+    code = (
+        "import sys, markovfield as mf\n"
+        "net = mf.MarkovNetwork({0: 2, 1: 2}); net.add_factor([0, 1], [[1.0, 2.0], [3.0, 4.0]])\n"
+        "graph = net.compile()\n"
+        "mf.expected_counts(graph.structure, graph.log_tables, method='enumeration')\n"
+        "print('numba' in sys.modules, any('gibbs' in name for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

@@ -30,7 +30,7 @@ from markovfield.inference.core.answers import Answer, Guarantee, Marginals, Sam
 from markovfield.inference.core.diagnostics import error_floor
 from markovfield.inference.core.evidence import Evidence, rows
 from markovfield.inference.core.method import MethodLike
-from markovfield.inference.core.registry import methods, resolve
+from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 
 __all__ = ["Counts", "CountsMethod", "counts_of", "counts_of_samples", "resolve_counts"]
@@ -123,13 +123,13 @@ def counts_of(
 
 def resolve_counts(method: MethodLike) -> Any:
     """The method behind a name, of those that answer `marginals`, and otherwise of those that sample."""
-    if isinstance(method, str) and method not in methods("marginals"):
+    try:
+        return resolve(method, "marginals")
+    except ModelError as refusal:
         try:
-            return resolve(method, "marginals")
-        except ModelError:
             return resolve(method, "sample")
-    verbs = getattr(method, "verbs", ("marginals",))
-    return resolve(method, "marginals" if "marginals" in verbs else "sample")
+        except ModelError:
+            raise refusal from None
 
 
 def _row_by_row(
