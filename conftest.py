@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 
 import pytest
+
+# Tests are of compiled code, also where nothing is compiled yet; tests/kernels/test_interpreter.py is of the other.
+os.environ.setdefault("MARKOVFIELD_INTERPRET_SMALL_WORK", "0")
+os.environ.setdefault("MARKOVFIELD_ANNOUNCE_COMPILATION", "0")
 
 
 @pytest.fixture(autouse=True)

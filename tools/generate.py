@@ -19,7 +19,7 @@ from tools.import_graph import drawing
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "markovfield"
 LAZY = ("methods", *NAMESPACES)
-WHOLE = ("io", "plot", "datasets", "semirings")
+WHOLE = ("datasets", "io", "plot", "semirings", "settings")
 # Between these lines of docs/architecture.md stand the drawings.
 BEGIN, END = "<!-- imports: made by tools/generate.py -->", "<!-- end of imports -->"
 TITLES = {

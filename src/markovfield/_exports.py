@@ -162,7 +162,7 @@ _LAZY = {
 # What methods need beside themselves.
 _BESIDE_METHODS = {"inference.gibbs.parallel_tempering": ["Ladder", "ladder_of"]}
 # Namespaces that are packages or modules of their own, with ``__all__``.
-_WHOLE = ("datasets", "io", "plot", "semirings")
+_WHOLE = ("datasets", "io", "plot", "semirings", "settings")
 
 
 def _places(by_module: dict[str, list[str]]) -> dict[str, str]:

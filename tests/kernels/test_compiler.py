@@ -15,7 +15,9 @@ from markovfield.kernels import compiler
 
 PACKAGE = Path(compiler.__file__).resolve().parents[1]
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p.name != "__init__.py")
-KERNELS = [p for p in FILES if p.name.endswith("_kernel.py") or p.parent.name == "kernels"]
+# How kernels are compiled and run does not change what they are compiled to: the cache does not look at it.
+MACHINERY = {PACKAGE / "kernels" / f"{name}.py" for name in ("compiler", "compilations", "interpreter")}
+KERNELS = [p for p in FILES if (p.name.endswith("_kernel.py") or p.parent.name == "kernels") and p not in MACHINERY]
 
 
 def name_of(path: Path) -> str:
@@ -28,7 +30,7 @@ def test_all_callees_are_found(path: Path):
     expected, waiting = set(), [path]
     while waiting:
         at = waiting.pop()
-        if at in expected:
+        if at in expected or at in MACHINERY:
             continue
         expected.add(at)
         for node in ast.walk(ast.parse(at.read_text())):

@@ -160,6 +160,14 @@ class Structure:
         return offsets
 
     @cached_property
+    def cells_read(self) -> float:
+        """Cells of all factors' tables, each counted as often as factors read it; factors of other kinds are small."""
+        cells = np.zeros(len(self.scopes) + 1)
+        np.cumsum(np.log2(self.cardinalities[self.scopes]), out=cells[1:])
+        logs = cells[self.scope_offsets[1:]] - cells[self.scope_offsets[:-1]]
+        return float(np.exp2(np.minimum(logs[self.kind == TABLE], 60.0)).sum())
+
+    @cached_property
     def is_plain(self) -> bool:
         """Whether every factor is a plain table."""
         return not np.any(self.kind != TABLE)

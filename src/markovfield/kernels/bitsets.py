@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from markovfield.kernels.compiler import kernel
+from markovfield.kernels.interpreter import either
 
 __all__ = [
     "bit",
@@ -32,19 +32,19 @@ FIXED = 1 << 16
 
 
 def _unary(python: Callable[[int], int], build: Callable[[Any, Any], Any]) -> Any:
-    """A function of one word: one machine instruction when compiled, plain Python when the JIT is off."""
-    config: Any = numba.config
-    if config.DISABLE_JIT:
-        return lambda x: python(int(x))
+    """A function of one word: one machine instruction when compiled."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def instruction(context: Any, x: Any) -> Any:
-        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return build(builder, arguments[0])
+    def make() -> Any:
+        @intrinsic  # type: ignore[untyped-decorator]
+        def instruction(context: Any, x: Any) -> Any:
+            def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+                return build(builder, arguments[0])
 
-        return types.int64(types.uint64), generate
+            return types.int64(types.uint64), generate
 
-    return instruction
+        return instruction
+
+    return either(lambda x: python(int(x)), make)
 
 
 def _bit_length(builder: Any, x: Any) -> Any:

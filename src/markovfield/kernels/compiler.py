@@ -17,7 +17,10 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
-from numba.core import caching
+from numba.core import caching, event
+
+from markovfield.kernels.compilations import WATCH
+from markovfield.kernels.interpreter import interpretable
 
 __all__ = ["kernel"]
 
@@ -29,7 +32,14 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 # Re-association and fused multiply-add let sums vectorise. The flags that assume "no inf, no nan" stay off: -inf
 # is how a hard constraint is written.
-FAST_MATH = {"reassoc", "contract", "arcp", "nsz"}
+OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "cache": True,
+    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
+    "error_model": "numpy",
+}
+# How kernels are compiled and run, none of which changes what they are compiled to.
+_MACHINERY = frozenset({"compiler", "compilations", "interpreter"})
 
 _FUNCTIONS = re.compile(r"^(?=@|def |class )", re.MULTILINE)
 _PROSE = re.compile(r'^[ \t]*(?:#.*|[rR]?"""(?:.|\n)*?""")\n+', re.MULTILINE)
@@ -68,7 +78,7 @@ def _sources(module: str) -> frozenset[Path]:
     while waiting:
         name = waiting.pop()
         path = _file(name) if name.partition(".")[0] == _PACKAGE else None
-        if path is None or path in found:
+        if path is None or path in found or (path.parent.name == "kernels" and path.stem in _MACHINERY):
             continue
         found.add(path)
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
@@ -90,8 +100,9 @@ def _code(path: Path) -> bytes:
 @lru_cache
 def _cache_directory(module: str) -> str:
     """Where a module's compiled kernels are kept: a folder named by all the source they were compiled from."""
-    digest = hashlib.sha256()
-    for path in sorted({Path(__file__).resolve(), *_sources(module)}):
+    options = [(name, sorted(value) if isinstance(value, set) else value) for name, value in OPTIONS.items()]
+    digest = hashlib.sha256(repr(options).encode())
+    for path in sorted(_sources(module)):
         digest.update(str(path.relative_to(_ROOT)).encode() + b"\0" + _code(path) + b"\0")
     if "NUMBA_CACHE_DIR" in os.environ:
         base = Path(os.environ["NUMBA_CACHE_DIR"])
@@ -121,6 +132,17 @@ if _Provided is not None:
             return "kernel"
 
 
+class _Listener(event.Listener):  # type: ignore[misc]
+    def on_start(self, what: Any) -> None:
+        WATCH.begin(what.data["dispatcher"].py_func)
+
+    def on_end(self, what: Any) -> None:
+        WATCH.end()
+
+
+event.register("numba:compile", _Listener())
+
+
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile ``function`` with Numba: no GIL, cached on disk, no Python objects."""
     config: Any = numba.config
@@ -129,9 +151,9 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     if _Provided is not None and usual[1] is not None:
         config.CACHE_LOCATOR_CLASSES = f"{__name__}.SharedLocator,InTreeCacheLocator,UserWideCacheLocator"
     try:
-        compiled: Any = numba.njit(nogil=True, cache=True, fastmath=FAST_MATH, error_model="numpy")(function)
+        compiled: Any = numba.njit(**OPTIONS)(function)
     finally:
         config.CACHE_DIR = usual[0]
         if usual[1] is not None:
             config.CACHE_LOCATOR_CLASSES = usual[1]
-    return cast(Callable[P, R], compiled)
+    return cast(Callable[P, R], compiled if config.DISABLE_JIT else interpretable(compiled))

@@ -6,13 +6,13 @@ import math
 import struct
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from markovfield.kernels.compiler import kernel
+from markovfield.kernels.interpreter import either
 
 __all__ = ["exp_scalar", "fill_exp"]
 
@@ -22,10 +22,6 @@ _LN2_LOW = 1.90821492927058770002e-10
 
 
 def _make_bits_to_float() -> Any:
-    """A function that reads 64 bits as a float: one instruction when compiled, plain Python when the JIT is off."""
-    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return lambda bits: struct.unpack("d", struct.pack("q", int(bits)))[0]
-
     @intrinsic  # type: ignore[untyped-decorator]
     def bits_to_float(typing_context: Any, bits: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -36,7 +32,8 @@ def _make_bits_to_float() -> Any:
     return bits_to_float
 
 
-_bits_to_float = _make_bits_to_float()
+# 64 bits read as a float: one instruction when compiled.
+_bits_to_float = either(lambda bits: struct.unpack("d", struct.pack("q", int(bits)))[0], _make_bits_to_float)
 
 
 @kernel

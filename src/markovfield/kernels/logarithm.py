@@ -5,37 +5,38 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from markovfield.kernels.compiler import kernel
+from markovfield.kernels.interpreter import either
 
 __all__ = ["log_scalar"]
 
 _LN2 = 0.6931471805599453
 
 
-def _make(reads: Any, gives: Any, code: str, target: Any) -> Any:
-    """A function that reads 64 bits of one type as another: one instruction, or plain Python when the JIT is off."""
-    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        number = int if code[0] == "q" else float
-        return lambda x: struct.unpack(code[1], struct.pack(code[0], number(x)))[0]
+def _reading(reads: Any, gives: Any, code: str, target: Any) -> Any:
+    """A function that reads 64 bits of one type as another: one instruction when compiled."""
+    number = int if code[0] == "q" else float
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def convert(typing_context: Any, x: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.bitcast(args[0], target)
+    def make() -> Any:
+        @intrinsic  # type: ignore[untyped-decorator]
+        def convert(typing_context: Any, x: Any) -> Any:
+            def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                return builder.bitcast(args[0], target)
 
-        return gives(reads), codegen
+            return gives(reads), codegen
 
-    return convert
+        return convert
+
+    return either(lambda x: struct.unpack(code[1], struct.pack(code[0], number(x)))[0], make)
 
 
-_to_bits = _make(types.float64, types.int64, "dq", ir.IntType(64))
-_to_float = _make(types.int64, types.float64, "qd", ir.DoubleType())
+_to_bits = _reading(types.float64, types.int64, "dq", ir.IntType(64))
+_to_float = _reading(types.int64, types.float64, "qd", ir.DoubleType())
 
 
 @kernel

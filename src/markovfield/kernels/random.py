@@ -11,10 +11,12 @@ import math
 import numpy as np
 
 from markovfield.kernels.compiler import kernel
+from markovfield.kernels.interpreter import either
 
 __all__ = ["draw_bits", "draw_from_logs", "draw_index", "draw_unit", "streams"]
 
 _UNIT = 2.0**-53
+_ALL = 2**64 - 1
 _SEVENTEEN = np.uint64(17)
 _ELEVEN = np.uint64(11)
 _TWENTY_THREE, _FORTY_ONE = np.uint64(23), np.uint64(41)
@@ -34,9 +36,7 @@ def streams(rng: np.random.Generator, n: int) -> np.ndarray:
     return words
 
 
-@kernel
-def draw_bits(state):
-    """64 random bits; ``state`` is a stream, four words that move on."""
+def _draw_bits(state):
     a, b, c, d = state[0], state[1], state[2], state[3]
     s = a + d
     result = ((s << _TWENTY_THREE) | (s >> _FORTY_ONE)) + a
@@ -49,6 +49,26 @@ def draw_bits(state):
     d = (d << _FORTY_FIVE) | (d >> _NINETEEN)
     state[0], state[1], state[2], state[3] = a, b, c, d
     return result
+
+
+def _draw_bits_in_python(state):
+    """The same with integers of any size: the sums of NumPy's would be reported as overflows."""
+    a, b, c, d = (int(word) for word in state[:4])
+    s = (a + d) & _ALL
+    result = ((((s << 23) | (s >> 41)) & _ALL) + a) & _ALL
+    t = (b << 17) & _ALL
+    c ^= a
+    d ^= b
+    b ^= c
+    a ^= d
+    c ^= t
+    d = ((d << 45) | (d >> 19)) & _ALL
+    state[0], state[1], state[2], state[3] = a, b, c, d
+    return np.uint64(result)
+
+
+draw_bits = either(_draw_bits_in_python, lambda: kernel(_draw_bits))
+"""64 random bits; the argument is a stream, four words that move on."""
 
 
 @kernel

@@ -127,7 +127,7 @@ def eliminate_vertex(rows: Any, state: Any, v: int, n_free: int, neighbours: Any
         for w in range(a >> 6, words):
             x = rows[v, w] & ~rows[a, w]
             if w == a >> 6:
-                x &= ~((bit(a) << np.uint64(1)) - np.uint64(1))
+                x &= ~(bit(a) | (bit(a) - np.uint64(1)))
             while x != 0:
                 b = (w << 6) + lowest_bit(x)
                 x &= x - np.uint64(1)

@@ -16,6 +16,7 @@ from markovfield.factors.factor_kinds import NOISY_MAX, TABLE, caps, table_cells
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
+from markovfield.kernels.interpreter import CELL, small
 
 __all__ = [
     "MANY_FACTORS",
@@ -171,10 +172,11 @@ def _extremes(graph: FactorGraph, every: int) -> Extremes:
     if few is None:
         from markovfield.inference.constants.extremes_kernel import table_extremes
 
-        table_extremes(
-            s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, own_cells(s), every,
-            graph.log_tables, top, low,
-        )  # fmt: skip
+        with small(CELL * s.cells_read):
+            table_extremes(
+                s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, own_cells(s), every,
+                graph.log_tables, top, low,
+            )  # fmt: skip
     elif len(few[0]):
         values = graph.log_tables[few[2]]
         top[few[0]] = np.maximum.reduceat(values, few[1])

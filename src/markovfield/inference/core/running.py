@@ -11,6 +11,7 @@ from functools import cache
 
 from markovfield._validation import number, whole_number
 from markovfield.exceptions import ModelError, StoppedError
+from markovfield.kernels.interpreter import is_small
 
 __all__ = ["Progress", "Running"]
 
@@ -101,7 +102,7 @@ class Running:
         """Run tasks on threads (kernels release the GIL); the first status that is not zero, in task order."""
         if not tasks:
             return 0
-        jobs = min(len(tasks), self.n_jobs or os.cpu_count() or 1)
+        jobs = 1 if is_small() else min(len(tasks), self.n_jobs or os.cpu_count() or 1)
         if jobs == 1:
             for task in tasks:
                 status = self.alone(task)

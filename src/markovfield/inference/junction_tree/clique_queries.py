@@ -12,6 +12,7 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray
 from markovfield.inference.junction_tree.propagate import Propagation
 from markovfield.inference.junction_tree.queries_kernel import backtrack, draw, residual_table, second_best
+from markovfield.kernels.interpreter import small
 
 __all__ = ["best_assignments", "clique_holding", "draw_samples", "joint_of_clique"]
 
@@ -57,7 +58,13 @@ def best_assignments(
     clique loses against its message, since everything below is free again. Each further assignment costs one walk
     over the residual states.
     """
-    p = propagation
+    with small(n_best * propagation.plan.operations):
+        return _best_assignments(propagation, n_best, decode)
+
+
+def _best_assignments(
+    p: Propagation, n_best: int, decode: npt.NDArray[np.bool_] | None
+) -> list[tuple[npt.NDArray[np.int64], float]]:
     lay = p.plan.layout
     cliques = _decoded_cliques(p, decode)
     shared = (p.pool, p.message, p.likelihood, p.active, p.needed)
@@ -144,8 +151,9 @@ def draw_samples(propagation: Propagation, size: int, rng: np.random.Generator) 
     for start in range(0, size, step):
         part = states[start : start + step]
         uniforms = rng.random((len(part), n)).T.copy()
-        draw(
-            p.plan.layout, uniforms, p.log_space, p.pool, p.problem.potentials.high, p.message, p.likelihood, p.active,
-            p.needed, part, TABLE_LIMIT,
-        )  # fmt: skip
+        with small(p.plan.operations + 10.0 * part.size):
+            draw(
+                p.plan.layout, uniforms, p.log_space, p.pool, p.problem.potentials.high, p.message, p.likelihood,
+                p.active, p.needed, part, TABLE_LIMIT,
+            )  # fmt: skip
     return states

@@ -22,6 +22,7 @@ from markovfield.inference.junction_tree.batch_kernel import LANES, Program, cel
 from markovfield.inference.junction_tree.propagate import LN2, propagate
 from markovfield.inference.problem.potentials_kernel import enter_states
 from markovfield.inference.problem.problem import Problem
+from markovfield.kernels.interpreter import small
 from markovfield.names import VariableName
 
 if TYPE_CHECKING:
@@ -203,7 +204,9 @@ class CompiledJunctionTree:
         values = np.empty((n_rows, int(self._offsets[-1])))
         suspect = np.ones(n_rows, np.bool_)
         if self._batchable:
-            program, scale = self._unrolled()
+            work = self._work(n_rows)
+            with work:
+                program, scale = self._unrolled()
             before: Any = (plan.layout, program, states)
             after: Any = (self._offsets, base.structure.cardinalities, log_partition, values, suspect, _NO_WEIGHTS)
             # Tiles are cut at fixed rows, whatever the number of threads.
@@ -212,7 +215,8 @@ class CompiledJunctionTree:
                 partial(_status_zero, run_rows, *before, a, min(a + step, n_rows), *after, np.zeros(0))
                 for a in range(0, n_rows, step)
             ]
-            Running(n_jobs).side_by_side(tasks)
+            with work:
+                Running(n_jobs).side_by_side(tasks)
             log_partition += scale
         for row in np.flatnonzero(suspect & ~removed).tolist():
             try:
@@ -267,7 +271,8 @@ class CompiledJunctionTree:
         log_partition, suspect = np.empty(n_rows), np.ones(n_rows, np.bool_)
         counts = np.zeros(self._problem.structure.n_cells)
         if self._batchable and n_rows:
-            counts = self._tallied(states, weight, log_partition, suspect, running)
+            with self._work(n_rows):
+                counts = self._tallied(states, weight, log_partition, suspect, running)
         for row in np.flatnonzero(suspect & ~removed).tolist():
             try:
                 problem = self._entered(Evidence(given[row]))
@@ -326,6 +331,10 @@ class CompiledJunctionTree:
         other.graph, other._batch = graph, None
         other._problem = self.method.prepare(graph, self._problem.evidence)
         return other
+
+    def _work(self, n_rows: int) -> small:
+        """Rows run in lanes, full or not, and the plain Python of a lane is slow."""
+        return small(3.0 * LANES * -(-n_rows // LANES) * self.plan.operations)
 
     def _unrolled(self) -> tuple[Program, float]:
         """Products of factors per clique state, formed once, and the log of what was taken out of them."""

@@ -18,6 +18,7 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.clique_tree_kernel import build_clique_tree
 from markovfield.inference.junction_tree.layout_kernel import FACTOR, Layout, lay_out
 from markovfield.inference.junction_tree.schedule_kernel import split_tree, summarise
+from markovfield.kernels.interpreter import small
 
 __all__ = ["Plan", "Tree", "grow_tree", "lay_out_tree", "make_plan", "search_ceiling"]
 
@@ -213,12 +214,19 @@ def find_order(
         given.flags.writeable = False
         higher_offsets, higher, log2_states = eliminate(cards, offsets, scopes, given)
         return given, higher_offsets, higher, log2_states
-    found = search_order(cards, offsets, scopes, stage, 0.0, seed, rules)
+    with small(_planning(offsets, len(cards))):
+        found = search_order(cards, offsets, scopes, stage, 0.0, seed, rules)
     ratio = SEARCH_SHARE * NANOSECONDS_PER_STATE * (1.0 if search is None else search)
     check = None if running is None else running.check
     if SEARCH_FROM < found[3] <= SEARCH_UNTIL and ratio > 0.0:
         found = search_order_balanced(cards, offsets, scopes, stage, ceiling, ratio, np.inf, seed, rules, check=check)
     return found
+
+
+def _planning(scope_offsets: npt.NDArray[np.int64], n: int) -> float:
+    """Steps that planning takes, roughly."""
+    pairs = np.diff(scope_offsets)
+    return 1000.0 * (n + float(pairs @ pairs))
 
 
 def grow_tree(
@@ -270,18 +278,11 @@ def grow_tree(
             f"the graph of {s.n_variables} variables is far too wide for exact inference: its cliques have more than "
             "2^27 members together; fix more variables by evidence"
         )
-    arrays: Any = build_clique_tree(
-        s.cardinalities,
-        s.scope_offsets,
-        s.scopes,
-        s.child,
-        stages,
-        chosen,
-        higher_offsets,
-        higher,
-        stage is None,
-        merge,
-    )
+    with small(_planning(s.scope_offsets, s.n_variables)):
+        arrays: Any = build_clique_tree(
+            s.cardinalities, s.scope_offsets, s.scopes, s.child, stages,
+            chosen, higher_offsets, higher, stage is None, merge,
+        )  # fmt: skip
     return Tree._make((*arrays, log2_states))
 
 
@@ -305,16 +306,17 @@ def lay_out_tree(structure: Structure, tree: Tree, memory_limit: float = np.inf)
     n = len(tree.parent)
     largest = tree.log2_largest
     # Small trees need no closer look: all their states together are within the limit.
-    small = largest < MAX_LOG2 and n * 2.0 ** (largest + 8.0) < memory_limit
-    if not small and (largest > MAX_LOG2 or tree.log2_bytes(s) > np.log2(memory_limit) + 1.0):
+    fits = largest < MAX_LOG2 and n * 2.0 ** (largest + 8.0) < memory_limit
+    if not fits and (largest > MAX_LOG2 or tree.log2_bytes(s) > np.log2(memory_limit) + 1.0):
         raise too_large(tree.width, tree.log2_bytes(s), memory_limit)
     values_at = s.value_offsets
-    arrays: Any = lay_out(
-        s.cardinalities, values_at, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides,
-        tree.parent, tree.offsets, tree.members, tree.home, tree.unit,
-    )  # fmt: skip
-    layout = Layout._make((tree.parent, tree.unit, tree.offsets, *arrays[:-1], tree.home, arrays[-1]))
-    falling, rising, roots, fixed, homeless, width, operations = summarise(layout, s.cardinalities, values_at)
+    with small(2.0 ** min(tree.log2_states, MAX_LOG2) + _planning(s.scope_offsets, s.n_variables)):
+        arrays: Any = lay_out(
+            s.cardinalities, values_at, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides,
+            tree.parent, tree.offsets, tree.members, tree.home, tree.unit,
+        )  # fmt: skip
+        layout = Layout._make((tree.parent, tree.unit, tree.offsets, *arrays[:-1], tree.home, arrays[-1]))
+        falling, rising, roots, fixed, homeless, width, operations = summarise(layout, s.cardinalities, values_at)
     needed = 16.0 * int(layout.message_offset[-1]) + 4.0 * len(layout.index) + 8.0 * s.n_cells + 200.0 * n
     if needed > memory_limit:
         raise too_large(tree.width, float(np.log2(needed)), memory_limit)

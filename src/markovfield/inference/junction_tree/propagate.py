@@ -21,6 +21,7 @@ from markovfield.inference.junction_tree.plan import Plan
 from markovfield.inference.junction_tree.queries_kernel import clique_table
 from markovfield.inference.problem.potentials_kernel import scale_likelihoods
 from markovfield.inference.problem.problem import Problem
+from markovfield.kernels.interpreter import small
 
 __all__ = ["Propagation", "propagate"]
 
@@ -73,10 +74,11 @@ class Propagation:
         """Joint distribution of a clique's variables, axes in the clique's order, normalised."""
         lay = self.plan.layout
         table = np.empty(int(lay.size[clique]))
-        clique_table(
-            lay, clique, self.log_space, self.pool, self.problem.potentials.high, self.message, self.likelihood,
-            self.active, self.needed, self.ratio, True, table,
-        )  # fmt: skip
+        with small(self.plan.operations):
+            clique_table(
+                lay, clique, self.log_space, self.pool, self.problem.potentials.high, self.message, self.likelihood,
+                self.active, self.needed, self.ratio, True, table,
+            )  # fmt: skip
         if self.log_space:
             table = np.exp(table - table.max())
         table /= table.sum()
@@ -138,11 +140,12 @@ def propagate(
     """
     steps = _Steps(plan, running or Running())
     constant = _constants(plan, problem)
-    if operation == "sum" and not log_space and problem.potentials.safe:
-        result = _linear(plan, problem, steps, constant, downward, counts)
-        if result is not None:
-            return result
-    return _logarithmic(plan, problem, steps, constant, operation, downward, counts, decode)
+    with small(plan.operations):
+        if operation == "sum" and not log_space and problem.potentials.safe:
+            result = _linear(plan, problem, steps, constant, downward, counts)
+            if result is not None:
+                return result
+        return _logarithmic(plan, problem, steps, constant, operation, downward, counts, decode)
 
 
 def _constants(plan: Plan, problem: Problem) -> float:

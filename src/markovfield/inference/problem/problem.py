@@ -18,6 +18,7 @@ from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.potentials_kernel import factor_ranges, linear_pool
 from markovfield.inference.problem.reduction import Reduced, hard_zeros, reduce
+from markovfield.kernels.interpreter import CELL, small
 
 __all__ = ["Potentials", "Problem", "prepare"]
 
@@ -182,6 +183,18 @@ def prepare(
 
 
 def _prepare(
+    graph: FactorGraph,
+    evidence: Evidence,
+    propagate_zeros: bool,
+    drop_barren: bool,
+    drop_separated: bool,
+    keep: npt.NDArray[np.bool_] | None,
+) -> Problem:
+    with small(CELL * graph.to_tables().structure.cells_read):
+        return _reduce(graph, evidence, propagate_zeros, drop_barren, drop_separated, keep)
+
+
+def _reduce(
     graph: FactorGraph,
     evidence: Evidence,
     propagate_zeros: bool,

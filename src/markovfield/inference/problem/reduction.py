@@ -24,6 +24,7 @@ from markovfield.inference.problem.domains_kernel import (
 )
 from markovfield.inference.problem.reduction_kernel import build_reduced
 from markovfield.inference.problem.separation_kernel import drop_separated as _drop_separated
+from markovfield.kernels.interpreter import CELL, small
 
 __all__ = ["Reduced", "hard_zeros", "reduce", "zeros_in_factors"]
 
@@ -145,9 +146,9 @@ def zeros_in_factors(structure: Structure, log_tables: FloatArray) -> BoolArray:
     s = structure
     tables = _argument(log_tables, np.float64)
     _check_length("log_tables", tables, s.n_cells)
-    return _sealed(
-        factors_with_zeros(s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, tables)
-    )
+    with small(CELL * s.cells_read):
+        found = factors_with_zeros(s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, tables)
+    return _sealed(found)
 
 
 def reduce(

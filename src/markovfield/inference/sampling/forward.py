@@ -21,6 +21,7 @@ from markovfield.factors.to_tables import noisy_max_scores
 from markovfield.inference.core.answers import Samples
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
+from markovfield.kernels.interpreter import small
 
 __all__ = ["AncestralSampling", "LikelihoodWeighting", "RejectionSampling", "draw_weighted"]
 
@@ -174,7 +175,8 @@ def _draw(
 
     starts = range(0, size, SHARD_ROWS)
     seeds = rng.integers(0, 2**63, len(starts)).tolist()
-    running.side_by_side([partial(shard, start, seed) for start, seed in zip(starts, seeds, strict=True)])
+    with small(10.0 * size * n):
+        running.side_by_side([partial(shard, start, seed) for start, seed in zip(starts, seeds, strict=True)])
     return states, log_weights
 
 
