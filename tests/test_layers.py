@@ -13,9 +13,9 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "markovfield"
 
 # From the bottom up; names on one line share a layer and may import each other.
 LAYERS = [
-    {"exceptions", "_validation", "_exports", "arrays", "files"},
+    {"exceptions", "_validation", "_exports", "arrays", "files", "progress"},
     {"kernels"},
-    {"names", "semirings"},
+    {"names", "semirings", "columns", "frames"},
     {"factors", "gaussian"},
     {"graphs"},
     {"models"},

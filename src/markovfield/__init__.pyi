@@ -33,6 +33,7 @@ from markovfield.inference.explain import explain as explain
 from markovfield.inference.gaussian.answers import GaussianDecoding as GaussianDecoding
 from markovfield.inference.gaussian.answers import GaussianMarginals as GaussianMarginals
 from markovfield.inference.gaussian.answers import GaussianSamples as GaussianSamples
+from markovfield.inference.predict import predict as predict
 from markovfield.inference.verbs import decode as decode
 from markovfield.inference.verbs import expected_counts as expected_counts
 from markovfield.inference.verbs import log_partition as log_partition

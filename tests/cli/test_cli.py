@@ -18,9 +18,9 @@ from rich.console import Console
 
 import markovfield as mf
 from markovfield.cli import main
-from markovfield.cli._progress import Waiting
-from markovfield.cli._report import keys
 from markovfield.inference.core.running import Progress
+from markovfield.names import distinct_texts
+from markovfield.progress import ProgressLine
 
 BIF = """
 network alarm { }
@@ -165,7 +165,7 @@ def test_odd_names(run: Any, tmp_path: Path):
     assert body["marginals"]["1"] == pytest.approx({"10": 3 / 7, "20": 4 / 7})
     status, out, _ = run("infer", str(path), "--task", "MMAP", "-q", "c,d", "-q", "a=b", "--json")
     assert set(json.loads(out)["assignment"]) == {"c,d", "a=b"}
-    assert keys([1, 2]) == ["1", "2"]
+    assert distinct_texts([1, 2]) == ["1", "2"]
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz"])
@@ -396,7 +396,7 @@ def test_a_reader_who_has_seen_enough(bif: str):
 
 def waiting(terminal: bool, delay: float) -> str:
     buffer = io.StringIO()
-    with Waiting(Console(file=buffer, force_terminal=terminal, width=80), "work", delay=delay) as shown:
+    with ProgressLine("work", Console(file=buffer, force_terminal=terminal, width=80), delay=delay) as shown:
         shown.callback(Progress(3, 0.1))
         time.sleep(0.3)
     return buffer.getvalue()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from rich.text import Text
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals
 from markovfield.inference.core.decodings import Decoding
+from markovfield.names import distinct_texts
 
 __all__ = [
     "assignment_table",
@@ -22,7 +23,6 @@ __all__ = [
     "distribution_json",
     "distribution_table",
     "explanation_table",
-    "keys",
     "learnt_json",
     "learnt_table",
     "marginals_table",
@@ -42,23 +42,8 @@ def consoles() -> tuple[Console, Console]:
     return Console(highlight=False), Console(stderr=True, highlight=False)
 
 
-def keys(names: Sequence[Any]) -> list[str]:
-    """Names as distinct texts: where a number and its text are both names, the text is quoted.
-
-    Examples
-    --------
-    >>> keys(["A", 1, "1"])
-    ['A', '1', "'1'"]
-    """
-    texts = [str(n) for n in names]
-    if len(set(texts)) == len(texts):
-        return texts
-    numbers = {str(n) for n in names if not isinstance(n, str)}
-    return [repr(n) if isinstance(n, str) and n in numbers else str(n) for n in names]
-
-
 def _state_keys(graph: FactorGraph, position: int) -> list[str]:
-    return keys(graph.names.state_names(position, int(graph.structure.cardinalities[position])))
+    return distinct_texts(graph.names.state_names(position, int(graph.structure.cardinalities[position])))
 
 
 def _number(value: float) -> float | None:
@@ -70,14 +55,14 @@ def to_json(task: str, answer: LogPartition | Marginals | Decoding) -> dict[str,
     """One object for an answer, with the fields that its task has."""
     body: dict[str, Any] = {"task": task}
     if isinstance(answer, Decoding):
-        names = keys(list(answer.assignment))
+        names = distinct_texts(list(answer.assignment))
         body["log10_score"] = _number(answer.score / LOG_10)
         body["assignment"] = dict(zip(names, map(_plain, answer.assignment.values()), strict=True))
     else:
         body["log10_partition"] = _number(answer.log_partition / LOG_10)
         body["log10_partition_bounds"] = [_number(bound / LOG_10) for bound in answer.log_partition_bounds]
     if isinstance(answer, Marginals):
-        names = keys(list(answer))
+        names = distinct_texts(list(answer))
         body["marginals"] = {
             text: dict(zip(_state_keys(answer.graph, i), answer[name].tolist(), strict=True))
             for i, (text, name) in enumerate(zip(names, answer, strict=True))
@@ -231,10 +216,10 @@ def ranking_table(console: Console, ranking: Any, most: int = 15) -> None:
 def distribution_json(answer: Any, ranking: Any = None) -> dict[str, Any]:
     """One object for a query's answer."""
     axes = (*answer.given, *answer.variables)
-    names = keys(axes)
+    names = distinct_texts(axes)
     body: dict[str, Any] = {
-        "variables": keys(answer.variables),
-        "given": keys(answer.given),
+        "variables": distinct_texts(answer.variables),
+        "given": distinct_texts(answer.given),
         "probabilities": [
             {**dict(zip(names, map(_plain, states), strict=True)), "probability": _number(p)}
             for states, p in answer.items()
@@ -244,7 +229,9 @@ def distribution_json(answer: Any, ranking: Any = None) -> dict[str, Any]:
         "seconds": answer.seconds,
     }
     if ranking is not None:
-        body["mutual_information"] = dict(zip(keys([v for v, _ in ranking]), [x for _, x in ranking], strict=True))
+        body["mutual_information"] = dict(
+            zip(distinct_texts([v for v, _ in ranking]), [x for _, x in ranking], strict=True)
+        )
     return body
 
 
@@ -252,7 +239,7 @@ def learnt_json(network: Any, found: Any = None) -> dict[str, Any]:
     """One object for a learnt network: its arcs and how well it fits."""
     fit = network.fit_report
     body: dict[str, Any] = {
-        "variables": keys(network.variables),
+        "variables": distinct_texts(network.variables),
         "arcs": [[_plain(a), _plain(b)] for a, b in network.arcs],
         "log_likelihood": _number(fit.log_likelihood),
         "bic": _number(fit.bic),

@@ -16,8 +16,8 @@ from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli import crf, decoding, networks, sampling
 from markovfield.cli._errors import FAILED, INTERRUPTED, OK, CommandError, explained
-from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, configured_method, read_evidence, read_query, writing
+from markovfield.progress import ProgressLine
 
 __all__ = ["app", "run"]
 
@@ -77,7 +77,7 @@ def infer(
     kind = "MPE" if task is options.Task.MAP else task.value
     _check_query(kind, query, query_variables)
     out, err = report.consoles()
-    with Waiting(err, f"{task.value} of {model.name}") as waiting:
+    with ProgressLine(f"{task.value} of {model.name}", err) as waiting:
         graph = mf.read_network(model).compile()
         known = read_evidence(graph, evidence, observed)
         positions = read_query(graph, query, query_variables) if kind == "MMAP" else None
@@ -135,7 +135,7 @@ def explain(
         raise CommandError(f"explain knows the tasks PR, MAR, MPE, MMAP and SAMPLE, got {task!r}")
     _check_query(task.upper(), query, query_variables)
     out, err = report.consoles()
-    with Waiting(err, f"planning {model.name}"):
+    with ProgressLine(f"planning {model.name}", err):
         graph = mf.read_network(model).compile()
         known = read_evidence(graph, evidence, observed)
         chosen = configured_method(method, verb, graph, known, memory_limit)

@@ -27,8 +27,8 @@ from markovfield.cli._crf_files import (
     train_on_items,
 )
 from markovfield.cli._errors import INTERRUPTED, CommandError
-from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, writing
+from markovfield.progress import ProgressLine
 
 if TYPE_CHECKING:
     from markovfield.sequence.chain.crf import ChainCRF
@@ -218,7 +218,7 @@ def tag(
         raise CommandError("--marginals and --n-best do not go together")
     check_place(output)
     out, err = report.consoles()
-    with Waiting(err, f"tagging {data.name}"):
+    with ProgressLine(f"tagging {data.name}", err):
         found = load_chain(model)
         chain_of(found).n_jobs = n_jobs
         X, _ = read_file(found, data, encoding, whole=True)
@@ -245,7 +245,7 @@ def evaluate(
     from markovfield.sequence.tagger import load_chain
 
     out, err = report.consoles()
-    with Waiting(err, f"scoring {data.name}"):
+    with ProgressLine(f"scoring {data.name}", err):
         found = load_chain(model)
         chain_of(found).n_jobs = n_jobs
         X, labels = read_file(found, data, encoding)
@@ -279,7 +279,7 @@ def show(
     from markovfield.sequence.tagger import load_chain
 
     out, err = report.consoles()
-    with Waiting(err, f"reading {model.name}"):
+    with ProgressLine(f"reading {model.name}", err):
         found = load_chain(model)
         crf = chain_of(found)
         if label is not None and label not in map(str, crf.classes_):

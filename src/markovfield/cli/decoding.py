@@ -13,9 +13,10 @@ import markovfield as mf
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
-from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, configured_method, read_evidence, read_query, writing
 from markovfield.io._text import write_text
+from markovfield.names import distinct_texts
+from markovfield.progress import ProgressLine
 
 __all__ = ["decode"]
 
@@ -58,7 +59,7 @@ def decode(
     if output is not None and output.suffix == ".sol" and query_variables:
         raise CommandError("a .sol file holds all variables: leave --variables out, or write a UAI result")
     out, err = report.consoles()
-    with Waiting(err, f"decoding {model.name}") as waiting:
+    with ProgressLine(f"decoding {model.name}", err) as waiting:
         graph = mf.read_network(model).compile()
         known = read_evidence(graph, evidence, observed)
         positions = read_query(graph, None, query_variables) if query_variables else None
@@ -113,7 +114,7 @@ def _json(answer: mf.Decoding) -> dict[str, Any]:
         "converged": answer.converged,
     }
     if len(answer.n_best) > 1:
-        names = report.keys(list(answer.assignment))
+        names = distinct_texts(list(answer.assignment))
         body["n_best"] = [
             {"score": s.score, "assignment": dict(zip(names, map(str, s.assignment.values()), strict=True))}
             for s in answer.n_best

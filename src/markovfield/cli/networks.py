@@ -13,11 +13,11 @@ import markovfield as mf
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
-from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, read_evidence, read_query, save_picture, writing
 from markovfield.io.columns import MISSING
 from markovfield.io.networks import check_ending
 from markovfield.learning.registry import ENTRIES, resolve
+from markovfield.progress import ProgressLine
 
 __all__ = ["draw", "learn", "query"]
 
@@ -60,7 +60,7 @@ def query(
     """The posterior of a few variables, given what is observed."""
     out, err = report.consoles()
     ranking = None
-    with Waiting(err, f"query of {model.name}") as waiting:
+    with ProgressLine(f"query of {model.name}", err) as waiting:
         network = mf.read_network(model)
         graph = network.compile()
         if do:
@@ -127,7 +127,7 @@ def learn(
     if output is not None:
         check_ending(output)
     out, err = report.consoles()
-    with Waiting(err, f"learning from {data.name}") as waiting:
+    with ProgressLine(f"learning from {data.name}", err) as waiting:
         bare: Any = None
         if network is not None:
             if structure is not None:
@@ -208,7 +208,7 @@ def draw(
         raise CommandError(f"--kind is one of {', '.join(kinds)}, got {kind!r}")
     check_place(output)
     out, err = report.consoles()
-    with Waiting(err, f"drawing {model.name}"):
+    with ProgressLine(f"drawing {model.name}", err):
         network = mf.read_network(model)
         known = read_evidence(network.compile(), None, evidence)
         axes: Any

@@ -22,12 +22,12 @@ import markovfield as mf
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli._errors import INTERRUPTED, CommandError
-from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, configured_method, read_evidence, save_picture, writing
 from markovfield.files import atomic_writer
 from markovfield.inference.core.registry import resolve
 from markovfield.io._text import write_text
 from markovfield.lattice.averages import lattice_average
+from markovfield.progress import ProgressLine
 
 __all__ = ["lattice", "sample"]
 
@@ -64,7 +64,7 @@ def sample(
     npz format. Markov chains also report how well they mix."""
     check_place(output)
     out, err = report.consoles()
-    with Waiting(err, f"sampling {model.name}") as waiting:
+    with ProgressLine(f"sampling {model.name}", err) as waiting:
         graph = mf.read_network(model).compile()
         known = read_evidence(graph, evidence, observed)
         chosen = configured_method(method, "sample", graph, known, memory_limit)
@@ -229,7 +229,7 @@ def lattice(
         for start in (starts if np.prod(shape) <= TWICE_SITES and ending not in FILMS else starts[:1])
     ]
     simulation = runs[0]
-    with Waiting(err, f"{model} {size}") as waiting:
+    with ProgressLine(f"{model} {size}", err) as waiting:
         ends = np.inf if time_limit is None else time.perf_counter() + time_limit
 
         def move(n: int, moved: Any = simulation) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular, drawing
 from markovfield.inference.core.running import Progress, Running
 from markovfield.learning.data import DataTable, encode
 from markovfield.learning.registry import resolve
@@ -40,7 +41,7 @@ class Move:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LearnedStructure:
+class LearnedStructure(Tabular):
     """A structure learned from data.
 
     Attributes
@@ -87,6 +88,12 @@ class LearnedStructure:
     def arcs(self) -> tuple[tuple[VariableName, VariableName], ...]:
         """Pairs (parent, child)."""
         return tuple(self.dag.edges())
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return {"parent": [p for p, _ in self.arcs[:limit]], "child": [c for _, c in self.arcs[:limit]]}
+
+    def _picture(self) -> str:
+        return drawing(self.dag, len(self.variables))
 
     def to_network(self) -> BayesianNetwork:
         """A `BayesianNetwork` with this structure and no numbers yet: `markovfield.fit` gives them."""

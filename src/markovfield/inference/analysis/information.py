@@ -12,6 +12,7 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.frames import Tabular
 from markovfield.inference.automatic import choose
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import MethodLike
@@ -23,7 +24,7 @@ __all__ = ["Ranking", "mutual_information", "value_of_information"]
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(Tabular):
     """Variables with a number each, largest first.
 
     ``ranking["X"]`` is X's number; iterating gives pairs in falling order.
@@ -45,6 +46,10 @@ class Ranking:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        rows = list(self.values.items())[:limit]
+        return {"variable": [name for name, _ in rows], "value": [value for _, value in rows]}
 
     def top(self, count: int = 10) -> list[tuple[VariableName, float]]:
         """The first pairs."""

@@ -13,6 +13,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE
+from markovfield.frames import Tabular
 from markovfield.inference.verbs import expected_counts, graph_of
 from markovfield.names import VariableName
 
@@ -50,8 +51,8 @@ class SensitivityCurve:
         return ((a * t + b) / (c * t + d))[()]
 
 
-@dataclass(frozen=True, eq=False)
-class Sensitivity:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity(Tabular):
     """How P(event | evidence) changes with every entry of every table.
 
     Attributes
@@ -78,6 +79,20 @@ class Sensitivity:
             found += [(float(flat[i]), name, int(i)) for i in few]
         found.sort(key=lambda item: -item[0])
         return [self._entry(name, i) for _, name, i in found[:count]]
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        entries = self.top(sum(slopes.size for slopes in self.derivatives.values()) if limit is None else limit)
+        given = [", ".join(f"{name}={state}" for name, state in entry.given.items()) for entry in entries]
+        columns = {name: [getattr(e, name) for e in entries] for name in ("variable", "state", "value", "derivative")}
+        return {"variable": columns.pop("variable"), "state": columns.pop("state"), "given": given, **columns}
+
+    def __repr__(self) -> str:
+        lines = [f"Sensitivity of a probability of {self.probability:.6g}: derivatives by entries of tables"]
+        for e in self.top(10):
+            given = f" | {', '.join(f'{name}={state}' for name, state in e.given.items())}" if e.given else ""
+            lines.append(f"  {e.derivative:+.4g}  P({e.variable}={e.state}{given}) = {e.value:.4g}")
+        more = sum(slopes.size for slopes in self.derivatives.values()) - 10
+        return "\n".join([*lines, *([f"  ... and {more} more"] if more > 0 else [])])
 
     def _entry(self, name: VariableName, cell: int) -> TableEntry:
         s = self.graph.structure
