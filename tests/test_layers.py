@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "markovfield"
 
 # From the bottom up; names on one line share a layer and may import each other.
 LAYERS = [
-    {"exceptions", "_validation", "_exports", "arrays", "files", "progress"},
+    {"exceptions", "_validation", "_exports", "_hints", "arrays", "files", "progress"},
     {"kernels"},
     {"names", "semirings", "columns", "frames"},
     {"factors", "gaussian"},

@@ -41,8 +41,10 @@ from markovfield.inference.verbs import marginals as marginals
 from markovfield.inference.verbs import probability as probability
 from markovfield.inference.verbs import sample as sample
 from markovfield.io import load as load
+from markovfield.io import read as read
 from markovfield.io import read_network as read_network
 from markovfield.io import save as save
+from markovfield.io import write as write
 from markovfield.io import write_network as write_network
 from markovfield.lattice.simulation import LatticeSimulation as LatticeSimulation
 from markovfield.learning.fit import fit as fit

@@ -38,7 +38,7 @@ _TOP = {
     "learning.fit": ["fit"],
     "learning.report": ["FitReport"],
     "learning.structure": ["LearnedStructure", "learn_structure"],
-    "io": ["load", "read_network", "save", "write_network"],
+    "io": ["load", "read", "read_network", "save", "write", "write_network"],
     "lattice.simulation": ["LatticeSimulation"],
     "sequence.chain.crf": ["ChainCRF"],
     "sequence.hmm.hmm": ["HMM"],

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from markovfield._hints import model_hint
 from markovfield.exceptions import ModelError
 
 __all__ = ["Names", "VariableName", "Variables", "check_name", "distinct_texts", "normalise_states"]
@@ -176,6 +177,11 @@ class Variables:
     def _current_names(self) -> Names:
         """The names as they are now."""
         raise NotImplementedError
+
+    if not TYPE_CHECKING:  # to a type checker, every name would be there
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(model_hint(self, name))
 
     def __contains__(self, variable: object) -> bool:
         return variable in self._current_names()

@@ -18,7 +18,7 @@ from markovfield.io.wcsp import read_wcsp, write_wcsp
 from markovfield.io.xmlbif import read_xmlbif, write_xmlbif
 from markovfield.models import BayesianNetwork, MarkovNetwork
 
-__all__ = ["READABLE", "check_ending", "read_network", "write_network"]
+__all__ = ["READABLE", "check_ending", "read", "read_network", "write", "write_network"]
 
 Model = FactorGraph | MarkovNetwork | BayesianNetwork
 
@@ -33,7 +33,7 @@ _READERS: dict[str, Callable[[PathLike], Model]] = {
     ".cfn": read_wcsp,
     ".fg": read_ad3,
 }
-_WRITERS: dict[str, Callable[[Any, PathLike], None]] = {
+_WRITERS: dict[str, Callable[..., None]] = {
     ".bif": write_bif,
     ".xmlbif": write_xmlbif,
     ".bifxml": write_xmlbif,
@@ -60,7 +60,7 @@ def _ending(path: PathLike) -> str:
 
 
 def read_network(path: PathLike) -> Model:
-    """Read a model from a file of any format the library knows.
+    """Read a model from a file of any format the library knows; ``mf.read`` is the same.
 
     Parameters
     ----------
@@ -83,12 +83,11 @@ def read_network(path: PathLike) -> Model:
     --------
     >>> import tempfile, pathlib
     >>> import markovfield as mf
-    >>> import markovfield.io as mio
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "coin.net"
     >>> net = mf.BayesianNetwork({"coin": ["heads", "tails"]})
     >>> net.add_cpt("coin", [], [0.5, 0.5])
-    >>> mio.write_network(net, path)
-    >>> mio.read_network(path)
+    >>> mf.write(net, path)
+    >>> mf.read(path)
     BayesianNetwork(1 variable, 0 arcs)
     """
     reader = _READERS.get(_ending(path))
@@ -101,8 +100,8 @@ def read_network(path: PathLike) -> Model:
     return reader(path)
 
 
-def write_network(net: Model, path: PathLike) -> None:
-    """Write a model in the format that the ending of the file's name says.
+def write_network(net: Model, path: PathLike, **settings: Any) -> None:
+    """Write a model in the format that the ending of the file's name says; ``mf.write`` is the same.
 
     Parameters
     ----------
@@ -111,6 +110,8 @@ def write_network(net: Model, path: PathLike) -> None:
     path
         Where to write: ``.bif``, ``.xmlbif``, ``.bifxml``, ``.xml``, ``.net``, ``.uai``, ``.wcsp``, ``.cfn`` or
         ``.mfz``; all but the last compressed when ``.gz`` or ``.xz`` follows.
+    settings
+        Of the format's own writer, such as ``decimals`` of `write_wcsp`.
 
     Raises
     ------
@@ -118,10 +119,14 @@ def write_network(net: Model, path: PathLike) -> None:
         For another ending, or a model that the format cannot hold.
     """
     check_ending(path)
-    _WRITERS[_ending(path)](net, path)
+    _WRITERS[_ending(path)](net, path, **settings)
 
 
 def check_ending(path: PathLike) -> None:
     """Raise where `write_network` would not know the format that a file's name asks for."""
     if _ending(path) not in _WRITERS:
-        raise ModelError(f"write_network() knows the endings {', '.join(_WRITERS)}, got {os.fspath(path)!r}")
+        raise ModelError(f"models are written to names that end in {', '.join(_WRITERS)}, got {os.fspath(path)!r}")
+
+
+# The same, by the names that people try first.
+read, write = read_network, write_network
