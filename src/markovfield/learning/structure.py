@@ -18,6 +18,7 @@ from markovfield.learning.data import DataTable, encode
 from markovfield.learning.registry import resolve
 from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName
+from markovfield.progress import shows_progress
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -129,6 +130,7 @@ def graph_of(table: DataTable, arcs: Iterable[tuple[int, int]]) -> nx.DiGraph:
     return dag
 
 
+@shows_progress
 def learn_structure(
     data: Any,
     method: Any = "auto",
@@ -140,6 +142,7 @@ def learn_structure(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
+    progress: bool = False,
 ) -> LearnedStructure:
     """Learn which variables depend on which.
 
@@ -161,9 +164,9 @@ def learn_structure(
         PC and Chow-Liu count, for each set of variables, the rows that have them all.
     rng
         Seed or generator of random restarts.
-    n_jobs, time_limit, callback
-        See `Running`. Hill climbing that is stopped answers with the best structure so far, and says so; the other
-        methods raise.
+    n_jobs, time_limit, callback, progress
+        As for `markovfield.marginals`. Hill climbing that is stopped answers with the best structure so far, and says
+        so; the other methods raise.
 
     Returns
     -------

@@ -24,6 +24,7 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.inference.verbs import Callback, graph_of
 from markovfield.names import VariableName
+from markovfield.progress import shows_progress
 
 __all__ = ["Distribution", "query"]
 
@@ -123,6 +124,7 @@ class Distribution(Frozen, Tabular):
         return columns | {fresh_name("probability", axes): [p for _, p in rows]}
 
 
+@shows_progress
 def query(
     model: Any,
     targets: VariableName | Sequence[VariableName],
@@ -133,6 +135,7 @@ def query(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> Distribution:
     """The posterior distribution of a few variables, jointly.
 
