@@ -127,6 +127,16 @@ def test_verbs_answer_the_same_with_progress():
     assert mf.analysis.mutual_information(net, "lung", progress=True, time_limit=60).top(1)[0][0] == "either"
 
 
+def test_warnings_name_the_line_that_called():
+    net = mf.MarkovNetwork(dict.fromkeys(range(4), 2))
+    net.add_factors([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]], [[1.0, 9.0], [5.0, 1.0]])
+    short = mf.methods.BeliefPropagation(max_iterations=1, tolerance=1e-12)
+    for progress in (False, True):
+        with pytest.warns(UserWarning, match="did not converge") as found:
+            mf.marginals(net, method=short, progress=progress)
+        assert found[0].filename == __file__
+
+
 # ---- estimators of vision -------------------------------------------------------------------------------------
 
 

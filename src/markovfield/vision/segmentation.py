@@ -15,6 +15,7 @@ from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.belief_propagation.belief_propagation import BeliefPropagation
 from markovfield.inference.core.answers import Marginals
+from markovfield.inference.core.convergence import warn_caller
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
 from markovfield.inference.verbs import Callback, decode, marginals
@@ -192,7 +193,7 @@ class ImageSegmentation:
             try:
                 answer = _expect(self._posterior(prior, pixels, known), method, answer, running, objective)
             except (StoppedError, TimeoutError) as stop:
-                _warn_stopped(stop, len(objective))
+                warn_caller(f"ImageSegmentation.fit kept the densities of {len(objective)} iterations of EM: {stop}")
                 break
             if np.isnan(answer.log_partition):
                 raise ModelError(
@@ -364,13 +365,6 @@ def _neighbours(shape: tuple[int, int], connectivity: int) -> tuple[IntArray, Fl
         parts += [(pixel[:-1, :-1], pixel[1:, 1:], root), (pixel[:-1, 1:], pixel[1:, :-1], root)]
     edges = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b, _ in parts])
     return edges, np.concatenate([np.full(a.size, distance) for a, _, distance in parts])
-
-
-def _warn_stopped(stop: Exception, iterations: int) -> None:
-    from sklearn.exceptions import ConvergenceWarning
-
-    told = f"ImageSegmentation.fit kept the densities of {iterations} iterations of EM: {stop}"
-    warnings.warn(told, ConvergenceWarning, stacklevel=2)
 
 
 def _expect(
