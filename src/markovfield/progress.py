@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["ProgressLine", "shows_progress"]
+__all__ = ["ProgressLine", "fitting", "shows_progress"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -111,7 +111,6 @@ class ProgressLine:
 
     def message(self) -> str:
         """What is going on, as far as can be told from outside, in as many characters as there is room for."""
-        room = min(WIDTH, self._console.width) - BESIDE
         parts = []
         if self._compiling():
             parts.append("compiling kernels, once")
@@ -123,12 +122,7 @@ class ProgressLine:
                 if self._value is not None and math.isfinite(self._value):
                     parts.append(f"gap {abs(self._bound - self._value):.4g}")
                 parts.append(f"bound {self._bound:.8g}")
-        told = ", ".join(parts)
-        while len(parts) > 1 and len(told) > room - 12:
-            parts.pop()
-            told = ", ".join(parts)
-        name = _shortened(self._what, room - len(told) - 2 if told else room)
-        return f"{name}: {told}" if told else name
+        return fitting(self._what, ", ".join(parts), self._console.width)
 
     def _compiling(self) -> bool:
         """Whether the compiler's cache is still being filled."""
@@ -141,6 +135,23 @@ class ProgressLine:
         except (OSError, ValueError):
             return True
         return changed >= self._started
+
+
+def fitting(what: str, told: str, width: int) -> str:
+    """``what: told`` beside a spinner and a clock: of what is told, the last parts are left out where need be.
+
+    Examples
+    --------
+    >>> fitting("training on a_file_with_a_long_name.txt", "iteration 3, loss 1.5, F1 0.5", 60)
+    'training...ame.txt: iteration 3, loss 1.5, F1 0.5'
+    """
+    room = min(WIDTH, width) - BESIDE
+    parts = told.split(", ")
+    while len(parts) > 1 and len(", ".join(parts)) > room - 12:
+        parts.pop()
+    told = _shortened(", ".join(parts), room - 8)
+    name = _shortened(what, room - len(told) - 2 if told else room)
+    return f"{name}: {told}" if told else name
 
 
 def _shortened(text: str, room: int) -> str:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals
-from markovfield.inference.core.decodings import Decoding
+from markovfield.inference.core.decodings import Decoding, Solution
 from markovfield.names import distinct_texts
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "learnt_table",
     "marginals_table",
     "ranking_table",
+    "score_text",
     "summary",
     "to_json",
     "write_json",
@@ -51,13 +52,20 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def to_json(task: str, answer: LogPartition | Marginals | Decoding) -> dict[str, Any]:
-    """One object for an answer, with the fields that its task has."""
+def to_json(task: str, answer: LogPartition | Marginals | Decoding, sign: int = 0) -> dict[str, Any]:
+    """One object for an answer, with the fields that its task has; ``sign`` makes a cost of a score (`cost_sign`)."""
     body: dict[str, Any] = {"task": task}
     if isinstance(answer, Decoding):
-        names = distinct_texts(list(answer.assignment))
-        body["log10_score"] = _number(answer.score / LOG_10)
-        body["assignment"] = dict(zip(names, map(_plain, answer.assignment.values()), strict=True))
+        body |= _solution_json(answer.n_best[0], sign) | {
+            "log10_score": _number(answer.score / LOG_10),
+            "upper_bound": _number(answer.upper_bound),
+            "gap": _number(answer.gap),
+            "optimal": answer.optimal,
+        }
+        if sign:
+            body["cost_bound"] = _number(0.0 + sign * answer.upper_bound)
+        if len(answer.n_best) > 1:
+            body["n_best"] = [_solution_json(solution, sign) for solution in answer.n_best]
     else:
         body["log10_partition"] = _number(answer.log_partition / LOG_10)
         body["log10_partition_bounds"] = [_number(bound / LOG_10) for bound in answer.log_partition_bounds]
@@ -70,10 +78,23 @@ def to_json(task: str, answer: LogPartition | Marginals | Decoding) -> dict[str,
     body |= {
         "guarantee": answer.guarantee,
         "method": answer.method,
+        "converged": answer.converged,
         "seconds": answer.seconds,
         "width": answer.width if answer.width >= 0 else None,
     }
     return body
+
+
+def _solution_json(solution: Solution, sign: int) -> dict[str, Any]:
+    names = distinct_texts(list(solution.assignment))
+    cost = {"cost": _number(0.0 + sign * solution.score)} if sign else {}
+    assignment = dict(zip(names, map(_plain, solution.assignment.values()), strict=True))
+    return {"score": _number(solution.score), **cost, "assignment": assignment}
+
+
+def score_text(score: float, sign: int) -> str:
+    """A score; where the model is one of costs, the cost as well."""
+    return f"cost {0.0 + sign * score:.10g}, score {score:.10g}" if sign else f"score {score:.10g}"
 
 
 def _plain(state: Any) -> Any:
@@ -91,23 +112,38 @@ def write_json(console: Console, body: Mapping[str, Any]) -> None:
     console.file.write(text + "\n")
 
 
-def summary(answer: LogPartition | Marginals | Decoding) -> Text:
+def _decoding_summary(answer: Decoding, sign: int) -> Text:
+    line = Text(score_text(answer.score, sign), style="bold")
+    if not sign:
+        line.append(f" (log10 {answer.score / LOG_10:.8g})", style="dim")
+    if answer.optimal:
+        line.append("   proven optimal", style="green")
+    elif math.isfinite(answer.gap):
+        bound = f"cost at least {-answer.upper_bound:.10g}" if sign < 0 else f"at most {answer.upper_bound:.10g}"
+        line.append(f"   {bound}, gap {answer.gap:.4g}", style="yellow")
+    else:
+        line.append("   nothing is proven of it", style="yellow")
+    return line.append(f"   {_how(answer)}", style="dim")
+
+
+def _how(answer: LogPartition | Marginals | Decoding) -> str:
+    width = [f"width {answer.width}"] if answer.width >= 0 else []
+    return ", ".join([answer.method, *width, f"{answer.seconds:.3g} s"])
+
+
+def summary(answer: LogPartition | Marginals | Decoding, sign: int = 0) -> Text:
     """One line: the number, its guarantee, the method, the width, the seconds."""
     if isinstance(answer, Decoding):
-        headline = f"log10 score = {answer.score / LOG_10:.8g}"
-    else:
-        headline = f"log10 Z = {answer.log_partition / LOG_10:.8g}"
-    line = Text(headline, style="bold")
+        return _decoding_summary(answer, sign)
+    line = Text(f"log10 Z = {answer.log_partition / LOG_10:.8g}", style="bold")
     colour = "green" if answer.guarantee == "exact" else "yellow"
     line.append(f"   {answer.guarantee}", style=colour)
-    low, high = (-math.inf, math.inf) if isinstance(answer, Decoding) else answer.log_partition_bounds
+    low, high = answer.log_partition_bounds
     if -math.inf < low < high < math.inf:
         line.append(f" within [{low / LOG_10:.8g}, {high / LOG_10:.8g}]", style=colour)
     if not answer.converged:
         line.append(", not converged", style=colour)
-    rest = [answer.method, *([f"width {answer.width}"] if answer.width >= 0 else []), f"{answer.seconds:.3g} s"]
-    line.append("   " + ", ".join(rest), style="dim")
-    return line
+    return line.append(f"   {_how(answer)}", style="dim")
 
 
 def _table(*columns: str) -> Table:

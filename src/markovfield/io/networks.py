@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.files import PathLike
+from markovfield.io._text import read_source
 from markovfield.io.ad3 import read_ad3
 from markovfield.io.archive import load, save
 from markovfield.io.bif import read_bif, write_bif
@@ -18,7 +20,7 @@ from markovfield.io.wcsp import read_wcsp, write_wcsp
 from markovfield.io.xmlbif import read_xmlbif, write_xmlbif
 from markovfield.models import BayesianNetwork, MarkovNetwork
 
-__all__ = ["READABLE", "check_ending", "read", "read_network", "write", "write_network"]
+__all__ = ["READABLE", "check_ending", "cost_sign", "ending_of_text", "read", "read_network", "write", "write_network"]
 
 Model = FactorGraph | MarkovNetwork | BayesianNetwork
 
@@ -45,6 +47,15 @@ _WRITERS: dict[str, Callable[..., None]] = {
     ".mfz": save,
 }
 _COMPRESSED = (".gz", ".xz")
+_BEGINNINGS = (
+    (r"<", ".xmlbif"),
+    (r"network\b", ".bif"),
+    (r"(net|class)\b", ".net"),
+    (r"(?i:markov|bayes)\b", ".uai"),
+    (r"\{", ".cfn"),
+    (r"\S+[ \t]+\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+", ".wcsp"),
+    (r"\d+\s", ".fg"),
+)
 
 READABLE = (
     "a .bif, .xmlbif, .bifxml, .xml, .net, .uai, .wcsp, .cfn or .fg file (.gz or .xz as well), or an archive written "
@@ -120,6 +131,27 @@ def write_network(net: Model, path: PathLike, **settings: Any) -> None:
     """
     check_ending(path)
     _WRITERS[_ending(path)](net, path, **settings)
+
+
+def ending_of_text(path: PathLike) -> str:
+    """The ending that a model would have by how its text begins, compressed or not; for a model without a name."""
+    data = read_source(path).data
+    if data[:2] == b"PK":
+        return ".mfz"
+    text = data[:4096].decode("utf-8", "replace").lstrip("\ufeff")
+    text = re.sub(r"\A(\s+|//[^\n]*\n|%[^\n]*\n|/\*.*?\*/)*", "", text, flags=re.DOTALL)
+    for pattern, ending in _BEGINNINGS:
+        if re.match(pattern, text):
+            return ending
+    raise FormatError(f"{os.fspath(path)}:1:1: this is no model: expected {READABLE}")
+
+
+def cost_sign(path: PathLike) -> int:
+    """What makes a cost of a score: -1 for files of costs, 1 where they are maximised, 0 for files without costs."""
+    ending = _ending(path)
+    if ending == ".cfn" and re.search(r'mustbe"?\s*:\s*"?\s*>', read_source(path).text()):
+        return 1
+    return -1 if ending in (".wcsp", ".cfn") else 0
 
 
 def check_ending(path: PathLike) -> None:
