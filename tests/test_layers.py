@@ -12,9 +12,9 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "markovfield"
 
 # From the bottom up; names on one line share a layer and may import each other.
 LAYERS = [
-    {"exceptions", "_validation", "_exports", "arrays", "files", "settings"},
+    {"exceptions", "_validation", "_exports", "_hints", "arrays", "files", "settings"},
     {"kernels"},
-    {"names", "semirings"},
+    {"names", "semirings", "columns", "frames", "progress"},
     {"factors", "gaussian"},
     {"graphs"},
     {"models"},

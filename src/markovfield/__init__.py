@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from markovfield._exports import EXPORTS, moved
+from markovfield._hints import TRIED, module_hint
 
 __version__ = "0.1.0"
 __all__ = ["__version__", *sorted(EXPORTS)]  # noqa: PLE0604
@@ -20,10 +21,10 @@ __all__ = ["__version__", *sorted(EXPORTS)]  # noqa: PLE0604
 def __getattr__(name: str) -> Any:
     module = EXPORTS.get(name)
     if module is None:
-        place = None if name.startswith("_") else moved(name)
+        place = None if name.startswith("_") or name in TRIED else moved(name)
         if place is not None:
             raise AttributeError(f"mf.{name} is mf.{place}.{name}")
-        raise AttributeError(f"module 'markovfield' has no attribute {name!r}")
+        raise AttributeError(module_hint(name, EXPORTS))
     loaded = import_module(module)
     value = loaded if module == f"markovfield.{name}" else getattr(loaded, name)
     globals()[name] = value

@@ -34,6 +34,7 @@ from markovfield.inference.explain import explain as explain
 from markovfield.inference.gaussian.answers import GaussianDecoding as GaussianDecoding
 from markovfield.inference.gaussian.answers import GaussianMarginals as GaussianMarginals
 from markovfield.inference.gaussian.answers import GaussianSamples as GaussianSamples
+from markovfield.inference.predict import predict as predict
 from markovfield.inference.verbs import decode as decode
 from markovfield.inference.verbs import expected_counts as expected_counts
 from markovfield.inference.verbs import log_partition as log_partition
@@ -41,8 +42,10 @@ from markovfield.inference.verbs import marginals as marginals
 from markovfield.inference.verbs import probability as probability
 from markovfield.inference.verbs import sample as sample
 from markovfield.io import load as load
+from markovfield.io import read as read
 from markovfield.io import read_network as read_network
 from markovfield.io import save as save
+from markovfield.io import write as write
 from markovfield.io import write_network as write_network
 from markovfield.lattice.simulation import LatticeSimulation as LatticeSimulation
 from markovfield.learning.fit import fit as fit

@@ -8,6 +8,7 @@ from markovfield.inference.core.answers import Components as Components
 from markovfield.inference.core.answers import LogPartition as LogPartition
 from markovfield.inference.core.answers import Marginals as Marginals
 from markovfield.inference.core.answers import Samples as Samples
+from markovfield.inference.core.batches import MarginalsBatch as MarginalsBatch
 from markovfield.inference.core.counts import Counts as Counts
 from markovfield.inference.core.decodings import Decoding as Decoding
 from markovfield.inference.core.decodings import Solution as Solution
@@ -17,7 +18,6 @@ from markovfield.inference.gaussian.answers import GaussianMarginals as Gaussian
 from markovfield.inference.gaussian.answers import GaussianSamples as GaussianSamples
 from markovfield.inference.gaussian.answers import Normal as Normal
 from markovfield.inference.junction_tree.compiled import CompiledJunctionTree as CompiledJunctionTree
-from markovfield.inference.junction_tree.compiled import MarginalsBatch as MarginalsBatch
 from markovfield.inference.sandwich import BoundStep as BoundStep
 from markovfield.inference.sandwich import SandwichLogPartition as SandwichLogPartition
 from markovfield.inference.sandwich import SandwichMarginals as SandwichMarginals

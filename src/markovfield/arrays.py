@@ -1,13 +1,70 @@
-"""Types of the arrays that go around: one alias each."""
+"""Types of the arrays that go around, one alias each; and objects whose arrays nobody may change."""
 
 from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "States"]
+__all__ = ["BoolArray", "FloatArray", "Frozen", "IntArray", "States", "short_repr"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 States = npt.NDArray[np.int32]
+
+
+class Frozen:
+    """A dataclass of arrays that nobody may write through, which is so of its copies too: pickle would forget it.
+
+    (To a compiler, an array that may be written is another type: a kernel would be compiled anew for a copy.)
+    What is kept in a field named ``cache`` or ``_cache`` is not pickled; nor is what is not a field.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = (f.name for f in fields(self) if f.name not in _CACHES)  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        _freeze(tuple(state.values()))
+        empty = {f.name: {} for f in fields(self) if f.name in _CACHES}  # type: ignore[arg-type, var-annotated]
+        self.__dict__.update(state | empty)
+
+
+_CACHES = ("cache", "_cache")
+
+
+def _freeze(values: tuple[Any, ...]) -> None:
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        elif type(value) is tuple:
+            _freeze(value)
+
+
+def short_repr(thing: Any) -> str:
+    """The repr of a dataclass or a named tuple in which larger arrays are their type and shape.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> class Picture(NamedTuple):
+    ...     pixels: Any
+    ...     name: str
+    ...     __repr__ = short_repr
+    >>> Picture(np.zeros((20, 30)), "grey")
+    Picture(pixels=float64[20, 30], name='grey')
+    """
+    names = thing._fields if hasattr(thing, "_fields") else [f.name for f in fields(thing) if f.repr]
+    return f"{type(thing).__name__}({', '.join(f'{name}={_shown(getattr(thing, name))}' for name in names)})"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"{value.dtype}{list(value.shape)}"
+    if isinstance(value, (tuple, list)) and any(isinstance(x, np.ndarray) for x in value):
+        return f"{len(value)} x {_shown(value[0])}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

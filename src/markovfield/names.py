@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from markovfield._hints import model_hint
 from markovfield.exceptions import ModelError
 
-__all__ = ["Names", "VariableName", "check_name", "normalise_states"]
+__all__ = ["Names", "VariableName", "Variables", "check_name", "distinct_texts", "normalise_states"]
 
 VariableName = str | int
 StateName = Hashable
@@ -48,6 +49,21 @@ def normalise_states(variable: VariableName, states: int | Sequence[StateName]) 
     return len(named), named
 
 
+def distinct_texts(names: Sequence[Any]) -> list[str]:
+    """Names as distinct texts: where a number and its text are both names, the text is quoted.
+
+    Examples
+    --------
+    >>> distinct_texts(["A", 1, "1"])
+    ['A', '1', "'1'"]
+    """
+    texts = [str(n) for n in names]
+    if len(set(texts)) == len(texts):
+        return texts
+    numbers = {str(n) for n in names if not isinstance(n, str)}
+    return [repr(n) if isinstance(n, str) and n in numbers else str(n) for n in names]
+
+
 def _numbers_mislead(names: Sequence[Any] | None) -> bool:
     """Whether 0 and 1 would mean other states as indices than as False and True."""
     return names is not None and any(isinstance(n, bool) for n in names) and tuple(names) != (False, True)
@@ -71,18 +87,21 @@ class Names:
 
     def position(self, variable: VariableName) -> int:
         """Position of a variable by its name."""
+        found = self._find(variable)
+        if found is None:
+            raise ModelError(self._unknown_variable(variable))
+        return found
+
+    def _find(self, variable: Any) -> int | None:
         if isinstance(self.variables, range):
             ok = isinstance(variable, (int, np.integer)) and not isinstance(variable, bool)
-            if ok and 0 <= variable < len(self.variables):  # type: ignore[operator]
-                return int(variable)
-        else:
-            if not self._position:
-                self._position.update({name: i for i, name in enumerate(self.variables)})
-            try:
-                return self._position[variable]
-            except (KeyError, TypeError):
-                pass
-        raise ModelError(self._unknown_variable(variable))
+            return int(variable) if ok and 0 <= variable < len(self.variables) else None
+        if not self._position:
+            self._position.update({name: i for i, name in enumerate(self.variables)})
+        try:
+            return self._position.get(variable)
+        except TypeError:
+            return None
 
     def _unknown_variable(self, variable: object) -> str:
         message = f"there is no variable {variable!r} in the model"
@@ -104,6 +123,9 @@ class Names:
         if len(set(found)) != len(found):
             raise ModelError(f"a variable is named twice in {variables!r}")
         return found
+
+    def __contains__(self, variable: object) -> bool:
+        return self._find(variable) is not None
 
     def state(self, position: int, state: Any, cardinality: int) -> int:
         """Index of a state, given by its name; an int is an index only when no state name is an int."""
@@ -139,3 +161,37 @@ class Names:
     def state_names(self, position: int, cardinality: int) -> Sequence[Any]:
         """State names of the variable at ``position`` (a range when it has none)."""
         return self.states.get(position, range(cardinality))
+
+
+class Variables:
+    """What a model is as a collection: its variables by name, in position order.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 2, "B": 3})
+    >>> "A" in net, "C" in net, len(net), list(net)
+    (True, False, 2, ['A', 'B'])
+    """
+
+    def _current_names(self) -> Names:
+        """The names as they are now."""
+        raise NotImplementedError
+
+    if not TYPE_CHECKING:  # to a type checker, every name would be there
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(model_hint(self, name))
+
+    def __contains__(self, variable: object) -> bool:
+        return variable in self._current_names()
+
+    def __iter__(self) -> Iterator[VariableName]:
+        return iter(self._current_names().variables)
+
+    def __len__(self) -> int:
+        return len(self._current_names().variables)
+
+    def __bool__(self) -> bool:
+        # A model is there even before it has variables: nobody shall lose one to ``model or default``.
+        return True

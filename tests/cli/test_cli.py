@@ -18,9 +18,9 @@ from rich.console import Console
 
 import markovfield as mf
 from markovfield.cli import main
-from markovfield.cli._progress import Waiting
-from markovfield.cli._report import keys
 from markovfield.inference.core.running import Progress
+from markovfield.names import distinct_texts
+from markovfield.progress import ProgressLine
 
 BIF = """
 network alarm { }
@@ -36,7 +36,7 @@ probability ( alarm | burglary, quake ) {
   (yes, yes) 0.1, 0.2, 0.7;
 }
 """
-FIELDS = {"task", "guarantee", "method", "seconds", "width"}
+FIELDS = {"task", "guarantee", "method", "seconds", "width", "converged"}
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_mpe(run: Any, uai: str, evidence: str, task: str):
     body = json.loads(out)
     answer = mf.decode(mf.io.read_uai(uai), {0: 1, 5: 0})
     assert status == 0
-    assert set(body) == FIELDS | {"log10_score", "assignment"}
+    assert set(body) == FIELDS | {"log10_score", "score", "upper_bound", "gap", "optimal", "assignment"}
     assert body["task"] == task.upper()
     assert body["assignment"] == {str(v): s for v, s in answer.assignment.items()}
     assert body["log10_score"] == pytest.approx(answer.score / math.log(10))
@@ -165,7 +165,7 @@ def test_odd_names(run: Any, tmp_path: Path):
     assert body["marginals"]["1"] == pytest.approx({"10": 3 / 7, "20": 4 / 7})
     status, out, _ = run("infer", str(path), "--task", "MMAP", "-q", "c,d", "-q", "a=b", "--json")
     assert set(json.loads(out)["assignment"]) == {"c,d", "a=b"}
-    assert keys([1, 2]) == ["1", "2"]
+    assert distinct_texts([1, 2]) == ["1", "2"]
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz"])
@@ -396,7 +396,7 @@ def test_a_reader_who_has_seen_enough(bif: str):
 
 def waiting(terminal: bool, delay: float) -> str:
     buffer = io.StringIO()
-    with Waiting(Console(file=buffer, force_terminal=terminal, width=80), "work", delay=delay) as shown:
+    with ProgressLine("work", Console(file=buffer, force_terminal=terminal, width=80), delay=delay) as shown:
         shown.callback(Progress(3, 0.1))
         time.sleep(0.3)
     return buffer.getvalue()

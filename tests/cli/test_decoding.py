@@ -69,7 +69,7 @@ def test_several_best_and_files(run: Any, wcsp: str, tmp_path: Path):
     status, out, _ = run("decode", wcsp, "-n", "3", "--json")
     scores = [s["score"] for s in json.loads(out)["n_best"]]
     assert status == 0 and scores == sorted(scores, reverse=True) and len(scores) == 3
-    assert "2. score" in run("decode", wcsp, "-n", "2")[1]
+    assert "2. cost" in run("decode", wcsp, "-n", "2")[1]
     solution, result = tmp_path / "best.sol", tmp_path / "best.MPE"
     assert run("decode", wcsp, "-o", str(solution))[0] == 0
     states = np.array(solution.read_text().split(), int)

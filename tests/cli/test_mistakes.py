@@ -61,7 +61,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
         ("infer m.uai --out none/x", 2, "cannot write none/x: there is no folder none"),
         ("draw m.uai --out none/x.png", 2, "cannot write none/x.png: there is no folder none"),
         ("learn t.csv --out none/x.bif", 2, "cannot write none/x.bif: there is no folder none"),
-        ("learn t.csv --out x.foo", 2, "write_network() knows the endings .bif"),
+        ("learn t.csv --out x.foo", 2, "models are written to names that end in .bif"),
         ("crf train words.txt -m none/x", 2, "cannot write none/x: there is no folder none"),
         ("decode m.uai -q 0 --out x.sol", 2, "a .sol file holds all variables"),
         # Numbers out of range, words that are none.

@@ -123,7 +123,7 @@ class TestLearn:
         assert "brings its own arcs" in text
         assert "no column 'x'" in run(capsys, "learn", table, "--ignore", "x", status=2)
         assert "choose from" in run(capsys, "learn", table, "--structure", "magic", status=2)
-        assert "knows the endings" in run(capsys, "learn", table, "-o", tmp_path / "x.txt", status=2)
+        assert "names that end in .bif" in run(capsys, "learn", table, "-o", tmp_path / "x.txt", status=2)
         assert "no file" in run(capsys, "learn", tmp_path / "none.csv", status=2)
         table.write_text("rain,wet\nperhaps,yes\n")
         text = run(capsys, "learn", table, "--network", network, status=2)

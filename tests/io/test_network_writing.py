@@ -198,5 +198,5 @@ def test_one_reader_and_one_writer_for_all_endings(tmp_path):
     (tmp_path / "a.txt").write_text("hello")
     with pytest.raises(mf.FormatError, match=r"a\.txt:1:1: this is no model: expected a \.bif"):
         mio.read_network(tmp_path / "a.txt")
-    with pytest.raises(mf.ModelError, match=r"write_network\(\) knows the endings \.bif.*got .*a\.txt"):
+    with pytest.raises(mf.ModelError, match=r"models are written to names that end in \.bif.*got .*a\.txt"):
         mio.write_network(net, tmp_path / "a.txt")

@@ -23,6 +23,7 @@ __all__ = [
     "read_file",
     "scores_of",
     "tagged",
+    "tagged_json",
     "tagged_n_best",
     "train_on_columns",
     "train_on_items",
@@ -174,3 +175,18 @@ def tagged_n_best(model: ChainTagger | ChainCRF, X: Any, given: tuple[list[list[
         for rank, (labels, probability) in enumerate(found):
             rows = [start + str(label) for start, label in zip(before, labels, strict=True)]
             yield "\n".join([f"# {rank} {probability:.6f}", *rows]) + "\n\n"
+
+
+def tagged_json(model: ChainTagger | ChainCRF, X: Any, n_best: int, *, marginals: bool) -> dict[str, Any]:
+    """One object: the best labels of each sentence and, where asked for, probabilities or the best labellings."""
+    names = [str(label) for label in model.classes_]
+    body: dict[str, Any] = {"labels": [[str(label) for label in labels] for labels in model.predict(X)]}
+    if marginals:
+        tables = model.predict_proba(X)
+        body["marginals"] = [[dict(zip(names, row, strict=True)) for row in table.tolist()] for table in tables]
+    if n_best > 1:
+        body["n_best"] = [
+            [{"labels": [str(label) for label in labels], "probability": float(p)} for labels, p in found]
+            for found in model.predict_n_best(X, n_best)
+        ]
+    return body

@@ -13,6 +13,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from markovfield.progress import fitting
+
 if TYPE_CHECKING:
     from markovfield.sequence.chain.crf import ChainCRF
     from markovfield.sequence.tagger import ChainTagger
@@ -74,7 +76,7 @@ class TrainingLine(io.TextIOBase):
         if line and self._verbose:
             self._console.print(Text(text.rstrip("\n"), style="dim"), soft_wrap=True)
         elif line and self._display is not None:
-            self._display.update(self._display.task_ids[0], description=f"{self._what}: {line}")
+            self._display.update(self._display.task_ids[0], description=fitting(self._what, line, self._console.width))
         return len(text)
 
 

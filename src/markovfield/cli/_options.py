@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from markovfield.cli._stdin import model_file
+from markovfield.inference.core.registry import ENTRIES
+
 __all__ = [
     "AsJson",
-    "EvidenceFile",
+    "Evidence",
     "Jobs",
     "MemoryLimit",
     "Method",
     "Model",
-    "Observed",
     "Task",
     "TimeLimit",
+    "method_of",
 ]
 
 
@@ -34,7 +37,10 @@ class Task(StrEnum):
 Model = Annotated[
     Path,
     typer.Argument(
-        metavar="MODEL", help="A .uai, .bif, .xmlbif or Hugin .net file (also .gz or .xz), or an archive of mf.save."
+        metavar="MODEL",
+        callback=model_file,
+        help="A .uai, .bif, .xmlbif, Hugin .net, .wcsp, .cfn or .fg file (also .gz or .xz), an archive of mf.save, "
+        "or - for one of these on standard input.",
     ),
 ]
 QueryFile = Annotated[
@@ -44,17 +50,25 @@ QueryVariables = Annotated[
     list[str] | None,
     typer.Option("-q", "--query-variables", metavar="NAMES", help="For MMAP: names, separated by commas."),
 ]
-EvidenceFile = Annotated[
-    Path | None,
-    typer.Option("--evidence", metavar="FILE", help="UAI evidence file: variables and states by index."),
-]
-Observed = Annotated[
+Evidence = Annotated[
     list[str] | None,
-    typer.Option("-e", "--observe", metavar="NAME=STATE", help="An observed state by name; may be repeated."),
+    typer.Option(
+        "-e",
+        "--evidence",
+        "--observe",
+        metavar="NAME=STATE|FILE",
+        help="An observed state by name, or a UAI evidence file (variables and states by index); may be repeated.",
+    ),
 ]
-Method = Annotated[
-    str, typer.Option(metavar="NAME", help="auto, junction_tree, bp, trw, meanfield, minibucket, gbp, sandwich, ...")
-]
+
+
+def method_of(*verbs: str) -> Any:
+    """The option ``--method``, whose help lists the methods that answer some verbs."""
+    known = [e.name for e in ENTRIES if e.form == "FactorGraph" and set(verbs) & set(e.verbs)]
+    return Annotated[str, typer.Option(metavar="NAME", help=f"auto, {', '.join(known)}.")]
+
+
+Method = method_of("marginals")
 MemoryLimit = Annotated[str | None, typer.Option(metavar="SIZE", help="Refuse plans that need more memory, like 4GiB.")]
 TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after so many seconds.")]
 Jobs = Annotated[int | None, typer.Option("--n-jobs", metavar="N", help="Threads; all cores when not given.")]

@@ -86,33 +86,38 @@ def _state(graph: FactorGraph, position: int, text: str) -> Any:
     return states[graph.names.state(position, state, cardinality)]
 
 
-def read_evidence(graph: FactorGraph, file: Path | None, observed: Sequence[str] | None) -> dict[VariableName, Any]:
-    """Evidence by name, from a UAI file and from ``NAME=STATE`` words."""
-    names, cards = graph.names, graph.structure.cardinalities
+def read_evidence(graph: FactorGraph, words: Sequence[str] | None) -> dict[VariableName, Any]:
+    """Evidence by name, from words ``NAME=STATE`` and from UAI files."""
     found: dict[VariableName, Any] = {}
-    if file is not None:
-        for position, index in io.read_uai_evidence(file).items():
-            if position >= graph.n_variables:
+    for word in words or ():
+        for variable, state in _observed(graph, word):
+            if variable in found and found[variable] != state:
                 raise CommandError(
-                    f"{file} observes variable {position}, but the model has {graph.n_variables} variables"
+                    f"variable {variable!r} is observed in two states, {found[variable]!r} and {state!r}"
                 )
-            if index >= cards[position]:
-                raise CommandError(
-                    f"{file} puts variable {position} in state {index}, but it has {cards[position]} states"
-                )
-            found[names.variables[position]] = names.state_names(position, int(cards[position]))[index]
-    for word in observed or ():
-        variable, state = _observation(graph, word)
-        if variable in found and found[variable] != state:
-            raise CommandError(f"variable {variable!r} is observed in two states, {found[variable]!r} and {state!r}")
-        found[variable] = state
+            found[variable] = state
+    return found
+
+
+def _observed(graph: FactorGraph, word: str) -> list[tuple[VariableName, Any]]:
+    """What one word says: a state of a variable or, without an equals sign or where it is one, a file."""
+    if "=" in word and not Path(word).is_file():
+        return [_observation(graph, word)]
+    if "=" not in word and _variable(graph, word) is not None and not Path(word).exists():
+        raise CommandError(f"an observation is written NAME=STATE, got {word!r}")
+    names, cards = graph.names, graph.structure.cardinalities
+    found = []
+    for position, index in io.read_uai_evidence(word).items():
+        if position >= graph.n_variables:
+            raise CommandError(f"{word} observes variable {position}, but the model has {graph.n_variables} variables")
+        if index >= cards[position]:
+            raise CommandError(f"{word} puts variable {position} in state {index}, but it has {cards[position]} states")
+        found.append((names.variables[position], names.state_names(position, int(cards[position]))[index]))
     return found
 
 
 def _observation(graph: FactorGraph, word: str) -> tuple[VariableName, Any]:
     """``NAME=STATE``, where the name itself may hold an equals sign."""
-    if "=" not in word:
-        raise CommandError(f"an observation is written NAME=STATE, got {word!r}")
     pieces = word.split("=")
     if len(pieces) > 2 and "," in pieces[1]:
         raise CommandError(f"observe one variable at a time, with an option for each, got {word!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from rich.text import Text
 
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals
-from markovfield.inference.core.decodings import Decoding
+from markovfield.inference.core.decodings import Decoding, Solution
+from markovfield.names import distinct_texts
 
 __all__ = [
     "assignment_table",
@@ -22,11 +23,11 @@ __all__ = [
     "distribution_json",
     "distribution_table",
     "explanation_table",
-    "keys",
     "learnt_json",
     "learnt_table",
     "marginals_table",
     "ranking_table",
+    "score_text",
     "summary",
     "to_json",
     "write_json",
@@ -42,23 +43,8 @@ def consoles() -> tuple[Console, Console]:
     return Console(highlight=False), Console(stderr=True, highlight=False)
 
 
-def keys(names: Sequence[Any]) -> list[str]:
-    """Names as distinct texts: where a number and its text are both names, the text is quoted.
-
-    Examples
-    --------
-    >>> keys(["A", 1, "1"])
-    ['A', '1', "'1'"]
-    """
-    texts = [str(n) for n in names]
-    if len(set(texts)) == len(texts):
-        return texts
-    numbers = {str(n) for n in names if not isinstance(n, str)}
-    return [repr(n) if isinstance(n, str) and n in numbers else str(n) for n in names]
-
-
 def _state_keys(graph: FactorGraph, position: int) -> list[str]:
-    return keys(graph.names.state_names(position, int(graph.structure.cardinalities[position])))
+    return distinct_texts(graph.names.state_names(position, int(graph.structure.cardinalities[position])))
 
 
 def _number(value: float) -> float | None:
@@ -66,18 +52,25 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def to_json(task: str, answer: LogPartition | Marginals | Decoding) -> dict[str, Any]:
-    """One object for an answer, with the fields that its task has."""
+def to_json(task: str, answer: LogPartition | Marginals | Decoding, sign: int = 0) -> dict[str, Any]:
+    """One object for an answer, with the fields that its task has; ``sign`` makes a cost of a score (`cost_sign`)."""
     body: dict[str, Any] = {"task": task}
     if isinstance(answer, Decoding):
-        names = keys(list(answer.assignment))
-        body["log10_score"] = _number(answer.score / LOG_10)
-        body["assignment"] = dict(zip(names, map(_plain, answer.assignment.values()), strict=True))
+        body |= _solution_json(answer.n_best[0], sign) | {
+            "log10_score": _number(answer.score / LOG_10),
+            "upper_bound": _number(answer.upper_bound),
+            "gap": _number(answer.gap),
+            "optimal": answer.optimal,
+        }
+        if sign:
+            body["cost_bound"] = _number(0.0 + sign * answer.upper_bound)
+        if len(answer.n_best) > 1:
+            body["n_best"] = [_solution_json(solution, sign) for solution in answer.n_best]
     else:
         body["log10_partition"] = _number(answer.log_partition / LOG_10)
         body["log10_partition_bounds"] = [_number(bound / LOG_10) for bound in answer.log_partition_bounds]
     if isinstance(answer, Marginals):
-        names = keys(list(answer))
+        names = distinct_texts(list(answer))
         body["marginals"] = {
             text: dict(zip(_state_keys(answer.graph, i), answer[name].tolist(), strict=True))
             for i, (text, name) in enumerate(zip(names, answer, strict=True))
@@ -85,10 +78,23 @@ def to_json(task: str, answer: LogPartition | Marginals | Decoding) -> dict[str,
     body |= {
         "guarantee": answer.guarantee,
         "method": answer.method,
+        "converged": answer.converged,
         "seconds": answer.seconds,
         "width": answer.width if answer.width >= 0 else None,
     }
     return body
+
+
+def _solution_json(solution: Solution, sign: int) -> dict[str, Any]:
+    names = distinct_texts(list(solution.assignment))
+    cost = {"cost": _number(0.0 + sign * solution.score)} if sign else {}
+    assignment = dict(zip(names, map(_plain, solution.assignment.values()), strict=True))
+    return {"score": _number(solution.score), **cost, "assignment": assignment}
+
+
+def score_text(score: float, sign: int) -> str:
+    """A score; where the model is one of costs, the cost as well."""
+    return f"cost {0.0 + sign * score:.10g}, score {score:.10g}" if sign else f"score {score:.10g}"
 
 
 def _plain(state: Any) -> Any:
@@ -106,23 +112,38 @@ def write_json(console: Console, body: Mapping[str, Any]) -> None:
     console.file.write(text + "\n")
 
 
-def summary(answer: LogPartition | Marginals | Decoding) -> Text:
+def _decoding_summary(answer: Decoding, sign: int) -> Text:
+    line = Text(score_text(answer.score, sign), style="bold")
+    if not sign:
+        line.append(f" (log10 {answer.score / LOG_10:.8g})", style="dim")
+    if answer.optimal:
+        line.append("   proven optimal", style="green")
+    elif math.isfinite(answer.gap):
+        bound = f"cost at least {-answer.upper_bound:.10g}" if sign < 0 else f"at most {answer.upper_bound:.10g}"
+        line.append(f"   {bound}, gap {answer.gap:.4g}", style="yellow")
+    else:
+        line.append("   nothing is proven of it", style="yellow")
+    return line.append(f"   {_how(answer)}", style="dim")
+
+
+def _how(answer: LogPartition | Marginals | Decoding) -> str:
+    width = [f"width {answer.width}"] if answer.width >= 0 else []
+    return ", ".join([answer.method, *width, f"{answer.seconds:.3g} s"])
+
+
+def summary(answer: LogPartition | Marginals | Decoding, sign: int = 0) -> Text:
     """One line: the number, its guarantee, the method, the width, the seconds."""
     if isinstance(answer, Decoding):
-        headline = f"log10 score = {answer.score / LOG_10:.8g}"
-    else:
-        headline = f"log10 Z = {answer.log_partition / LOG_10:.8g}"
-    line = Text(headline, style="bold")
+        return _decoding_summary(answer, sign)
+    line = Text(f"log10 Z = {answer.log_partition / LOG_10:.8g}", style="bold")
     colour = "green" if answer.guarantee == "exact" else "yellow"
     line.append(f"   {answer.guarantee}", style=colour)
-    low, high = (-math.inf, math.inf) if isinstance(answer, Decoding) else answer.log_partition_bounds
+    low, high = answer.log_partition_bounds
     if -math.inf < low < high < math.inf:
         line.append(f" within [{low / LOG_10:.8g}, {high / LOG_10:.8g}]", style=colour)
     if not answer.converged:
         line.append(", not converged", style=colour)
-    rest = [answer.method, *([f"width {answer.width}"] if answer.width >= 0 else []), f"{answer.seconds:.3g} s"]
-    line.append("   " + ", ".join(rest), style="dim")
-    return line
+    return line.append(f"   {_how(answer)}", style="dim")
 
 
 def _table(*columns: str) -> Table:
@@ -231,10 +252,10 @@ def ranking_table(console: Console, ranking: Any, most: int = 15) -> None:
 def distribution_json(answer: Any, ranking: Any = None) -> dict[str, Any]:
     """One object for a query's answer."""
     axes = (*answer.given, *answer.variables)
-    names = keys(axes)
+    names = distinct_texts(axes)
     body: dict[str, Any] = {
-        "variables": keys(answer.variables),
-        "given": keys(answer.given),
+        "variables": distinct_texts(answer.variables),
+        "given": distinct_texts(answer.given),
         "probabilities": [
             {**dict(zip(names, map(_plain, states), strict=True)), "probability": _number(p)}
             for states, p in answer.items()
@@ -244,7 +265,9 @@ def distribution_json(answer: Any, ranking: Any = None) -> dict[str, Any]:
         "seconds": answer.seconds,
     }
     if ranking is not None:
-        body["mutual_information"] = dict(zip(keys([v for v, _ in ranking]), [x for _, x in ranking], strict=True))
+        body["mutual_information"] = dict(
+            zip(distinct_texts([v for v, _ in ranking]), [x for _, x in ranking], strict=True)
+        )
     return body
 
 
@@ -252,7 +275,7 @@ def learnt_json(network: Any, found: Any = None) -> dict[str, Any]:
     """One object for a learnt network: its arcs and how well it fits."""
     fit = network.fit_report
     body: dict[str, Any] = {
-        "variables": keys(network.variables),
+        "variables": distinct_texts(network.variables),
         "arcs": [[_plain(a), _plain(b)] for a, b in network.arcs],
         "log_likelihood": _number(fit.log_likelihood),
         "bic": _number(fit.bic),

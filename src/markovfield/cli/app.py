@@ -16,8 +16,10 @@ from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli import crf, decoding, networks, sampling
 from markovfield.cli._errors import FAILED, INTERRUPTED, OK, CommandError, explained
-from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, configured_method, read_evidence, read_query, writing
+from markovfield.cli._stdin import without_folder
+from markovfield.io.networks import cost_sign
+from markovfield.progress import ProgressLine
 
 __all__ = ["app", "run"]
 
@@ -50,8 +52,7 @@ def _common(
 @app.command()
 def infer(
     model: options.Model,
-    evidence: options.EvidenceFile = None,
-    observed: options.Observed = None,
+    evidence: options.Evidence = None,
     task: Annotated[
         options.Task,
         typer.Option(
@@ -62,7 +63,7 @@ def infer(
     ] = options.Task.MAR,
     query: options.QueryFile = None,
     query_variables: options.QueryVariables = None,
-    method: options.Method = "auto",
+    method: options.method_of("marginals", "decode", "log_partition") = "auto",  # type: ignore[valid-type]
     memory_limit: options.MemoryLimit = None,
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
@@ -77,9 +78,9 @@ def infer(
     kind = "MPE" if task is options.Task.MAP else task.value
     _check_query(kind, query, query_variables)
     out, err = report.consoles()
-    with Waiting(err, f"{task.value} of {model.name}") as waiting:
+    with ProgressLine(f"{task.value} of {model.name}", err) as waiting:
         graph = mf.read_network(model).compile()
-        known = read_evidence(graph, evidence, observed)
+        known = read_evidence(graph, evidence)
         positions = read_query(graph, query, query_variables) if kind == "MMAP" else None
         chosen = configured_method(method, VERB_OF_TASK[kind], graph, known, memory_limit)
         running: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit, "callback": waiting.callback}
@@ -94,15 +95,16 @@ def infer(
     if output is not None:
         with writing(output):
             mf.io.write_uai_result(output, task.value, answer, query=positions)
+    sign = cost_sign(model)
     if as_json:
-        report.write_json(out, report.to_json(task.value, answer))
+        report.write_json(out, report.to_json(task.value, answer, sign))
         return
     if kind == "MAR":
         report.marginals_table(out, answer, known, everything=everything)
     elif kind != "PR":
         title = "Likeliest assignment" if kind == "MPE" else "Likeliest assignment of the query"
         report.assignment_table(out, answer, known, title, everything=everything)
-    out.print(report.summary(answer))
+    out.print(report.summary(answer, sign))
     if output is not None:
         out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
 
@@ -118,14 +120,13 @@ def _check_query(task: str, query: Path | None, query_variables: list[str] | Non
 @app.command()
 def explain(
     model: options.Model,
-    evidence: options.EvidenceFile = None,
-    observed: options.Observed = None,
+    evidence: options.Evidence = None,
     task: Annotated[
         str, typer.Option(metavar="TASK", help="PR, MAR, MPE, MMAP or SAMPLE: the question to be planned.")
     ] = "MAR",
     query: options.QueryFile = None,
     query_variables: options.QueryVariables = None,
-    method: options.Method = "auto",
+    method: options.method_of("marginals", "decode", "log_partition", "sample") = "auto",  # type: ignore[valid-type]
     memory_limit: options.MemoryLimit = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -135,9 +136,9 @@ def explain(
         raise CommandError(f"explain knows the tasks PR, MAR, MPE, MMAP and SAMPLE, got {task!r}")
     _check_query(task.upper(), query, query_variables)
     out, err = report.consoles()
-    with Waiting(err, f"planning {model.name}"):
+    with ProgressLine(f"planning {model.name}", err):
         graph = mf.read_network(model).compile()
-        known = read_evidence(graph, evidence, observed)
+        known = read_evidence(graph, evidence)
         chosen = configured_method(method, verb, graph, known, memory_limit)
         names = None
         if task.upper() == "MMAP":
@@ -188,7 +189,8 @@ def run(arguments: Sequence[str]) -> int:
         if found is None:
             raise
         sentence, status = found
-        line = Text("error: ", style="bold red").append(" ".join(sentence.split()), style="not bold default")
+        told = without_folder(" ".join(sentence.split()))
+        line = Text("error: ", style="bold red").append(told, style="not bold default")
         report.consoles()[1].print(line, soft_wrap=True)
         return status
     if returned == INTERRUPTED:  # Typer catches Ctrl-C

@@ -22,13 +22,15 @@ from markovfield.cli._crf_files import (
     read_file,
     scores_of,
     tagged,
+    tagged_json,
     tagged_n_best,
     train_on_columns,
     train_on_items,
 )
 from markovfield.cli._errors import INTERRUPTED, CommandError
-from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, writing
+from markovfield.cli._stdin import data_file
+from markovfield.progress import ProgressLine
 
 if TYPE_CHECKING:
     from markovfield.sequence.chain.crf import ChainCRF
@@ -55,8 +57,9 @@ Tokens = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
+        callback=data_file,
         help="A token on each line and a blank line after each sentence: columns, or CRFsuite's items where the model "
-        "learnt from those (also .gz or .xz).",
+        "learnt from those (also .gz or .xz); - for standard input.",
     ),
 ]
 
@@ -209,6 +212,7 @@ def tag(
     ] = None,
     encoding: Encoding = "utf-8",
     n_jobs: options.Jobs = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Write each token's columns and its predicted label; a column of labels may be there or not."""
     from markovfield.io._text import write_text
@@ -216,12 +220,17 @@ def tag(
 
     if marginals and n_best > 1:
         raise CommandError("--marginals and --n-best do not go together")
+    if as_json and output is not None:
+        raise CommandError("--json goes to standard output: leave --out out")
     check_place(output)
     out, err = report.consoles()
-    with Waiting(err, f"tagging {data.name}"):
+    with ProgressLine(f"tagging {data.name}", err):
         found = load_chain(model)
         chain_of(found).n_jobs = n_jobs
         X, _ = read_file(found, data, encoding, whole=True)
+        if as_json:
+            report.write_json(out, tagged_json(found, X, n_best, marginals=marginals))
+            return
         given = lines_of(found, data, X)
         lazy = tagged_n_best(found, X, given, n_best) if n_best > 1 else tagged(found, X, given, marginals=marginals)
         pieces = list(lazy)
@@ -245,7 +254,7 @@ def evaluate(
     from markovfield.sequence.tagger import load_chain
 
     out, err = report.consoles()
-    with Waiting(err, f"scoring {data.name}"):
+    with ProgressLine(f"scoring {data.name}", err):
         found = load_chain(model)
         chain_of(found).n_jobs = n_jobs
         X, labels = read_file(found, data, encoding)
@@ -279,7 +288,7 @@ def show(
     from markovfield.sequence.tagger import load_chain
 
     out, err = report.consoles()
-    with Waiting(err, f"reading {model.name}"):
+    with ProgressLine(f"reading {model.name}", err):
         found = load_chain(model)
         crf = chain_of(found)
         if label is not None and label not in map(str, crf.classes_):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -13,27 +12,22 @@ import markovfield as mf
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
-from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, configured_method, read_evidence, read_query, writing
 from markovfield.io._text import write_text
+from markovfield.io.networks import cost_sign
+from markovfield.progress import ProgressLine
 
 __all__ = ["decode"]
 
 
 def decode(
     model: options.Model,
-    evidence: options.EvidenceFile = None,
-    observed: options.Observed = None,
+    evidence: options.Evidence = None,
     query_variables: Annotated[
         list[str] | None,
         typer.Option("-q", "--variables", metavar="NAMES", help="Decode these only, the others summed (marginal MAP)."),
     ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="auto, junction_tree, graph_cut, alpha_expansion, trws, branch_and_bound, icm, ..."
-        ),
-    ] = "auto",
+    method: options.method_of("decode") = "auto",  # type: ignore[valid-type]
     n_best: Annotated[int, typer.Option("-n", "--n-best", min=1, help="How many best assignments to list.")] = 1,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Answer after so many seconds with the best so far.")
@@ -52,15 +46,15 @@ def decode(
 ) -> None:
     """The likeliest assignment, its score, and how far from the best it can be.
 
-    Ctrl-C gives the best assignment so far. Costs of wcsp and cfn files are minus the scores.
+    Ctrl-C gives the best assignment so far. Of wcsp and cfn files the cost is told as well: minus the score.
     """
     check_place(output)
     if output is not None and output.suffix == ".sol" and query_variables:
         raise CommandError("a .sol file holds all variables: leave --variables out, or write a UAI result")
     out, err = report.consoles()
-    with Waiting(err, f"decoding {model.name}") as waiting:
+    with ProgressLine(f"decoding {model.name}", err) as waiting:
         graph = mf.read_network(model).compile()
-        known = read_evidence(graph, evidence, observed)
+        known = read_evidence(graph, evidence)
         positions = read_query(graph, None, query_variables) if query_variables else None
         chosen = configured_method(method, "decode", graph, known, memory_limit)
         answer = mf.decode(
@@ -77,48 +71,21 @@ def decode(
     if output is not None:
         with writing(output):
             _write(output, answer, positions)
+    sign = cost_sign(model)
     if as_json:
-        report.write_json(out, _json(answer))
+        report.write_json(out, report.to_json("MPE" if positions is None else "MMAP", answer, sign))
         return
     title = "Likeliest assignment" if positions is None else "Likeliest assignment of the query"
     report.assignment_table(out, answer, known, title, everything=everything)
     for rank, solution in enumerate(answer.n_best[1:], 2):
         differs = [f"{v}={s}" for v, s in solution.assignment.items() if answer.assignment[v] != s]
         more = f" and {len(differs) - 8} more" if len(differs) > 8 else ""
-        out.print(Text(f"{rank}. score {solution.score:.8g}: {', '.join(differs[:8])}{more}"), soft_wrap=True)
-    out.print(_summary(answer))
+        out.print(
+            Text(f"{rank}. {report.score_text(solution.score, sign)}: {', '.join(differs[:8])}{more}"), soft_wrap=True
+        )
+    out.print(report.summary(answer, sign))
     if output is not None:
         out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
-
-
-def _summary(answer: mf.Decoding) -> Text:
-    line = Text(f"score {answer.score:.10g}", style="bold")
-    if answer.optimal:
-        line.append("   proven optimal", style="green")
-    elif math.isfinite(answer.gap):
-        line.append(f"   at most {answer.upper_bound:.10g}, gap {answer.gap:.4g}", style="yellow")
-    else:
-        line.append("   nothing is proven of it", style="yellow")
-    return line.append(f"   {answer.method}, {answer.seconds:.3g} s", style="dim")
-
-
-def _json(answer: mf.Decoding) -> dict[str, Any]:
-    body = report.to_json("MPE", answer)
-    finite = math.isfinite(answer.gap)
-    body |= {
-        "score": answer.score,
-        "upper_bound": answer.upper_bound if finite else None,
-        "gap": answer.gap if finite else None,
-        "optimal": answer.optimal,
-        "converged": answer.converged,
-    }
-    if len(answer.n_best) > 1:
-        names = report.keys(list(answer.assignment))
-        body["n_best"] = [
-            {"score": s.score, "assignment": dict(zip(names, map(str, s.assignment.values()), strict=True))}
-            for s in answer.n_best
-        ]
-    return body
 
 
 def _write(path: Path, answer: mf.Decoding, positions: list[int] | None) -> None:

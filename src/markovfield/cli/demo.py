@@ -15,9 +15,9 @@ from rich.text import Text
 import markovfield as mf
 from markovfield.cli import _demo_steps as steps
 from markovfield.cli._demo_page import Chapter, Picture, page
-from markovfield.cli._progress import Waiting
 from markovfield.io._text import write_text
 from markovfield.plot._style import pyplot
+from markovfield.progress import ProgressLine
 
 __all__ = ["tour"]
 
@@ -117,7 +117,7 @@ def _image(folder: Path, out: Console, err: Console, quick: bool) -> Chapter:
         "model. The image is long but low, so its junction tree is narrow and nothing has to be approximated."
     )
     _chapter(out, 2, title, lead)
-    with Waiting(err, "restoring the image", delay=0.3):
+    with ProgressLine("restoring the image", err, delay=0.3):
         found = steps.restore(QUICK_TEXT, QUICK_HEIGHT) if quick else steps.restore()
     answer, best = found.answer, found.best
     digits = int(found.image.clean.size * math.log10(2))
@@ -144,7 +144,7 @@ def _tree(folder: Path, out: Console, err: Console) -> Chapter:
         "costs; explain tells before anything is computed. Evidence cuts the tree down."
     )
     _chapter(out, 3, title, lead)
-    with Waiting(err, "planning", delay=0.3):
+    with ProgressLine("planning", err, delay=0.3):
         found = steps.draw_tree()
     facts = [("explain", f"marginals would take {found.explanation.method}: {found.explanation.reason}")]
     facts += [

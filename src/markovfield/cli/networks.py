@@ -13,11 +13,12 @@ import markovfield as mf
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
-from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, read_evidence, read_query, save_picture, writing
+from markovfield.cli._stdin import data_file
 from markovfield.io.columns import MISSING
 from markovfield.io.networks import check_ending
 from markovfield.learning.registry import ENTRIES, resolve
+from markovfield.progress import ProgressLine
 
 __all__ = ["draw", "learn", "query"]
 
@@ -25,10 +26,6 @@ NO_STRUCTURE = "none"
 STRUCTURES = ", ".join(e.name for e in ENTRIES if "learn_structure" in e.verbs)
 PICTURES = (".png", ".svg", ".pdf")
 
-Evidence = Annotated[
-    list[str] | None,
-    typer.Option("-e", "--evidence", "--observe", metavar="NAME=STATE", help="An observed state; may be repeated."),
-]
 Out = Annotated[
     Path | None,
     typer.Option("-o", "--out", "--output", metavar="FILE", help="Where to write; its ending says the format."),
@@ -40,7 +37,7 @@ def query(
     target: Annotated[
         list[str], typer.Option("-t", "--target", metavar="NAMES", help="Variables to ask for, jointly.")
     ],
-    evidence: Evidence = None,
+    evidence: options.Evidence = None,
     given: Annotated[
         list[str] | None,
         typer.Option("-g", "--given", metavar="NAMES", help="Condition on these, for each of their states."),
@@ -60,15 +57,15 @@ def query(
     """The posterior of a few variables, given what is observed."""
     out, err = report.consoles()
     ranking = None
-    with Waiting(err, f"query of {model.name}") as waiting:
+    with ProgressLine(f"query of {model.name}", err) as waiting:
         network = mf.read_network(model)
         graph = network.compile()
         if do:
             if not isinstance(network, mf.BayesianNetwork):
                 raise CommandError(f"--do needs a Bayesian network, and {model} is none")
-            network = network.do(read_evidence(graph, None, do))
+            network = network.do(read_evidence(graph, do))
             graph = network.compile()
-        known = read_evidence(graph, None, evidence)
+        known = read_evidence(graph, evidence)
         targets = [graph.variables[v] for v in read_query(graph, None, target)]
         conditions = [graph.variables[v] for v in read_query(graph, None, given)]
         answer = mf.query(
@@ -94,7 +91,14 @@ def query(
 
 
 def learn(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file with a row of names (also .gz or .xz).")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            callback=data_file,
+            help="A CSV file with a row of names (also .gz or .xz), or - for one on standard input.",
+        ),
+    ],
     structure: Annotated[
         str | None,
         typer.Option(metavar="NAME", help=f"How to find the arcs: {STRUCTURES}; {NO_STRUCTURE} leaves them out."),
@@ -127,7 +131,7 @@ def learn(
     if output is not None:
         check_ending(output)
     out, err = report.consoles()
-    with Waiting(err, f"learning from {data.name}") as waiting:
+    with ProgressLine(f"learning from {data.name}", err) as waiting:
         bare: Any = None
         if network is not None:
             if structure is not None:
@@ -197,8 +201,9 @@ def draw(
             help="auto, directed, factor, primal, junction_tree, or posteriors (bars of probabilities on the graph).",
         ),
     ] = "auto",
-    evidence: Evidence = None,
+    evidence: options.Evidence = None,
     title: Annotated[str | None, typer.Option(help="Replaces the title.")] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Draw a model as a picture."""
     if output.suffix.lower() not in PICTURES:
@@ -208,9 +213,9 @@ def draw(
         raise CommandError(f"--kind is one of {', '.join(kinds)}, got {kind!r}")
     check_place(output)
     out, err = report.consoles()
-    with Waiting(err, f"drawing {model.name}"):
+    with ProgressLine(f"drawing {model.name}", err):
         network = mf.read_network(model)
-        known = read_evidence(network.compile(), None, evidence)
+        known = read_evidence(network.compile(), evidence)
         axes: Any
         if kind == "junction_tree":
             axes = mf.plot.junction_tree(network, title=title)
@@ -220,4 +225,7 @@ def draw(
             axes = mf.plot.graph(network, kind=kind, evidence=known, title=title)  # type: ignore[arg-type]
         with writing(output):
             save_picture(axes.figure, output)
+    if as_json:
+        report.write_json(out, {"output": str(output), "kind": kind})
+        return
     out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)

@@ -22,12 +22,13 @@ import markovfield as mf
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli._errors import INTERRUPTED, CommandError
-from markovfield.cli._progress import Waiting
 from markovfield.cli._reading import check_place, configured_method, read_evidence, save_picture, writing
 from markovfield.files import atomic_writer
 from markovfield.inference.core.registry import resolve
 from markovfield.io._text import write_text
 from markovfield.lattice.averages import lattice_average
+from markovfield.names import distinct_texts
+from markovfield.progress import ProgressLine
 
 __all__ = ["lattice", "sample"]
 
@@ -36,9 +37,8 @@ def sample(
     model: options.Model,
     size: Annotated[int, typer.Option("-n", "--size", min=0, help="How many samples.")] = 10,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same samples.")] = None,
-    evidence: options.EvidenceFile = None,
-    observed: options.Observed = None,
-    method: options.Method = "auto",
+    evidence: options.Evidence = None,
+    method: options.method_of("sample") = "auto",  # type: ignore[valid-type]
     memory_limit: options.MemoryLimit = None,
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
@@ -59,14 +59,15 @@ def sample(
             help="A .csv file (also .gz or .xz), or .npz for NumPy; CSV on standard output when not given.",
         ),
     ] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Draw samples given the evidence: CSV with a row of names and then states by name, or state indices in NumPy's
     npz format. Markov chains also report how well they mix."""
     check_place(output)
     out, err = report.consoles()
-    with Waiting(err, f"sampling {model.name}") as waiting:
+    with ProgressLine(f"sampling {model.name}", err) as waiting:
         graph = mf.read_network(model).compile()
-        known = read_evidence(graph, evidence, observed)
+        known = read_evidence(graph, evidence)
         chosen = configured_method(method, "sample", graph, known, memory_limit)
         chosen = _with_chains(chosen, {"burn_in": burn_in, "thinning": thinning, "n_chains": chains})
         drawn = mf.sample(
@@ -81,8 +82,10 @@ def sample(
         )
     if drawn.n_chains and len(drawn):
         err.print(_mixing(drawn), soft_wrap=True)
+    if as_json:
+        report.write_json(out, _samples_json(drawn, output))
     if output is None:
-        for piece in _csv(drawn):
+        for piece in _csv(drawn) if not as_json else ():
             out.file.write(piece)
         return
     with writing(output):
@@ -105,6 +108,20 @@ def _with_chains(method: Any, settings: dict[str, int | None]) -> Any:
     if unknown:
         raise CommandError(f"method {method.name!r} has no setting {sorted(unknown)[0]!r}")
     return dataclasses.replace(method, **given)
+
+
+def _samples_json(drawn: mf.Samples, output: Path | None) -> dict[str, Any]:
+    """One object: the samples by variable, unless a file has them, and how far they can be trusted."""
+    weights = None if drawn.log_weights is None else drawn.weights.tolist()
+    body: dict[str, Any] = {"size": len(drawn), "output": None if output is None else str(output)}
+    if output is None:
+        names = distinct_texts(list(drawn.graph.variables))
+        columns = (column.tolist() for column in drawn.to_dict().values())
+        body |= {"samples": dict(zip(names, columns, strict=True)), "weights": weights}
+    body |= {"guarantee": drawn.guarantee, "method": drawn.method, "converged": drawn.converged}
+    if drawn.n_chains and len(drawn):
+        body |= {"effective_sample_size": drawn.effective_sample_size, "r_hat": drawn.r_hat}
+    return body | {"n_chains": drawn.n_chains, "seconds": drawn.seconds}
 
 
 def _mixing(drawn: mf.Samples) -> Text:
@@ -229,7 +246,7 @@ def lattice(
         for start in (starts if np.prod(shape) <= TWICE_SITES and ending not in FILMS else starts[:1])
     ]
     simulation = runs[0]
-    with Waiting(err, f"{model} {size}") as waiting:
+    with ProgressLine(f"{model} {size}", err) as waiting:
         ends = np.inf if time_limit is None else time.perf_counter() + time_limit
 
         def move(n: int, moved: Any = simulation) -> None:

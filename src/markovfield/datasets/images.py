@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
+from markovfield.arrays import short_repr
 from markovfield.exceptions import ModelError
 from markovfield.models import MarkovNetwork
 
@@ -52,6 +53,9 @@ class NoisyImage(NamedTuple):
 
     clean: npt.NDArray[np.int8]
     noisy: npt.NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def _segments(letter: str) -> list[tuple[complex, complex]]:

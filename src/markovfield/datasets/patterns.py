@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, short_repr
 from markovfield.exceptions import ModelError
 
 __all__ = ["Landscape", "binary_patterns", "landscape", "photograph"]
@@ -119,6 +119,9 @@ class Landscape(NamedTuple):
     image: FloatArray
     labels: npt.NDArray[np.int64]
     classes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def landscape(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from markovfield._validation import generator_of
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, short_repr
 from markovfield.exceptions import ModelError
 
 __all__ = ["StereoPair", "random_dots", "stereo_pair"]
@@ -37,6 +37,9 @@ class StereoPair(NamedTuple):
     right: FloatArray
     disparity: FloatArray
     max_disparity: int
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def stereo_pair(name: str = "tsukuba", *, step: int = 1) -> StereoPair:

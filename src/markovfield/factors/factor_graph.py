@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, Frozen
 from markovfield.exceptions import ModelError
 from markovfield.factors.conditional_marks import true_marks
 from markovfield.factors.factor_kinds import (
@@ -21,6 +21,7 @@ from markovfield.factors.factor_kinds import (
     table_cells,
 )
 from markovfield.factors.structure import Structure, frozen
+from markovfield.frames import Drawn
 from markovfield.names import Names
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ __all__ = ["FactorGraph"]
 
 
 @dataclass(frozen=True, eq=False)
-class FactorGraph:
+class FactorGraph(Drawn, Frozen):
     """A structure and the log-potentials in its cells. Scores are sums of log-potentials and are maximised.
 
     ``-inf`` is a hard constraint and is exact.
@@ -82,6 +83,12 @@ class FactorGraph:
     @property
     def names(self) -> Names:
         """Names of variables and states."""
+        return self.structure.names
+
+    def _count_states(self, position: int) -> int:
+        return int(self.structure.cardinalities[position])
+
+    def _current_names(self) -> Names:
         return self.structure.names
 
     @property

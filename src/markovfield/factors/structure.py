@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, Frozen
 from markovfield.exceptions import ModelError
 from markovfield.factors.conditional_marks import DECLARED, sound_marks
 from markovfield.factors.factor_kinds import (
@@ -22,9 +22,6 @@ from markovfield.factors.factor_kinds import (
     check_cells,
 )
 from markovfield.names import Names
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["IntArray", "Structure", "c_order_strides", "frozen"]
 
@@ -42,8 +39,8 @@ def frozen(array: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return result
 
 
-@dataclass(frozen=True, eq=False)
-class Structure:
+@dataclass(frozen=True, eq=False, repr=False)
+class Structure(Frozen):
     """Which variables there are, which factors join them, and where each factor's cells lie in the pool.
 
     Parameters
@@ -77,6 +74,19 @@ class Structure:
     kind: npt.NDArray[np.int8]
     names: Names
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
+
+    def __repr__(self) -> str:
+        n, m = self.n_variables, self.n_factors
+        return f"Structure({n} variable{'s' * (n != 1)}, {m} factor{'s' * (m != 1)}, {self.n_cells} cells)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {DECLARED: self.cache.get(DECLARED)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        declared = state.pop(DECLARED)
+        super().__setstate__(state)
+        if declared is not None:
+            self.cache[DECLARED] = declared
 
     @classmethod
     def from_arrays(

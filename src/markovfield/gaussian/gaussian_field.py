@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, Frozen
 from markovfield.exceptions import MemoryLimitError, ModelError
+from markovfield.frames import Drawn
 from markovfield.gaussian._sparse_factor import SparseFactor
 from markovfield.names import Names, VariableName, check_name
 
@@ -65,7 +66,7 @@ def _symmetric_sparse(matrix: Any, what: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class GaussianField:
+class GaussianField(Drawn, Frozen):
     """A multivariate Gaussian given by its precision matrix and information vector, frozen.
 
     Parameters
@@ -161,6 +162,9 @@ class GaussianField:
         return cls.trusted(sparse.csc_array(precision), precision @ at, names)
 
     # ---- what it is -----------------------------------------------------------------------------------------------
+
+    def _current_names(self) -> Names:
+        return self.names
 
     @property
     def variables(self) -> Sequence[VariableName]:

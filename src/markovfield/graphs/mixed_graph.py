@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular, drawing
 from markovfield.graphs._nodes import kind_of, node_set
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["MixedGraph", "as_mixed_graph"]
 
 
-class MixedGraph:
+class MixedGraph(Tabular):
     """A graph whose edges are arrows, bidirected edges and undirected edges; it cannot be changed.
 
     Arrows and bidirected edges make a directed mixed graph (read by `m_separated`); arrows and undirected edges make a
@@ -93,6 +94,14 @@ class MixedGraph:
     def nodes(self) -> list[Any]:
         """The nodes, in order."""
         return list(self.directed)
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        parts = {"->": self.directed, "<->": self.bidirected, "--": self.undirected}
+        edges = [(a, kind, b) for kind, part in parts.items() for a, b in part.edges()][:limit]
+        return {name: [edge[i] for edge in edges] for i, name in enumerate(("from", "edge", "to"))}
+
+    def _picture(self) -> str:
+        return drawing(self, len(self))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.directed)

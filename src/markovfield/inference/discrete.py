@@ -7,6 +7,7 @@ method sees them and put back into its answer (`markovfield.inference.constants`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,15 @@ def marginals(
     def run(chosen: Any, running: Running) -> Any:
         return chosen.marginals(graph, known, targets=sets, running=running, **_extra(chosen, init, rng))
 
-    return centred.marginals(first_that_answers(methods, run, running))
+    answer = centred.marginals(first_that_answers(methods, run, running))
+    again = partial(_ask_again, centred.graph, known, answer.method if method == "auto" else method)
+    object.__setattr__(answer, "_again", again)  # in a tenth of the time of ``replace``
+    return answer
+
+
+def _ask_again(graph: FactorGraph, evidence: Evidence, method: MethodLike) -> Marginals:
+    """What a copy of an answer asks for when it is asked for more than it carries."""
+    return marginals(graph, evidence, None, method, init=None, rng=None, running=Running())
 
 
 def log_partition(

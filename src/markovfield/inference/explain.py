@@ -10,6 +10,7 @@ import numpy as np
 
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure
+from markovfield.frames import Tabular
 from markovfield.inference.automatic import ENUMERATION_BITS, candidates
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
@@ -31,8 +32,8 @@ WHY = {
 }
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Tabular):
     """What a verb would do.
 
     Attributes
@@ -82,7 +83,10 @@ class Explanation:
             ("operations", f"2^{self.log2_operations:.1f}"),
         ]
 
-    def __str__(self) -> str:
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return {"what": [label for label, _ in self.rows()], "answer": [text for _, text in self.rows()]}
+
+    def __repr__(self) -> str:
         lines = [f"{self.verb}: {self.rows()[0][1]}"]
         lines += [f"  {label:<11} {text}" for label, text in self.rows()[1:]]
         return "\n".join(lines)

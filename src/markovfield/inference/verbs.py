@@ -23,6 +23,7 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Progress, Running
 from markovfield.names import VariableName
+from markovfield.progress import shows_progress
 
 __all__ = ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"]
 
@@ -64,6 +65,7 @@ def _verb(name: str, form: Any) -> Callable[..., Any]:
     return found
 
 
+@shows_progress
 def marginals(
     model: Any,
     evidence: Mapping[Any, Any] | None = None,
@@ -75,6 +77,7 @@ def marginals(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> Marginals:
     """Probabilities of every variable's states given the evidence, and log Z.
 
@@ -97,6 +100,8 @@ def marginals(
         Seed or generator, for methods that draw.
     n_jobs, time_limit, callback
         See `Running`.
+    progress
+        Show a line that tells how it goes, in a terminal or a notebook, once it has taken a second.
 
     Examples
     --------
@@ -112,6 +117,7 @@ def marginals(
     return _verb("marginals", form)(form, evidence, targets, method, init=init, rng=rng, running=running)
 
 
+@shows_progress
 def log_partition(
     model: Any,
     evidence: Mapping[Any, Any] | Evidence | None = None,
@@ -122,6 +128,7 @@ def log_partition(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> LogPartition:
     """log of the partition function (the log-probability of the evidence, for a Bayesian network).
 
@@ -140,6 +147,7 @@ def log_partition(
     return _verb("log_partition", form)(form, evidence, method, init=init, rng=rng, running=running)
 
 
+@shows_progress
 def decode(
     model: Any,
     evidence: Mapping[Any, Any] | Evidence | None = None,
@@ -153,6 +161,7 @@ def decode(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> Decoding:
     """The most likely outcome.
 
@@ -191,6 +200,7 @@ def decode(
     return ask(form, evidence, variables, loss, n_best, method, init=init, rng=rng, running=running)
 
 
+@shows_progress
 def sample(
     model: Any,
     size: int,
@@ -202,6 +212,7 @@ def sample(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> Samples:
     """Draw ``size`` assignments given the evidence; ``rng`` is a seed or a NumPy generator.
 
@@ -221,15 +232,22 @@ def sample(
     return _verb("sample", form)(form, size, evidence, method, init=init, rng=rng, running=running)
 
 
+@shows_progress
 def probability(
     model: Any,
     event: Mapping[Any, Any],
     evidence: Mapping[Any, Any] | None = None,
     method: MethodLike = "auto",
+    *,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
 ) -> float:
     """Probability of an event given the evidence.
 
-    The event names, for some variables, a state or a collection of states any of which counts.
+    The event names, for some variables, a state or a collection of states any of which counts. The time limit is of
+    all that is summed.
 
     Examples
     --------
@@ -242,7 +260,8 @@ def probability(
     graph = graph_of(model)
     s = graph.structure
     known = Evidence.parse(s, evidence)
-    below = log_partition(graph, known, method)
+    running = Running(n_jobs, time_limit, callback)
+    below = log_partition(graph, known, method, n_jobs=n_jobs, time_limit=time_limit, callback=callback)
     states = known.states.copy()
     likelihoods = list(known.likelihoods)
     if not isinstance(event, Mapping):
@@ -265,12 +284,14 @@ def probability(
             likelihoods.append((v, mask))
     states.flags.writeable = False
     try:
-        above = log_partition(graph, Evidence(states, tuple(likelihoods)), method)
+        asked = Evidence(states, tuple(likelihoods))
+        above = log_partition(graph, asked, method, n_jobs=n_jobs, time_limit=running.seconds_left, callback=callback)
     except ImpossibleEvidenceError:
         return 0.0
     return float(min(1.0, np.exp(float(above) - float(below))))
 
 
+@shows_progress
 def expected_counts(
     structure: Structure,
     log_tables: npt.ArrayLike,
@@ -283,6 +304,7 @@ def expected_counts(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> Counts:
     """The seam that learning stands on: log Z and the expected count of every cell, some variables clamped.
 

@@ -23,7 +23,7 @@ from markovfield.io.columns import read_csv
 from markovfield.io.conll import read_conll, read_conllu, write_conll
 from markovfield.io.crfsuite_items import CrfsuiteItems, read_crfsuite_items, write_crfsuite_items
 from markovfield.io.hugin import read_hugin, write_hugin
-from markovfield.io.networks import read_network, write_network
+from markovfield.io.networks import read, read_network, write, write_network
 from markovfield.io.uai import read_uai, write_uai
 from markovfield.io.uai_evidence import read_uai_evidence, read_uai_query, write_uai_evidence
 from markovfield.io.uai_results import UaiResult, read_uai_result, write_uai_result
@@ -35,6 +35,7 @@ __all__ = [
     "UaiResult",
     "cost_from_score",
     "load",
+    "read",
     "read_ad3",
     "read_bif",
     "read_conll",
@@ -51,6 +52,7 @@ __all__ = [
     "read_xmlbif",
     "save",
     "score_from_cost",
+    "write",
     "write_bif",
     "write_conll",
     "write_crfsuite_items",

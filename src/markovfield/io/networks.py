@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.files import PathLike
+from markovfield.io._text import read_source
 from markovfield.io.ad3 import read_ad3
 from markovfield.io.archive import load, save
 from markovfield.io.bif import read_bif, write_bif
@@ -18,7 +20,7 @@ from markovfield.io.wcsp import read_wcsp, write_wcsp
 from markovfield.io.xmlbif import read_xmlbif, write_xmlbif
 from markovfield.models import BayesianNetwork, MarkovNetwork
 
-__all__ = ["READABLE", "check_ending", "read_network", "write_network"]
+__all__ = ["READABLE", "check_ending", "cost_sign", "ending_of_text", "read", "read_network", "write", "write_network"]
 
 Model = FactorGraph | MarkovNetwork | BayesianNetwork
 
@@ -33,7 +35,7 @@ _READERS: dict[str, Callable[[PathLike], Model]] = {
     ".cfn": read_wcsp,
     ".fg": read_ad3,
 }
-_WRITERS: dict[str, Callable[[Any, PathLike], None]] = {
+_WRITERS: dict[str, Callable[..., None]] = {
     ".bif": write_bif,
     ".xmlbif": write_xmlbif,
     ".bifxml": write_xmlbif,
@@ -45,6 +47,15 @@ _WRITERS: dict[str, Callable[[Any, PathLike], None]] = {
     ".mfz": save,
 }
 _COMPRESSED = (".gz", ".xz")
+_BEGINNINGS = (
+    (r"<", ".xmlbif"),
+    (r"network\b", ".bif"),
+    (r"(net|class)\b", ".net"),
+    (r"(?i:markov|bayes)\b", ".uai"),
+    (r"\{", ".cfn"),
+    (r"\S+[ \t]+\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+", ".wcsp"),
+    (r"\d+\s", ".fg"),
+)
 
 READABLE = (
     "a .bif, .xmlbif, .bifxml, .xml, .net, .uai, .wcsp, .cfn or .fg file (.gz or .xz as well), or an archive written "
@@ -60,7 +71,7 @@ def _ending(path: PathLike) -> str:
 
 
 def read_network(path: PathLike) -> Model:
-    """Read a model from a file of any format the library knows.
+    """Read a model from a file of any format the library knows; ``mf.read`` is the same.
 
     Parameters
     ----------
@@ -83,12 +94,11 @@ def read_network(path: PathLike) -> Model:
     --------
     >>> import tempfile, pathlib
     >>> import markovfield as mf
-    >>> import markovfield.io as mio
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "coin.net"
     >>> net = mf.BayesianNetwork({"coin": ["heads", "tails"]})
     >>> net.add_cpt("coin", [], [0.5, 0.5])
-    >>> mio.write_network(net, path)
-    >>> mio.read_network(path)
+    >>> mf.write(net, path)
+    >>> mf.read(path)
     BayesianNetwork(1 variable, 0 arcs)
     """
     reader = _READERS.get(_ending(path))
@@ -101,8 +111,8 @@ def read_network(path: PathLike) -> Model:
     return reader(path)
 
 
-def write_network(net: Model, path: PathLike) -> None:
-    """Write a model in the format that the ending of the file's name says.
+def write_network(net: Model, path: PathLike, **settings: Any) -> None:
+    """Write a model in the format that the ending of the file's name says; ``mf.write`` is the same.
 
     Parameters
     ----------
@@ -111,6 +121,8 @@ def write_network(net: Model, path: PathLike) -> None:
     path
         Where to write: ``.bif``, ``.xmlbif``, ``.bifxml``, ``.xml``, ``.net``, ``.uai``, ``.wcsp``, ``.cfn`` or
         ``.mfz``; all but the last compressed when ``.gz`` or ``.xz`` follows.
+    settings
+        Of the format's own writer, such as ``decimals`` of `write_wcsp`.
 
     Raises
     ------
@@ -118,10 +130,35 @@ def write_network(net: Model, path: PathLike) -> None:
         For another ending, or a model that the format cannot hold.
     """
     check_ending(path)
-    _WRITERS[_ending(path)](net, path)
+    _WRITERS[_ending(path)](net, path, **settings)
+
+
+def ending_of_text(path: PathLike) -> str:
+    """The ending that a model would have by how its text begins, compressed or not; for a model without a name."""
+    data = read_source(path).data
+    if data[:2] == b"PK":
+        return ".mfz"
+    text = data[:4096].decode("utf-8", "replace").lstrip("\ufeff")
+    text = re.sub(r"\A(\s+|//[^\n]*\n|%[^\n]*\n|/\*.*?\*/)*", "", text, flags=re.DOTALL)
+    for pattern, ending in _BEGINNINGS:
+        if re.match(pattern, text):
+            return ending
+    raise FormatError(f"{os.fspath(path)}:1:1: this is no model: expected {READABLE}")
+
+
+def cost_sign(path: PathLike) -> int:
+    """What makes a cost of a score: -1 for files of costs, 1 where they are maximised, 0 for files without costs."""
+    ending = _ending(path)
+    if ending == ".cfn" and re.search(r'mustbe"?\s*:\s*"?\s*>', read_source(path).text()):
+        return 1
+    return -1 if ending in (".wcsp", ".cfn") else 0
 
 
 def check_ending(path: PathLike) -> None:
     """Raise where `write_network` would not know the format that a file's name asks for."""
     if _ending(path) not in _WRITERS:
-        raise ModelError(f"write_network() knows the endings {', '.join(_WRITERS)}, got {os.fspath(path)!r}")
+        raise ModelError(f"models are written to names that end in {', '.join(_WRITERS)}, got {os.fspath(path)!r}")
+
+
+# The same, by the names that people try first.
+read, write = read_network, write_network

@@ -11,6 +11,7 @@ from typing import Any, Literal, TextIO, cast
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import short_repr
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike
 from markovfield.inference.core.answers import Marginals
@@ -22,7 +23,7 @@ Task = Literal["PR", "MAR", "MPE", "MAP", "MMAP"]
 _TASKS = ("PR", "MAR", "MPE", "MAP", "MMAP")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class UaiResult:
     """What a result file says; the fields of other tasks are None.
 
@@ -46,6 +47,8 @@ class UaiResult:
     marginals: tuple[npt.NDArray[np.float64], ...] | None = None
     states: npt.NDArray[np.int64] | None = None
     variables: npt.NDArray[np.int64] | None = None
+
+    __repr__ = short_repr
 
 
 def read_uai_result(path: PathLike) -> UaiResult:

@@ -39,6 +39,7 @@ class Watch:
     def __init__(self) -> None:
         self.total = 0.0  # of compilations that have ended
         self.since: float | None = None  # when the one going on began
+        self.lines = 0  # lines of progress in view, which say it in their own way
         self._depth = 0
         self._burst = 0.0  # `total` when nothing had been compiled for a while
         self._said = False
@@ -73,7 +74,8 @@ class Watch:
         return self.total if since is None else self.total + time.perf_counter() - since
 
     def _say(self) -> None:
-        if settings.announce_compilation and not self._said and self.seconds() - self._burst > PATIENCE:
+        quiet = self.lines or not settings.announce_compilation
+        if not quiet and not self._said and self.seconds() - self._burst > PATIENCE:
             self._said = True
             _tell(f"{_PACKAGE}: compiling kernels, once per machine ...")
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.columns import MAX_STATES, Column, code_column, discover_states, named_columns, read_column
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Samples
-from markovfield.learning.columns import MAX_STATES, Column, code_column, discover_states, read_column
 from markovfield.names import VariableName, check_name
 
 __all__ = ["DataTable", "encode"]
@@ -155,16 +155,9 @@ def _read(data: Any) -> dict[Any, Any]:
         }
     if isinstance(data, DataTable):
         return {v: Column(data.codes[i], None, data.states[i]) for i, v in enumerate(data.variables)}
-    if isinstance(data, Mapping):
-        return dict(data)
-    if isinstance(data, np.ndarray) and data.dtype.names:
-        return {name: data[name] for name in data.dtype.names}
-    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
-        names = [n.item() if isinstance(n, np.generic) else n for n in data.columns]
-        for name in names:
-            if names.count(name) > 1:
-                raise ModelError(f"the data has more than one column named {name!r}")
-        return {name: data[name] for name in names}
+    columns = named_columns(data)
+    if columns is not None:
+        return columns
     if isinstance(data, np.ndarray):
         raise ModelError("a plain array of state numbers needs a network; give a dict of columns instead")
     raise ModelError(

@@ -14,10 +14,12 @@ from markovfield.learning.data import encode
 from markovfield.learning.parameters import template
 from markovfield.learning.registry import resolve
 from markovfield.models import BayesianNetwork
+from markovfield.progress import shows_progress
 
 __all__ = ["fit"]
 
 
+@shows_progress
 def fit(
     model: Any,
     data: Any,
@@ -29,6 +31,7 @@ def fit(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> Any:
     """Estimate a model's parameters from data; the model given stays as it is.
 
@@ -49,8 +52,8 @@ def fit(
         Warm start of EM: a network whose tables it begins with, an earlier answer for one.
     rng
         Seed or generator of random starts.
-    n_jobs, time_limit, callback
-        See `Running`. EM that is stopped gives what it has, and its report says so.
+    n_jobs, time_limit, callback, progress
+        As for `markovfield.marginals`. EM that is stopped gives what it has, and its report says so.
 
     Returns
     -------

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from markovfield.frames import Tabular
 
 if TYPE_CHECKING:
     from markovfield.learning.statistics import SufficientStatistics
@@ -13,7 +15,7 @@ __all__ = ["FitReport"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FitReport:
+class FitReport(Tabular):
     """How a model was fitted and how well it describes its data.
 
     Attributes
@@ -59,6 +61,11 @@ class FitReport:
     def aic(self) -> float:
         """Akaike's criterion, as a score to maximise: log-likelihood less the number of parameters."""
         return self.log_likelihood - self.n_parameters
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        scores = ("log_likelihood", "bic", "aic")
+        names = ("method", "n_rows", "n_parameters", *scores, "converged", "iterations", "seconds")
+        return {name: [getattr(self, name)] for name in names}
 
     def __repr__(self) -> str:
         end = "converged" if self.converged else "not converged"

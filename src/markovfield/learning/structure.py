@@ -12,11 +12,13 @@ import numpy as np
 
 from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular, drawing
 from markovfield.inference.core.running import Progress, Running
 from markovfield.learning.data import DataTable, encode
 from markovfield.learning.registry import resolve
 from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName
+from markovfield.progress import shows_progress
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -40,7 +42,7 @@ class Move:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LearnedStructure:
+class LearnedStructure(Tabular):
     """A structure learned from data.
 
     Attributes
@@ -88,6 +90,12 @@ class LearnedStructure:
         """Pairs (parent, child)."""
         return tuple(self.dag.edges())
 
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return {"parent": [p for p, _ in self.arcs[:limit]], "child": [c for _, c in self.arcs[:limit]]}
+
+    def _picture(self) -> str:
+        return drawing(self.dag, len(self.variables))
+
     def to_network(self) -> BayesianNetwork:
         """A `BayesianNetwork` with this structure and no numbers yet: `markovfield.fit` gives them."""
         net = BayesianNetwork(
@@ -122,6 +130,7 @@ def graph_of(table: DataTable, arcs: Iterable[tuple[int, int]]) -> nx.DiGraph:
     return dag
 
 
+@shows_progress
 def learn_structure(
     data: Any,
     method: Any = "auto",
@@ -133,6 +142,7 @@ def learn_structure(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
+    progress: bool = False,
 ) -> LearnedStructure:
     """Learn which variables depend on which.
 
@@ -154,9 +164,9 @@ def learn_structure(
         PC and Chow-Liu count, for each set of variables, the rows that have them all.
     rng
         Seed or generator of random restarts.
-    n_jobs, time_limit, callback
-        See `Running`. Hill climbing that is stopped answers with the best structure so far, and says so; the other
-        methods raise.
+    n_jobs, time_limit, callback, progress
+        As for `markovfield.marginals`. Hill climbing that is stopped answers with the best structure so far, and says
+        so; the other methods raise.
 
     Returns
     -------

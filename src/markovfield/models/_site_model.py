@@ -9,8 +9,9 @@ from typing import Any
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.frames import Drawn
 from markovfield.models._sites import Sites
-from markovfield.names import VariableName
+from markovfield.names import Names, VariableName
 
 __all__ = ["SiteModel"]
 
@@ -18,7 +19,7 @@ __all__ = ["SiteModel"]
 FIXED = ("coupling", "edge_couplings", "field", "spins")
 
 
-class SiteModel(ABC):
+class SiteModel(Drawn, ABC):
     """Sites, and a number for each edge between them; what a state means is left to the model."""
 
     _sites: Sites
@@ -37,6 +38,12 @@ class SiteModel(ABC):
     def _told(self) -> str:
         sites = f"{self.n_variables} sites" if self.shape is None else f"{' x '.join(map(str, self.shape))} sites"
         return f"{sites}, {len(self.edges)} edges"
+
+    def _count_states(self, position: int) -> int:
+        return self.n_states
+
+    def _current_names(self) -> Names:
+        return self._sites.names
 
     @property
     def shape(self) -> tuple[int, ...] | None:

@@ -12,6 +12,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import NOISY_MAX, TABLE
+from markovfield.frames import Drawn
 from markovfield.models._assembly import assemble
 from markovfield.models._conditionals import (
     MOST_CELLS,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["BayesianNetwork"]
 
 
-class BayesianNetwork:
+class BayesianNetwork(Drawn):
     """Variables and their conditional distributions, mutable while being written.
 
     Parameters
@@ -169,6 +170,9 @@ class BayesianNetwork:
                 "inference does without it"
             )
         return local.table()
+
+    def _count_states(self, position: int) -> int:
+        return self._cardinalities[position]
 
     def _current_names(self) -> Names:
         # Kept between calls: building it for every lookup would make writing a large network quadratic.

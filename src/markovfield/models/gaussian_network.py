@@ -12,6 +12,7 @@ import numpy.typing as npt
 from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
+from markovfield.frames import Drawn
 from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.models._cycles import find_cycle
 from markovfield.names import Names, VariableName, check_name
@@ -35,7 +36,7 @@ class GaussianCPD:
     variance: float
 
 
-class LinearGaussianNetwork:
+class LinearGaussianNetwork(Drawn):
     """Variables and linear-Gaussian conditional distributions, mutable while being written.
 
     Variables may be written in any order; a parent may be named before it is added.
@@ -131,7 +132,10 @@ class LinearGaussianNetwork:
                 return variable
         except TypeError:
             pass
-        return self.variables[Names(self.variables).position(variable)]
+        return self.variables[self._current_names().position(variable)]
+
+    def _current_names(self) -> Names:
+        return Names(self.variables)
 
     def copy(self) -> LinearGaussianNetwork:
         """A network that can be written on without changing this one."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of, number, whole_number
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, short_repr
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._parameters import Parameter
@@ -23,7 +23,7 @@ __all__ = ["Completion", "Hopfield"]
 Spins = npt.NDArray[np.int8]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Completion:
     """What a Hopfield network makes of a partial pattern.
 
@@ -46,6 +46,8 @@ class Completion:
     sweeps: int
     converged: bool
     history: tuple[Spins, ...] = ()
+
+    __repr__ = short_repr
 
 
 class Hopfield:

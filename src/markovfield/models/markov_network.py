@@ -13,6 +13,7 @@ from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import CARDINALITY, CLAUSE, DISTANCE, PARITY, TABLE
 from markovfield.factors.structure import Structure
+from markovfield.frames import Drawn
 from markovfield.models._networkx import factors_of, states_of_node
 from markovfield.names import Names, VariableName, check_name, normalise_states
 
@@ -32,7 +33,7 @@ def _satisfied(allowed: npt.NDArray[np.bool_], weight: float, where: str) -> npt
     return np.where(allowed, 0.0, -np.inf) if weight == np.inf else np.where(allowed, float(weight), 0.0)
 
 
-class MarkovNetwork:
+class MarkovNetwork(Drawn):
     """Variables and factors, mutable while being written; `compile` freezes it into a `FactorGraph`.
 
     Parameters
@@ -90,6 +91,9 @@ class MarkovNetwork:
             self._states[position] = state_names
         self._compiled = None
         self._names = None
+
+    def _count_states(self, position: int) -> int:
+        return self._cardinalities[position]
 
     def _current_names(self) -> Names:
         # Kept between calls: building it for every clause would make writing a large network quadratic.

@@ -11,13 +11,16 @@ import numpy.typing as npt
 
 from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray, IntArray
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.belief_propagation.belief_propagation import BeliefPropagation
 from markovfield.inference.core.answers import Marginals
+from markovfield.inference.core.convergence import warn_caller
 from markovfield.inference.core.method import MethodLike
-from markovfield.inference.verbs import decode, marginals
+from markovfield.inference.core.running import Running
+from markovfield.inference.verbs import Callback, decode, marginals
 from markovfield.models.potts import Potts
+from markovfield.progress import shows_progress
 from markovfield.vision._observations import GaussianDensities, HistogramDensities, Observation
 
 __all__ = ["ImageSegmentation"]
@@ -115,7 +118,16 @@ class ImageSegmentation:
 
     # ---- fitting --------------------------------------------------------------------------------------------
 
-    def fit(self, image: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> ImageSegmentation:
+    @shows_progress
+    def fit(
+        self,
+        image: npt.ArrayLike,
+        labels: npt.ArrayLike | None = None,
+        *,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+        progress: bool = False,
+    ) -> ImageSegmentation:
         """Find the density of each class.
 
         Parameters
@@ -125,13 +137,19 @@ class ImageSegmentation:
         labels
             ``int[rows, columns]`` classes, -1 for pixels without; then only the labelled pixels count, and every class
             needs one. None: EM from a k-means of the colours, classes in order of brightness.
+        time_limit, callback
+            Of EM: past so many seconds, or where the callback, which is told of the objective between steps, answers
+            true, the densities so far are kept, ``converged_`` is False and a warning says so.
+        progress
+            Show a line that tells how it goes, in a terminal or a notebook.
         """
+        running = Running(None, time_limit, callback)
         self._check()
         pixels, shape, known = _pixels(image)
         if not known.any():
             raise ModelError("ImageSegmentation.fit(image) needs pixels that are not nan")
         if labels is None:
-            self._fit_alone(image, pixels, shape, known)
+            self._fit_alone(image, pixels, shape, known, running)
             return self
         given = self._labels(labels, shape).ravel()
         given = np.where(known, given, -1)
@@ -145,7 +163,12 @@ class ImageSegmentation:
         return self
 
     def _fit_alone(
-        self, image: npt.ArrayLike, pixels: FloatArray, shape: tuple[int, int], known: npt.NDArray[np.bool_]
+        self,
+        image: npt.ArrayLike,
+        pixels: FloatArray,
+        shape: tuple[int, int],
+        known: npt.NDArray[np.bool_],
+        running: Running,
     ) -> None:
         """EM: marginals of the labels, then densities from pixels weighted by them."""
         from sklearn.cluster import KMeans
@@ -167,7 +190,11 @@ class ImageSegmentation:
         answer: Marginals | None = None
         for _ in range(self.max_iterations):
             self.observation_ = self._densities(seen, weights, seen)
-            answer = _expect(self._posterior(prior, pixels, known), method, answer)
+            try:
+                answer = _expect(self._posterior(prior, pixels, known), method, answer, running, objective)
+            except (StoppedError, TimeoutError) as stop:
+                warn_caller(f"ImageSegmentation.fit kept the densities of {len(objective)} iterations of EM: {stop}")
+                break
             if np.isnan(answer.log_partition):
                 raise ModelError(
                     f"EM follows log Z, and inference method {answer.method!r} does not estimate it: use "
@@ -227,8 +254,17 @@ class ImageSegmentation:
             raise ModelError(f"fitted to images of {channels} channels, got one of {pixels.shape[1]}")
         return self._posterior(self._prior(image, shape), pixels, known)
 
+    @shows_progress
     def predict(
-        self, image: npt.ArrayLike, method: MethodLike = "auto", *, labels: npt.ArrayLike | None = None, **settings: Any
+        self,
+        image: npt.ArrayLike,
+        method: MethodLike = "auto",
+        *,
+        labels: npt.ArrayLike | None = None,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+        progress: bool = False,
+        **settings: Any,
     ) -> IntArray:
         """The likeliest labels as a whole, ``int64[rows, columns]``.
 
@@ -236,22 +272,33 @@ class ImageSegmentation:
         ----------
         image
             As for ``fit``; another one with as many channels, or the same.
-        method, settings
+        method, time_limit, callback, progress, settings
             As for `markovfield.decode`.
         labels
             ``int[rows, columns]``: pixels whose labels are known and stay, -1 for others.
         """
         graph = self.to_factor_graph(image)
         _, shape, _ = _pixels(image)
+        settings |= {"time_limit": time_limit, "callback": callback}
         found = decode(graph, self._evidence(labels, shape), method=method, **settings)
         return found.states.reshape(shape).astype(np.int64)
 
+    @shows_progress
     def predict_marginals(
-        self, image: npt.ArrayLike, method: MethodLike = "auto", *, labels: npt.ArrayLike | None = None, **settings: Any
+        self,
+        image: npt.ArrayLike,
+        method: MethodLike = "auto",
+        *,
+        labels: npt.ArrayLike | None = None,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+        progress: bool = False,
+        **settings: Any,
     ) -> FloatArray:
         """Probability of each class at each pixel, ``float64[rows, columns, n_classes]``; as `predict`."""
         graph = self.to_factor_graph(image)
         _, shape, _ = _pixels(image)
+        settings |= {"time_limit": time_limit, "callback": callback}
         found = marginals(graph, self._evidence(labels, shape), method=method, **settings)
         return found.values.reshape(*shape, self.n_classes)
 
@@ -320,7 +367,9 @@ def _neighbours(shape: tuple[int, int], connectivity: int) -> tuple[IntArray, Fl
     return edges, np.concatenate([np.full(a.size, distance) for a, _, distance in parts])
 
 
-def _expect(graph: FactorGraph, method: Any, before: Marginals | None) -> Marginals:
+def _expect(
+    graph: FactorGraph, method: Any, before: Marginals | None, running: Running, objective: list[float]
+) -> Marginals:
     """Marginals, going on from those of the iteration before where the method can."""
     from sklearn.exceptions import ConvergenceWarning
 
@@ -330,4 +379,7 @@ def _expect(graph: FactorGraph, method: Any, before: Marginals | None) -> Margin
     with warnings.catch_warnings():
         # An iteration that is not at its end goes on in the next E step.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return marginals(graph, method=method, **settings)
+        running.check(objective[-1] if objective else None)
+        return marginals(
+            graph, method=method, callback=lambda _: running.check(objective[-1] if objective else None), **settings
+        )

@@ -12,9 +12,10 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.method import MethodLike
-from markovfield.inference.verbs import decode, marginals
+from markovfield.inference.verbs import Callback, decode, marginals
 from markovfield.models._sites import Sites, pair_graph, sites_of
 from markovfield.names import Names
+from markovfield.progress import shows_progress
 
 __all__ = ["StereoMatching", "disparity_error"]
 
@@ -171,23 +172,41 @@ class StereoMatching:
 
     # ---- answers --------------------------------------------------------------------------------------------
 
+    @shows_progress
     def predict(
-        self, left: npt.ArrayLike, right: npt.ArrayLike, method: MethodLike = "auto", **settings: Any
+        self,
+        left: npt.ArrayLike,
+        right: npt.ArrayLike,
+        method: MethodLike = "auto",
+        *,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+        progress: bool = False,
+        **settings: Any,
     ) -> IntArray:
         """The likeliest disparities as a whole, ``int64[rows, columns]``; ``method`` and settings as for `decode`."""
         graph = self.to_factor_graph(left, right)
-        found = decode(graph, method=method, **settings)
+        found = decode(graph, method=method, time_limit=time_limit, callback=callback, **settings)
         return found.states.reshape(np.shape(left)[:2]).astype(np.int64)
 
+    @shows_progress
     def predict_marginals(
-        self, left: npt.ArrayLike, right: npt.ArrayLike, method: MethodLike = "auto", **settings: Any
+        self,
+        left: npt.ArrayLike,
+        right: npt.ArrayLike,
+        method: MethodLike = "auto",
+        *,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+        progress: bool = False,
+        **settings: Any,
     ) -> FloatArray:
         """Probability of each disparity at each pixel, ``float64[rows, columns, max_disparity + 1]``.
 
         Times the disparities and summed, these are means between whole ones.
         """
         graph = self.to_factor_graph(left, right)
-        found = marginals(graph, method=method, **settings)
+        found = marginals(graph, method=method, time_limit=time_limit, callback=callback, **settings)
         return found.values.reshape(*np.shape(left)[:2], -1)
 
     def _check(self) -> None:

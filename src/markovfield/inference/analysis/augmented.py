@@ -45,6 +45,9 @@ class AugmentedDecoder:
     ({'A': 0, 'B': 0}, {'A': 1, 'B': 1})
     """
 
+    def __repr__(self) -> str:
+        return f"AugmentedDecoder({self.graph!r}, {self.method!r})"
+
     def __init__(self, model: Any, method: MethodLike = "auto") -> None:
         self.graph = graph_of(model)
         self.method = method

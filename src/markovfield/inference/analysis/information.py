@@ -12,18 +12,20 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.frames import Tabular
 from markovfield.inference.automatic import choose
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
-from markovfield.inference.verbs import graph_of
+from markovfield.inference.verbs import Callback, graph_of
 from markovfield.names import VariableName
+from markovfield.progress import shows_progress
 
 __all__ = ["Ranking", "mutual_information", "value_of_information"]
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(Tabular):
     """Variables with a number each, largest first.
 
     ``ranking["X"]`` is X's number; iterating gives pairs in falling order.
@@ -46,6 +48,10 @@ class Ranking:
     def __len__(self) -> int:
         return len(self.values)
 
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        rows = list(self.values.items())[:limit]
+        return {"variable": [name for name, _ in rows], "value": [value for _, value in rows]}
+
     def top(self, count: int = 10) -> list[tuple[VariableName, float]]:
         """The first pairs."""
         return list(self.values.items())[:count]
@@ -63,7 +69,7 @@ def _rank(quantity: str, names: Sequence[VariableName], values: Sequence[float])
 
 
 def _posteriors(
-    graph: FactorGraph, known: Evidence, target: int, method: MethodLike
+    graph: FactorGraph, known: Evidence, target: int, method: MethodLike, running: Running
 ) -> tuple[FloatArray, list[FloatArray | None]]:
     """P(target), and for each of its states the marginals of all variables given that state (None when impossible).
 
@@ -73,7 +79,7 @@ def _posteriors(
 
     def run(evidence: Evidence) -> FloatArray:
         chosen = choose(method, "marginals", graph, evidence)
-        values: FloatArray = chosen.marginals(graph, evidence, targets=(), running=Running()).values
+        values: FloatArray = chosen.marginals(graph, evidence, targets=(), running=running).values
         return values
 
     prior = run(known)[offsets[target] : offsets[target + 1]]
@@ -100,6 +106,7 @@ def _joint_with(
     variables: Sequence[VariableName] | None,
     evidence: Mapping[Any, Any] | None,
     method: MethodLike,
+    running: Running,
 ) -> tuple[list[VariableName], list[FloatArray]]:
     """Names of the candidates, and the joint table ``[states of target, states of candidate]`` of each."""
     s = graph.structure
@@ -113,7 +120,7 @@ def _joint_with(
         candidates = s.names.positions(variables)
         if t in candidates:
             raise ModelError(f"the target {target!r} is among the variables to rank")
-    prior, given = _posteriors(graph, known, t, method)
+    prior, given = _posteriors(graph, known, t, method, running)
     offsets = s.value_offsets
     tables = []
     for v in candidates:
@@ -129,6 +136,7 @@ def _information(joint: FloatArray) -> float:
     return max(0.0, float((joint[seen] * np.log(joint[seen] / outer[seen])).sum()))
 
 
+@shows_progress
 def mutual_information(
     model: Any,
     target: VariableName,
@@ -136,6 +144,10 @@ def mutual_information(
     evidence: Mapping[Any, Any] | None = None,
     *,
     method: MethodLike = "auto",
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
 ) -> Ranking:
     """How much each unobserved variable tells about a target, given the evidence, in nats; the most telling first.
 
@@ -146,6 +158,8 @@ def mutual_information(
     ----------
     variables
         The candidates; all unobserved ones when None.
+    n_jobs, time_limit, callback, progress
+        As for `markovfield.marginals`.
 
     Examples
     --------
@@ -157,11 +171,13 @@ def mutual_information(
     >>> [(name, round(value, 4)) for name, value in mf.analysis.mutual_information(net, "ill")]
     [('test', 0.1846), ('coin', 0.0)]
     """
+    running = Running(n_jobs, time_limit, callback)
     graph = graph_of(model)
-    names, tables = _joint_with(graph, target, variables, evidence, method)
+    names, tables = _joint_with(graph, target, variables, evidence, method, running)
     return _rank(f"mutual information with {target} (nats)", names, [_information(t) for t in tables])
 
 
+@shows_progress
 def value_of_information(
     model: Any,
     target: VariableName,
@@ -170,6 +186,10 @@ def value_of_information(
     evidence: Mapping[Any, Any] | None = None,
     *,
     method: MethodLike = "auto",
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
 ) -> Ranking:
     """How much observing each variable would raise the expected utility of deciding about a target.
 
@@ -186,6 +206,7 @@ def value_of_information(
     >>> round(mf.analysis.value_of_information(net, "ill", [leave, treat])["test"], 4)
     6.75
     """
+    running = Running(n_jobs, time_limit, callback)
     graph = graph_of(model)
     s = graph.structure
     card = int(s.cardinalities[s.names.position(target)])
@@ -198,7 +219,7 @@ def value_of_information(
             f"utility must be finite numbers [actions, {card}], one column for each state of {target!r}, "
             f"got shape {gains.shape}"
         )
-    names, tables = _joint_with(graph, target, variables, evidence, method)
+    names, tables = _joint_with(graph, target, variables, evidence, method, running)
     values = []
     for joint in tables:
         now = float((gains @ joint.sum(axis=1)).max())

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, Frozen
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.frames import Tabular, fresh_name
 from markovfield.inference.automatic import ENUMERATION_BITS, choose
 from markovfield.inference.core.answers import Guarantee
 from markovfield.inference.core.evidence import Evidence
@@ -23,6 +24,7 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.inference.verbs import Callback, graph_of
 from markovfield.names import VariableName
+from markovfield.progress import shows_progress
 
 __all__ = ["Distribution", "query"]
 
@@ -30,7 +32,7 @@ SHOWN_ROWS = 24
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Distribution:
+class Distribution(Frozen, Tabular):
     """Probabilities of some variables, jointly, perhaps given others.
 
     Attributes
@@ -116,16 +118,13 @@ class Distribution:
         more = self.values.size - len(rows) + 1
         return "\n".join([self._headline(), *lines, *([f"... and {more} more"] if more else [])])
 
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        head = "".join(f"<th>{escape(str(v))}</th>" for v in (*self.given, *self.variables))
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(s)}</td>' for s in states)}<td>{p}</td></tr>" for states, p in self._rows()
-        )
-        return f"<table><caption>{escape(self._headline())}</caption><tr>{head}<th>probability</th></tr>{body}</table>"
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        rows, axes = list(islice(self.items(), limit)), (*self.given, *self.variables)
+        columns: dict[Any, Any] = {name: [states[i] for states, _ in rows] for i, name in enumerate(axes)}
+        return columns | {fresh_name("probability", axes): [p for _, p in rows]}
 
 
+@shows_progress
 def query(
     model: Any,
     targets: VariableName | Sequence[VariableName],
@@ -136,6 +135,7 @@ def query(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> Distribution:
     """The posterior distribution of a few variables, jointly.
 

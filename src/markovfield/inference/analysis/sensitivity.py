@@ -13,8 +13,11 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE
-from markovfield.inference.verbs import expected_counts, graph_of
+from markovfield.frames import Tabular
+from markovfield.inference.core.running import Running
+from markovfield.inference.verbs import Callback, expected_counts, graph_of
 from markovfield.names import VariableName
+from markovfield.progress import shows_progress
 
 __all__ = ["Sensitivity", "SensitivityCurve", "TableEntry", "sensitivity"]
 
@@ -50,8 +53,8 @@ class SensitivityCurve:
         return ((a * t + b) / (c * t + d))[()]
 
 
-@dataclass(frozen=True, eq=False)
-class Sensitivity:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity(Tabular):
     """How P(event | evidence) changes with every entry of every table.
 
     Attributes
@@ -78,6 +81,20 @@ class Sensitivity:
             found += [(float(flat[i]), name, int(i)) for i in few]
         found.sort(key=lambda item: -item[0])
         return [self._entry(name, i) for _, name, i in found[:count]]
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        entries = self.top(sum(slopes.size for slopes in self.derivatives.values()) if limit is None else limit)
+        given = [", ".join(f"{name}={state}" for name, state in entry.given.items()) for entry in entries]
+        columns = {name: [getattr(e, name) for e in entries] for name in ("variable", "state", "value", "derivative")}
+        return {"variable": columns.pop("variable"), "state": columns.pop("state"), "given": given, **columns}
+
+    def __repr__(self) -> str:
+        lines = [f"Sensitivity of a probability of {self.probability:.6g}: derivatives by entries of tables"]
+        for e in self.top(10):
+            given = f" | {', '.join(f'{name}={state}' for name, state in e.given.items())}" if e.given else ""
+            lines.append(f"  {e.derivative:+.4g}  P({e.variable}={e.state}{given}) = {e.value:.4g}")
+        more = sum(slopes.size for slopes in self.derivatives.values()) - 10
+        return "\n".join([*lines, *([f"  ... and {more} more"] if more > 0 else [])])
 
     def _entry(self, name: VariableName, cell: int) -> TableEntry:
         s = self.graph.structure
@@ -145,8 +162,16 @@ def _line(row: FloatArray, own: int, slopes: FloatArray, total: float) -> tuple[
     return slope, total - slope * float(row[own])
 
 
+@shows_progress
 def sensitivity(
-    model: Any, event: Mapping[VariableName, Any], evidence: Mapping[VariableName, Any] | None = None
+    model: Any,
+    event: Mapping[VariableName, Any],
+    evidence: Mapping[VariableName, Any] | None = None,
+    *,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
 ) -> Sensitivity:
     """How the probability of an event, given evidence, answers to every entry of a Bayesian network's tables.
 
@@ -157,6 +182,8 @@ def sensitivity(
     ----------
     event, evidence
         A state for each named variable.
+    n_jobs, time_limit, callback, progress
+        As for `markovfield.marginals`.
 
     Examples
     --------
@@ -171,6 +198,7 @@ def sensitivity(
     >>> most.variable, most.given, abs(round(most.derivative, 2))
     ('test', {'ill': 0}, 4.44)
     """
+    running = Running(n_jobs, time_limit, callback)
     graph = graph_of(model)
     s = graph.structure
     if sorted(s.child.tolist()) != list(range(s.n_variables)):
@@ -189,13 +217,13 @@ def sensitivity(
         if clamps[v] >= 0:
             raise ModelError(f"variable {name!r} is in the event and in the evidence")
         both[v] = s.names.state(v, state, int(s.cardinalities[v]))
-    value, _ = expected_counts(s, graph.log_tables, clamps)
-    below = _slopes(graph, clamps, value)
+    value, _ = _counts(graph, graph.log_tables, clamps, running)
+    below = _slopes(graph, clamps, value, running)
     try:
-        above_value, _ = expected_counts(s, graph.log_tables, both)
+        above_value, _ = _counts(graph, graph.log_tables, both, running)
     except ImpossibleEvidenceError:
         above_value = -np.inf
-    above = _slopes(graph, both, value)
+    above = _slopes(graph, both, value, running)
     probability = min(1.0, float(np.exp(above_value - value)))
     derivatives, tables = {}, {}
     for f, v in enumerate(s.child.tolist()):
@@ -208,15 +236,24 @@ def sensitivity(
     return Sensitivity(graph, probability, derivatives, tables, (above, below, probability, 1.0))
 
 
-def _slopes(graph: FactorGraph, clamps: npt.NDArray[np.int32], reference: float) -> FloatArray:
+def _counts(
+    graph: FactorGraph, log_tables: FloatArray, clamps: npt.NDArray[np.int32], running: Running
+) -> tuple[float, FloatArray]:
+    limit = running.seconds_left
+    found = expected_counts(
+        graph.structure, log_tables, clamps, n_jobs=running.n_jobs, time_limit=limit, callback=running.callback
+    )
+    return found.log_partition, found.counts
+
+
+def _slopes(graph: FactorGraph, clamps: npt.NDArray[np.int32], reference: float, running: Running) -> FloatArray:
     """Partial derivatives of P(clamps) by every entry, over P(evidence), whose log is ``reference``.
 
     P is linear in each entry t, so its slope is the expected count times P / t. Zero entries stand in as `ALMOST_ZERO`:
     what that adds to the other slopes is of that order.
     """
-    s = graph.structure
     stand_in = np.where(graph.log_tables == -np.inf, np.log(ALMOST_ZERO), graph.log_tables)
-    value, counts = expected_counts(s, stand_in, clamps)
+    value, counts = _counts(graph, stand_in, clamps, running)
     with np.errstate(divide="ignore"):
         return np.exp(np.log(counts) + value - reference - stand_in)
 

@@ -17,10 +17,10 @@ from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.belief_propagation.batch_kernel import LANES, flood_lanes, lane_beliefs
 from markovfield.inference.belief_propagation.layout import SPREAD, loopy_graph, numbers, unary_of
 from markovfield.inference.core.answers import Marginals
+from markovfield.inference.core.batches import MarginalsBatch
 from markovfield.inference.core.convergence import DAMPING, warn_not_converged
 from markovfield.inference.core.evidence import Evidence, rows
 from markovfield.inference.core.running import Running
-from markovfield.inference.junction_tree.compiled import MarginalsBatch
 
 if TYPE_CHECKING:
     from markovfield.inference.belief_propagation.belief_propagation import BeliefPropagation
@@ -33,7 +33,7 @@ TILE_BYTES = 2**27
 CALL = 2.0**27
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class PropagationBatch(MarginalsBatch):
     """Beliefs for many rows of evidence: as `MarginalsBatch`, and which rows converged, after how many sweeps."""
 
@@ -86,7 +86,7 @@ class CompiledPropagation:
     def run_batch(
         self, evidence: npt.ArrayLike, *, impossible: str = "raise", n_jobs: int | None = None
     ) -> PropagationBatch:
-        """Beliefs and Bethe values for every row of ``int[rows, n_variables]`` state indices, -1 for missing.
+        """Beliefs and Bethe values for every row of a frame, or of ``int[rows, n_variables]`` indices, -1 for missing.
 
         Rows go through side by side, synchronously, until each has converged. ``impossible="nan"`` gives rows found to
         be of probability zero a log_partition of -inf and marginals of nan, where the default raises an error.

@@ -9,9 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, Frozen
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.frames import Tabular, fresh_name
 from markovfield.inference.core.diagnostics import MonteCarlo
 from markovfield.names import VariableName
 
@@ -21,7 +22,7 @@ Guarantee = Literal["exact", "upper", "lower", "approximate"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Answer:
+class Answer(Frozen, Tabular):
     """The header of every answer, whatever it is an answer about: by whom, how far it can be trusted, in what time.
 
     What was asked for is the payload, which each form of model has of its own (`Marginals` and `Decoding` of factor
@@ -71,6 +72,17 @@ class LogPartition(Answer):
         high = self.log_partition if self.guarantee in ("exact", "upper") else np.inf
         return low, high
 
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        low, high = self.log_partition_bounds
+        return {
+            "log_partition": [self.log_partition],
+            "lower": [low],
+            "upper": [high],
+            "guarantee": [self.guarantee],
+            "method": [self.method],
+            "seconds": [self.seconds],
+        }
+
     def __float__(self) -> float:
         return self.log_partition
 
@@ -95,8 +107,8 @@ def _partition_line(answer: LogPartition | Marginals) -> str:
     return f"log Z = {answer.log_partition:.6g}{around} ({promise}), {by}"
 
 
-@dataclass(frozen=True, eq=False)
-class Components:
+@dataclass(frozen=True, eq=False, repr=False)
+class Components(Frozen):
     """The connected components of a graph, as an iterating method saw them.
 
     Attributes
@@ -115,6 +127,9 @@ class Components:
 
     def __len__(self) -> int:
         return len(self.log_partition)
+
+    def __repr__(self) -> str:
+        return f"Components({len(self)}, {int(self.converged.sum())} of them converged)"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -155,7 +170,24 @@ class Marginals(Answer):
     _max_marginals: Callable[[], FloatArray] | None = field(default=None, repr=False)
     _counts: Callable[[], FloatArray] | None = field(default=None, repr=False)
     _state: Any = field(default=None, repr=False)
+    _again: Callable[[], Marginals] | None = field(default=None, repr=False)
     _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is computed later is not data: a copy asks the model again for it (`_deferred`). Nor can it go on.
+        return super().__getstate__() | dict.fromkeys(("_joint", "_max_marginals", "_counts", "_state"))
+
+    def _deferred(self, name: str, what: str) -> Callable[..., Any]:
+        """The function behind joints, max-marginals or counts: this answer's own or, of a copy, one that asks anew."""
+        found = getattr(self, name)
+        if found is None and self._again is not None:
+            if "again" not in self._cache:
+                self._cache["again"] = self._again()
+            found = getattr(self._cache["again"], name)
+        if found is None:
+            raise ModelError(f"method {self.method!r} has no {what}; ask junction_tree for them")
+        result: Callable[..., Any] = found
+        return result
 
     def _slice(self, values: FloatArray, position: int) -> FloatArray:
         offsets = self.graph.structure.value_offsets
@@ -180,11 +212,7 @@ class Marginals(Answer):
         return ((name, self._slice(self.values, i)) for i, name in enumerate(self.graph.variables))
 
     def __contains__(self, variable: object) -> bool:
-        try:
-            self.graph.names.position(variable)  # type: ignore[arg-type]
-        except ModelError:
-            return False
-        return True
+        return variable in self.graph.names
 
     def probability_of(self, variable: VariableName, state: Any) -> float:
         """Probability of one named state of one variable."""
@@ -205,9 +233,8 @@ class Marginals(Answer):
         Read off a clique that holds them all; when there is none, the query is run anew with them kept together.
         """
         positions = tuple(self.graph.names.positions(variables))
-        if self._joint is None:
-            raise ModelError(f"method {self.method!r} has no joint distributions; ask junction_tree for them")
-        return self._joint(positions)
+        joint: FloatArray = self._deferred("_joint", "joint distributions")(positions)
+        return joint
 
     def mpm(self) -> dict[VariableName, Any]:
         """Maximiser of the posterior marginals: the likeliest state of each variable on its own."""
@@ -221,19 +248,15 @@ class Marginals(Answer):
     @property
     def max_marginals(self) -> dict[VariableName, FloatArray]:
         """For every state of every variable, the best score of an assignment that has it (a log-potential)."""
-        if self._max_marginals is None:
-            raise ModelError(f"method {self.method!r} has no max-marginals; ask junction_tree for them")
         if "max" not in self._cache:
-            self._cache["max"] = self._max_marginals()
+            self._cache["max"] = self._deferred("_max_marginals", "max-marginals")()
         return {name: self._slice(self._cache["max"], i) for i, name in enumerate(self.graph.variables)}
 
     @property
     def expected_counts(self) -> FloatArray:
         """For every cell of the pool, how often it is read in expectation: the gradient of `log_partition`."""
-        if self._counts is None:
-            raise ModelError(f"method {self.method!r} has no expected counts; ask junction_tree for them")
         if "counts" not in self._cache:
-            self._cache["counts"] = self._counts()
+            self._cache["counts"] = self._deferred("_counts", "expected counts")()
         counts: FloatArray = self._cache["counts"]
         return counts
 
@@ -252,23 +275,31 @@ class Marginals(Answer):
             rows.append((str(s.names.variables[i]), shown + ("  ..." if len(p) > 6 else "")))
         return rows
 
-    def _headline(self) -> str:
-        return _partition_line(self)
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        s = self.graph.structure
+        n = s.n_variables if limit is None else min(limit, s.n_variables)
+        cards, end = s.cardinalities[:n].tolist(), int(s.value_offsets[n])
+        columns: dict[Any, Any] = {
+            "variable": [name for name, card in zip(s.names.variables, cards, strict=False) for _ in range(card)],
+            "state": [state for i, card in enumerate(cards) for state in s.names.state_names(i, card)],
+            "probability": self.values[:end],
+        }
+        if self.monte_carlo is not None:
+            columns["standard_error"] = self.monte_carlo.standard_errors[:end]
+        return columns
+
+    def _html_columns(self, limit: int) -> dict[Any, Any]:
+        rows = self._rows(limit)
+        return {"variable": [name for name, _ in rows], "probabilities": [shown for _, shown in rows]}
 
     def __repr__(self) -> str:
         rows = self._rows()
         wide = max((len(name) for name, _ in rows), default=0)
-        lines = [f"Marginals of {len(self)} variables: {self._headline()}"]
+        lines = [f"Marginals of {len(self)} variables: {_partition_line(self)}"]
         lines += [f"  {name:<{wide}}  {shown}" for name, shown in rows]
         if len(self) > len(rows):
             lines.append(f"  ... and {len(self) - len(rows)} more")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        body = "".join(f"<tr><th>{escape(n)}</th><td>{escape(p)}</td></tr>" for n, p in self._rows())
-        return f"<table><caption>{escape(self._headline())}</caption>{body}</table>"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -377,8 +408,14 @@ class Samples(Answer):
         return probabilities, self.monte_carlo.standard_errors[at : at + card]
 
     def to_dict(self) -> dict[VariableName, npt.NDArray[Any]]:
-        """Columns by variable name, ready for a data frame."""
+        """Columns by variable name."""
         return {name: self[name] for name in self.graph.variables}
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        columns: dict[Any, Any] = {name: column[:limit] for name, column in self.to_dict().items()}
+        if self.log_weights is not None:
+            columns[fresh_name("weight", list(columns))] = self.weights[:limit]
+        return columns
 
     def __repr__(self) -> str:
         chains = f", {self.n_chains} chain{'s' * (self.n_chains != 1)}" if self.n_chains else ""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["DAMPING", "warn_not_converged", "without_warnings"]
+__all__ = ["DAMPING", "warn_caller", "warn_not_converged", "without_warnings"]
 
 DAMPING = "more damping or max_iterations may help"
 """Advice for methods that have both."""
@@ -35,11 +36,17 @@ def warn_not_converged(
     """Issue scikit-learn's ``ConvergenceWarning``: an unsettled answer is never silent, and never an error."""
     if _silent.get():
         return
+    warn_caller(
+        f"{method} did not converge in {iterations} iterations: the last change was {residual:.3g}, "
+        f"above the tolerance of {tolerance:.3g}; {advice}"
+    )
+
+
+def warn_caller(message: str) -> None:
+    """Issue scikit-learn's ``ConvergenceWarning`` at the line that called the library, however deep this is in it."""
     from sklearn.exceptions import ConvergenceWarning
 
-    warnings.warn(
-        f"{method} did not converge in {iterations} iterations: the last change was {residual:.3g}, "
-        f"above the tolerance of {tolerance:.3g}; {advice}",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "markovfield":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, ConvergenceWarning, stacklevel=level)

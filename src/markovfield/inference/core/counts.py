@@ -42,7 +42,7 @@ BATCHES = 32
 _RANK: dict[Guarantee, int] = {"exact": 0, "upper": 1, "lower": 2, "approximate": 3}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Counts(Answer):
     """log Z and expected counts; ``log_partition, counts = answer`` unpacks it.
 
@@ -69,6 +69,15 @@ class Counts(Answer):
 
     def __len__(self) -> int:
         return 2
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        columns: dict[Any, Any] = {"cell": np.arange(len(self.counts))[:limit], "count": self.counts[:limit]}
+        return columns if self.standard_errors is None else columns | {"standard_error": self.standard_errors[:limit]}
+
+    def __repr__(self) -> str:
+        rows = np.size(self.log_partition)
+        value = f"log Z = {float(self.log_partition):.6g}" if np.ndim(self.log_partition) == 0 else f"{rows} rows"
+        return f"Counts of {len(self.counts)} cells: {value} ({self.guarantee}), {self.method}, {self.seconds:.3g} s"
 
 
 @runtime_checkable

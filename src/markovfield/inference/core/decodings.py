@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import Frozen
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Answer, Guarantee
 from markovfield.names import VariableName
@@ -17,8 +18,8 @@ from markovfield.names import VariableName
 __all__ = ["Decoding", "Solution", "decoding_of_states", "named_states"]
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(Frozen):
     """One assignment and its score.
 
     Attributes
@@ -40,6 +41,11 @@ class Solution:
     @cached_property
     def assignment(self) -> dict[VariableName, Any]:
         return named_states(self.graph, self.states, self.variables)
+
+    def __repr__(self) -> str:
+        few = named_states(self.graph, self.states, self.variables[:6])
+        shown = ", ".join(f"{name}={state!r}" for name, state in few.items())
+        return f"Solution(score {self.score:.6g}: {shown}{', ...' if len(self.variables) > 6 else ''})"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,6 +127,22 @@ class Decoding(Answer):
 
     def __getitem__(self, variable: VariableName) -> Any:
         return self.assignment[variable]
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        columns: dict[Any, Any] = {"rank": [], "score": [], "variable": [], "state": []}
+        for rank, solution in enumerate(self.n_best, 1):
+            named = named_states(self.graph, solution.states, solution.variables[:limit])
+            columns["rank"] += [rank] * len(named)
+            columns["score"] += [solution.score] * len(named)
+            columns["variable"] += named.keys()
+            columns["state"] += named.values()
+            if limit is not None and len(columns["rank"]) >= limit:
+                break
+        return columns
+
+    def _html_columns(self, limit: int) -> dict[Any, Any]:
+        found = self._columns(limit)
+        return found if len(self.n_best) > 1 else {name: found[name] for name in ("variable", "state")}
 
     def __repr__(self) -> str:
         if self.expected_loss is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, Frozen, short_repr
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 
@@ -38,8 +38,8 @@ UNSEEN = 3.0
 OFTEN = 9.0
 
 
-@dataclass(frozen=True, eq=False)
-class MonteCarlo:
+@dataclass(frozen=True, eq=False, repr=False)
+class MonteCarlo(Frozen):
     """What the samples behind an estimate say of its error; arrays over all variables' states, one after the other.
 
     Attributes
@@ -63,6 +63,8 @@ class MonteCarlo:
     n_samples: int
     n_chains: int
     doubts: tuple[str, ...] = ()
+
+    __repr__ = short_repr
 
 
 def _chains(x: npt.ArrayLike) -> FloatArray:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, Frozen
+from markovfield.columns import code_column, named_columns, read_column, single_row
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
@@ -46,7 +47,7 @@ def _log_likelihood(structure: Structure, position: int, value: Any) -> FloatArr
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class Evidence(Frozen):
     """Evidence by position.
 
     Attributes
@@ -76,7 +77,8 @@ class Evidence:
     def parse(cls, structure: Structure, evidence: Mapping[Any, Any] | Evidence | None) -> Evidence:
         """Read a dict from variable name to a state or to a likelihood vector (a list or an array).
 
-        A state is given by its name, or by its index where no state name is an int.
+        A state is given by its name, or by its index where no state name is an int. A pandas Series, or a frame of one
+        row, does as well as a dict; what is missing there (NaN, None, pandas.NA) was not seen.
         """
         empty = no_evidence(structure)
         if evidence is None or (isinstance(evidence, Mapping) and not evidence):
@@ -88,7 +90,10 @@ class Evidence:
                 )
             return evidence
         if not isinstance(evidence, Mapping):
-            raise ModelError(f"evidence must be a dict from variable to state, got {type(evidence).__name__}")
+            row = single_row(evidence)
+            if row is None:
+                raise ModelError(f"evidence must be a dict from variable to state, got {type(evidence).__name__}")
+            evidence = row
         names, cards = structure.names, structure.cardinalities
         states = empty.states.copy()
         likelihoods = []
@@ -158,8 +163,24 @@ def no_evidence(structure: Structure) -> Evidence:
     return Evidence(states)
 
 
-def rows(structure: Structure, array: npt.ArrayLike) -> npt.NDArray[np.int32]:
+def _coded(structure: Structure, columns: dict[Any, Any]) -> npt.NDArray[np.int32]:
+    """Columns of states by name as rows of state indices: variables without a column are missing in every row."""
+    names, read = structure.names, {name: read_column(name, column) for name, column in columns.items()}
+    lengths = {len(column) for column in read.values()} or {0}
+    if len(lengths) > 1:
+        raise ModelError(f"columns of evidence need one number of rows, got {sorted(lengths)}")
+    coded = np.full((lengths.pop(), structure.n_variables), -1, np.int32)
+    for name, column in read.items():
+        v = names.position(name)
+        coded[:, v] = code_column(name, tuple(names.state_names(v, int(structure.cardinalities[v]))), column)
+    return coded
+
+
+def rows(structure: Structure, array: Any) -> npt.NDArray[np.int32]:
     """Check a batch of evidence: ``int[rows, n_variables]`` state indices, -1 for missing; read-only int32.
+
+    A frame or a dict of columns has states by name, where NaN, None and pandas.NA are missing; a column that is no
+    variable is an error.
 
     Examples
     --------
@@ -167,8 +188,13 @@ def rows(structure: Structure, array: npt.ArrayLike) -> npt.NDArray[np.int32]:
     >>> structure = mf.MarkovNetwork({"A": 2, "B": 3}).compile().structure
     >>> rows(structure, [[0, 2], [-1, 1]]).tolist()
     [[0, 2], [-1, 1]]
+    >>> rows(structure, {"B": [2, None]}).tolist()
+    [[-1, 2], [-1, -1]]
     """
     n = structure.n_variables
+    columns = named_columns(array)
+    if columns is not None:
+        array = _coded(structure, columns)
     try:
         given = np.asarray(array)
     except ValueError:

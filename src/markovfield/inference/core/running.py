@@ -82,6 +82,13 @@ class Running:
         return replace(self, time_limit=max(spent + share * (self.time_limit - spent), 1e-9))
 
     @property
+    def seconds_left(self) -> float | None:
+        """What is left of the time limit, never nothing; None without one."""
+        if self.time_limit is None:
+            return None
+        return max(self.time_limit - (time.perf_counter() - self.started), 1e-9)
+
+    @property
     def still(self) -> bool:
         """Whether there is time left, and nobody has asked to stop."""
         return not self._stops and (self.time_limit is None or time.perf_counter() - self.started <= self.time_limit)

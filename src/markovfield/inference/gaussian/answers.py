@@ -66,6 +66,11 @@ class GaussianMarginals(Answer):
         """The joint distribution of several variables that were not observed, in the order asked."""
         return self.posterior.marginal(variables)
 
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        shown = slice(0, limit)
+        names = list(self.field.variables[shown])
+        return {"variable": names, "mean": self.means[shown], "variance": self.variances[shown]}
+
     def __repr__(self) -> str:
         by = f"{self.method}, {self.seconds:.3g} s"
         lines = [f"Marginals of {len(self)} variables: log Z = {self.log_partition:.6g} ({self.guarantee}), {by}"]
@@ -112,6 +117,10 @@ class GaussianDecoding(Answer):
     def __getitem__(self, variable: VariableName) -> float:
         return self.assignment[variable]
 
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        named = list(self.assignment.items())[:limit]
+        return {"variable": [name for name, _ in named], "value": [value for _, value in named]}
+
     def __repr__(self) -> str:
         lines = [f"Decoding: score {self.score:.6g} (optimal), {self.method}, {self.seconds:.3g} s"]
         shown = list(self.assignment.items())
@@ -136,8 +145,11 @@ class GaussianSamples(Answer):
         return column
 
     def to_dict(self) -> dict[VariableName, Any]:
-        """Columns by variable name, ready for a data frame."""
+        """Columns by variable name."""
         return {name: self[name] for name in self.field.variables}
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return {name: column[:limit] for name, column in self.to_dict().items()}
 
     def __repr__(self) -> str:
         return f"GaussianSamples({len(self)} of {self.field.n_variables} variables, {self.guarantee}, {self.method})"

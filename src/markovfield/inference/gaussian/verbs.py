@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from markovfield._validation import generator_of, whole_number
+from markovfield.columns import single_row
 from markovfield.exceptions import ModelError
 from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.inference.core.answers import LogPartition
@@ -26,10 +27,11 @@ def _known(field: GaussianField, evidence: Any) -> Known:
     """Observed numbers by position."""
     if evidence is None:
         return {}
-    if not isinstance(evidence, Mapping):
+    row = evidence if isinstance(evidence, Mapping) else single_row(evidence)
+    if row is None:
         raise ModelError(f"evidence must be a dict from variable to a number, got {type(evidence).__name__}")
     found: Known = {}
-    for variable, value in evidence.items():
+    for variable, value in row.items():
         at = field.names.position(variable)
         try:
             found[at] = float(value)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, short_repr
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Marginals, Samples
@@ -55,6 +55,9 @@ class Ladder(NamedTuple):
 
     inverse_temperatures: FloatArray
     swap_rates: FloatArray
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def ladder_of(answer: Samples | Marginals) -> Ladder:

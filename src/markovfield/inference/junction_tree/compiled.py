@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Marginals
+from markovfield.inference.core.batches import MarginalsBatch
 from markovfield.inference.core.evidence import Evidence, rows
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.batch_kernel import LANES, Program, cell_counts, run_rows, unroll
@@ -23,54 +24,17 @@ from markovfield.inference.junction_tree.propagate import LN2, propagate
 from markovfield.inference.problem.potentials_kernel import enter_states
 from markovfield.inference.problem.problem import Problem
 from markovfield.kernels.interpreter import small
-from markovfield.names import VariableName
 
 if TYPE_CHECKING:
     from markovfield.inference.junction_tree.junction_tree import JunctionTree
 
-__all__ = ["CompiledJunctionTree", "MarginalsBatch"]
+__all__ = ["CompiledJunctionTree"]
 
 # Above this many clique states rows are run one by one: their products no longer stay in cache.
 BATCH_STATES = 2**22
 # Counts are tallied in this many pieces of rows.
 TALLIES = 16
 _NO_WEIGHTS, _NO_VALUES = np.zeros(0), np.zeros((0, 0))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MarginalsBatch:
-    """Marginals for many rows of evidence.
-
-    Attributes
-    ----------
-    values
-        ``float64[rows, sum of cardinalities]``; ``batch["X"]`` is X's part, ``[rows, cardinality]``.
-    log_partition
-        ``float64[rows]``.
-    """
-
-    graph: FactorGraph
-    values: FloatArray
-    log_partition: FloatArray
-    guarantee: str = "exact"
-    method: str = "junction_tree"
-    seconds: float = 0.0
-
-    def __getitem__(self, variable: VariableName) -> FloatArray:
-        offsets = self.graph.structure.value_offsets
-        v = self.graph.names.position(variable)
-        return self.values[:, offsets[v] : offsets[v + 1]]
-
-    def __iter__(self) -> Iterator[VariableName]:
-        return iter(self.graph.variables)
-
-    def __len__(self) -> int:
-        return self.graph.n_variables
-
-    def __repr__(self) -> str:
-        return (
-            f"MarginalsBatch({len(self.values)} rows of {len(self)} variables, {self.guarantee}, {self.seconds:.3g} s)"
-        )
 
 
 def _status_zero(task: Callable[..., None], *arguments: Any) -> int:
@@ -155,7 +119,7 @@ class CompiledJunctionTree:
     def run_batch(
         self, evidence: npt.ArrayLike, *, impossible: str = "raise", n_jobs: int | None = None
     ) -> MarginalsBatch:
-        """All marginals and log Z for every row of ``int[rows, n_variables]`` state indices, -1 for missing.
+        """All marginals and log Z for every row of a frame, or of ``int[rows, n_variables]`` indices, -1 for missing.
 
         ``impossible="nan"`` gives rows of probability zero a log_partition of -inf and marginals of nan, where the
         default raises an error that names the first of them.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -15,7 +14,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals
-from markovfield.inference.core.convergence import warn_not_converged
+from markovfield.inference.core.convergence import warn_caller, warn_not_converged
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.mean_field.clusters import STRUCTURES, cluster_layout, clusters_of
@@ -176,13 +175,9 @@ class MeanField:
 
 
 def _warn_of_nothing_found() -> None:
-    from sklearn.exceptions import ConvergenceWarning
-
-    warnings.warn(
+    warn_caller(
         f"mean_field found no assignment free of hard zeros in {BUDGET} steps back, so its bound is -inf and its "
-        "marginals are uniform; junction_tree would settle it",
-        ConvergenceWarning,
-        stacklevel=4,
+        "marginals are uniform; junction_tree would settle it"
     )
 
 

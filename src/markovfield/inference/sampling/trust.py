@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, States
+from markovfield.inference.core.convergence import warn_caller
 from markovfield.inference.core.diagnostics import LEAST_STEPS, error_floor, summarise
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.problem.reduction import zeros_in_factors
@@ -158,6 +158,4 @@ def doubts_of(
 
 def warn_doubts(method: str, doubts: Sequence[str], remedy: str = REMEDY) -> None:
     """Issue scikit-learn's ``ConvergenceWarning`` with the reasons."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    warnings.warn(f"{method} has not converged: {'; '.join(doubts)}; {remedy}", ConvergenceWarning, stacklevel=7)
+    warn_caller(f"{method} has not converged: {'; '.join(doubts)}; {remedy}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from markovfield.exceptions import ModelError
 from markovfield.names import VariableName
 
-__all__ = ["Column", "code_column", "discover_states", "read_column"]
+__all__ = ["Column", "code_column", "discover_states", "is_missing", "named_columns", "read_column", "single_row"]
 
 Codes = npt.NDArray[np.int16]
 
@@ -45,7 +45,8 @@ class Column:
         return value.item() if isinstance(value, np.generic) else value
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None, NaN, NaT, pandas.NA or masked."""
     if value is None or value is np.ma.masked:
         return True
     if isinstance(value, float | np.floating):
@@ -53,6 +54,67 @@ def _is_missing(value: Any) -> bool:
     return type(value).__name__ in ("NAType", "NaTType") or (
         isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
     )
+
+
+def named_columns(data: Any) -> dict[Any, Any] | None:
+    """Columns by name, as their library gives them: of a dict, a pandas or polars frame, a structured array; or None.
+
+    Examples
+    --------
+    >>> named_columns({"A": [0, 1]}), named_columns([[0, 1]])
+    ({'A': [0, 1]}, None)
+    """
+    if isinstance(data, Mapping):
+        return dict(data)
+    if isinstance(data, np.ndarray):
+        return {name: data[name] for name in data.dtype.names} if data.dtype.names else None
+    if not hasattr(data, "columns") or not hasattr(data, "__getitem__"):
+        return None
+    names = [_python(n) for n in data.columns]
+    _once(names)
+    return {name: data[name] for name in names}
+
+
+def single_row(data: Any) -> dict[Any, Any] | None:
+    """What a Series, or a frame of one row, says of each name: missing values are left out. None for anything else.
+
+    Whole numbers that pandas made floats, as it does beside missing ones, are whole again.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> single_row(pd.Series({"A": 1, "B": None}))
+    {'A': 1}
+    """
+    if isinstance(data, Mapping | np.ndarray):
+        return None
+    if hasattr(data, "items") and hasattr(data, "index"):
+        pairs = [(_python(name), value) for name, value in data.items()]
+        if getattr(data, "ndim", 1) == 1:
+            _once([name for name, _ in pairs])
+            return {name: _whole(value) for name, value in pairs if not is_missing(value)}
+    columns = named_columns(data)
+    if columns is None:
+        return None
+    for name, column in columns.items():
+        if len(column) != 1:
+            raise ModelError(
+                f"a frame as evidence has one row, this has {len(column)} in column {name!r}: many rows are for "
+                "mf.predict, or run_batch of a compiled method"
+            )
+    values = {name: next(iter(column)) for name, column in columns.items()}
+    return {name: _whole(value) for name, value in values.items() if not is_missing(value)}
+
+
+def _whole(value: Any) -> Any:
+    value = _python(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _once(names: Sequence[Any]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ModelError(f"the data has more than one column named {name!r}")
 
 
 def read_column(name: VariableName, column: Any) -> Column:
@@ -128,7 +190,7 @@ class _States:
 
     def code(self, value: Any) -> int:
         """The number of one state; -1 when missing, -2 when there is no such state."""
-        if _is_missing(value):
+        if is_missing(value):
             return _MISSING
         value = _python(value)
         try:
@@ -286,10 +348,10 @@ def discover_states(variable: VariableName, column: Column) -> tuple[tuple[Any, 
         except TypeError:
             bad = next(type(v).__name__ for v in values if getattr(v, "__hash__", None) is None)
             raise ModelError(f"variable {variable!r} has a value of type {bad}, which cannot be a state") from None
-        states = sorted((_python(v) for v in found if not _is_missing(v)), key=_order)
+        states = sorted((_python(v) for v in found if not is_missing(v)), key=_order)
         _check_states(variable, states)
         index = {s: i for i, s in enumerate(states)}
-        lookup = {v: _MISSING if _is_missing(v) else index[v] for v in found}
+        lookup = {v: _MISSING if is_missing(v) else index[v] for v in found}
         return tuple(states), np.fromiter(map(lookup.__getitem__, values), np.int16, len(values))
     column = _as_integers(column)
     distinct, inverse, low = _distinct_numbers(column)
