@@ -72,6 +72,8 @@ _LAZY = {
         "vision.stereo": ["StereoMatching", "disparity_error"],
     },
     "lattice": {
+        "lattice.averages": ["LatticeAverage", "lattice_average"],
+        "lattice.measurement": ["LatticeMeasurement", "measure"],
         "lattice.onsager": [
             "critical_coupling",
             "ising_energy",
@@ -79,6 +81,7 @@ _LAZY = {
             "ising_magnetisation",
             "torus_energy",
             "torus_log_partition",
+            "torus_specific_heat",
         ],
         "lattice.simulation": ["LatticeRecord", "LatticeSimulation"],
     },
