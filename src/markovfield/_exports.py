@@ -13,7 +13,14 @@ from typing import Any
 __all__ = ["EXPORTS", "NAMESPACES", "lazy", "moved"]
 
 _TOP = {
-    "exceptions": ["FormatError", "ImpossibleEvidenceError", "MemoryLimitError", "ModelError", "StoppedError"],
+    "exceptions": [
+        "FormatError",
+        "ImpossibleEvidenceError",
+        "MemoryLimitError",
+        "MissingDataWarning",
+        "ModelError",
+        "StoppedError",
+    ],
     "factors.factor_graph": ["FactorGraph"],
     "gaussian.gaussian_field": ["GaussianField"],
     "models": [
