@@ -217,12 +217,14 @@ def otherwise(verb: str, graph: FactorGraph) -> list[Any]:
         # Clusters where the model is one of Ising's or Potts's; single changes often cannot leave its modes.
         return [resolve("swendsen_wang", "sample"), Gibbs(), Gibbs(scan="trees")]
     messages = [resolve("belief_propagation", verb)]
+    from markovfield.inference.belief_propagation.native_forest import has_large_counts, message_cells
     from markovfield.inference.sandwich import Sandwich
 
+    if has_large_counts(graph.structure):
+        # Whoever bounds log Z would take minutes for the tables of such counters.
+        return messages
     if graph.n_variables <= MOST_BUCKETS:
         return [Sandwich(time_limit=None, methods=OTHERWISE, work_limit=BUCKET_WORK), *messages]
-    from markovfield.inference.belief_propagation.native_forest import message_cells
-
     if message_cells(graph.structure).sum() > MOST_BOUNDED:
         return messages
     from markovfield.inference.mean_field.mean_field import MeanField

@@ -164,6 +164,23 @@ def test_a_count_of_a_thousand(monkeypatch):
     assert "count many variables" in told.reason
 
 
+def test_a_large_count_on_a_wide_lattice_has_messages(monkeypatch):
+    """Mini-buckets of its counters in plain tables took minutes."""
+    monkeypatch.setattr(native_forest, "MOST_CELLS", 2.0**22)
+    n, side = 400, 20
+    net = mf.MarkovNetwork(dict.fromkeys(range(n), 2))
+    sites = np.arange(n).reshape(side, side)
+    pairs = [
+        *zip(sites[:-1].flat, sites[1:].flat, strict=True),
+        *zip(sites[:, :-1].flat, sites[:, 1:].flat, strict=True),
+    ]
+    net.add_factors([(int(a), int(b)) for a, b in pairs], [[1.2, 1.0], [1.0, 1.2]])
+    net.add_cardinality(RNG.normal(size=n + 1), dict.fromkeys(range(n), 1))
+    answer = mf.marginals(net, {0: 1, 5: [0.3, 0.7]})
+    assert (answer.method, answer.guarantee, answer.converged) == ("belief_propagation", "approximate", True)
+    assert answer[0].tolist() == [0.0, 1.0]
+
+
 def test_stopping_is_heard():
     with pytest.raises(mf.StoppedError):
         mf.marginals(Model().net, callback=lambda _: True)

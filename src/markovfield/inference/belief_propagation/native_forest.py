@@ -32,7 +32,7 @@ from markovfield.inference.core.running import Running
 if TYPE_CHECKING:
     from markovfield.inference.belief_propagation.belief_propagation import BeliefPropagation
 
-__all__ = ["is_native_forest", "message_cells", "native_log_partition", "native_marginals"]
+__all__ = ["has_large_counts", "is_native_forest", "message_cells", "native_log_partition", "native_marginals"]
 
 # Cells of counters in plain tables, some tens of milliseconds, above which messages of the potentials are sent instead.
 MOST_CELLS = 2.0**22
@@ -57,10 +57,14 @@ def _counter_cells(s: Structure) -> float:
     return float((2.0 * np.diff(s.scope_offsets)[counted] * (caps(s)[counted] + 1.0) ** 2).sum())
 
 
+def has_large_counts(s: Structure) -> bool:
+    """Whether cardinality potentials would be large in plain tables."""
+    return not s.is_plain and _counter_cells(s) > MOST_CELLS
+
+
 def is_native_forest(graph: FactorGraph, evidence: Evidence) -> bool:
     """Whether a graph is a forest under the evidence, with potentials that would be large in plain tables."""
-    s = graph.structure
-    return not s.is_plain and _counter_cells(s) > MOST_CELLS and is_forest(s, evidence.states)
+    return has_large_counts(graph.structure) and is_forest(graph.structure, evidence.states)
 
 
 def _messages(graph: FactorGraph, evidence: Evidence, running: Running) -> LoopyMessages | None:
