@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 
 import markovfield as mf
 
-simulation = mf.LatticeSimulation(mf.Ising((128, 128), 0.7, periodic=True), rng=4)
+simulation = mf.LatticeSimulation(mf.Ising((128, 128), 0.7, periodic=True), method="gibbs", rng=4)
 frames = list(simulation.frames(40, every=5))
 film = mf.plot.animate(frames, titles=[f"{5 * i} sweeps" for i in range(len(frames))])
 film.save("coarsening.gif", writer="pillow")

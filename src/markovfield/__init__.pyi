@@ -17,6 +17,7 @@ from markovfield import vision as vision
 from markovfield.exceptions import FormatError as FormatError
 from markovfield.exceptions import ImpossibleEvidenceError as ImpossibleEvidenceError
 from markovfield.exceptions import MemoryLimitError as MemoryLimitError
+from markovfield.exceptions import MissingDataWarning as MissingDataWarning
 from markovfield.exceptions import ModelError as ModelError
 from markovfield.exceptions import StoppedError as StoppedError
 from markovfield.factors.factor_graph import FactorGraph as FactorGraph

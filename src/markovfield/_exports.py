@@ -13,7 +13,14 @@ from typing import Any
 __all__ = ["EXPORTS", "NAMESPACES", "lazy", "moved"]
 
 _TOP = {
-    "exceptions": ["FormatError", "ImpossibleEvidenceError", "MemoryLimitError", "ModelError", "StoppedError"],
+    "exceptions": [
+        "FormatError",
+        "ImpossibleEvidenceError",
+        "MemoryLimitError",
+        "MissingDataWarning",
+        "ModelError",
+        "StoppedError",
+    ],
     "factors.factor_graph": ["FactorGraph"],
     "gaussian.gaussian_field": ["GaussianField"],
     "models": [
@@ -73,6 +80,8 @@ _LAZY = {
         "vision.stereo": ["StereoMatching", "disparity_error"],
     },
     "lattice": {
+        "lattice.averages": ["LatticeAverage", "lattice_average"],
+        "lattice.measurement": ["LatticeMeasurement", "measure"],
         "lattice.onsager": [
             "critical_coupling",
             "ising_energy",
@@ -80,6 +89,7 @@ _LAZY = {
             "ising_magnetisation",
             "torus_energy",
             "torus_log_partition",
+            "torus_specific_heat",
         ],
         "lattice.simulation": ["LatticeRecord", "LatticeSimulation"],
     },

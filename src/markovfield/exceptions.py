@@ -6,6 +6,7 @@ __all__ = [
     "FormatError",
     "ImpossibleEvidenceError",
     "MemoryLimitError",
+    "MissingDataWarning",
     "ModelError",
     "StoppedError",
 ]
@@ -25,6 +26,10 @@ class ImpossibleEvidenceError(ValueError):
 
 class MemoryLimitError(MemoryError):
     """An exact computation that would need more memory than allowed; raised before allocating."""
+
+
+class MissingDataWarning(UserWarning):
+    """Data that lack what a model has a place for, in a way that looks like a mistake in reading them."""
 
 
 class StoppedError(RuntimeError):

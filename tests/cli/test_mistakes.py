@@ -131,12 +131,12 @@ def test_ctrl_c_keeps_what_a_lattice_has(run: Any, tmp_path: Path, monkeypatch: 
     assert status == 130
     assert "energy a site" in out
     assert f"wrote {name}" in out
-    # After the first fifth in the first of ten turns; or in the second frame of three.
-    made = 20 + 4 if name == "x.npz" else 50 + 25
+    # In the second of ten turns; or in the second of ten turns of the first frame.
+    made = 10 + 5 if name == "x.npz" else 5 + 2
     assert f"stopped after {made} of 100 sweeps" in err
     if name == "x.npz":
         assert len(np.load(tmp_path / name)["sweep"]) == made
-        assert "4 measured" in out
+        assert "the first 5 not measured" in " ".join(out.split())
     # A second time there is a whole file, as far as anybody knows.
     assert run(line)[0] == 130
     stem, ending = name.split(".")

@@ -105,6 +105,16 @@ class TestLearn:
         table.write_text("rain,wet,n\nyes,?,10\nyes,yes,5\nno,no,30\n?,yes,5\n")
         body = json.loads(run(capsys, "learn", table, "--network", network, "--weights", "n", "--json", "--seed", 0))
         assert body["method"] == "expectation_maximization" and body["converged"] and body["n_rows"] == 4
+        assert body["missing"] == {"rain": 1, "wet": 1, "slip": 4}
+
+    def test_what_is_missing_is_said(self, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+        table = tmp_path / "data.csv"
+        table.write_text("rain,wet\nyes,?\nyes,yes\n")
+        assert main(["learn", str(table), "--network", str(network), "--seed", "0"]) == 0
+        said = capsys.readouterr()
+        assert "warning: no row of the data has a value for 'slip'" in said.err and "networks.py" not in said.err
+        assert "'wet' has 1 missing values and nowhere the state 'no'" in said.err
+        assert "3 values missing" in " ".join(said.out.split())
 
     def test_a_state_is_not_missing_because_of_its_name(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
         table, model = tmp_path / "data.csv", tmp_path / "net.bif"

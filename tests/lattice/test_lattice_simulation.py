@@ -314,7 +314,7 @@ def test_engines_are_chosen_by_what_fits():
     assert engine(Ising((6, 7), (0.3, 0.4), 0.1)) == "SpinEngine"
     assert engine(Ising((6, 7), 0.3, 0.1), method="metropolis") == "SpinEngine"
     assert engine(Ising((2, 7), 0.3)) == "SpinEngine"
-    assert engine(Ising((6, 6, 6), 0.3)) == "SpinEngine"
+    assert engine(Ising((6, 6, 6), 0.3), method="gibbs") == "SpinEngine"
     assert engine(Potts((6, 8), 3, 0.4)) == "PottsEngine"
     assert engine(Ising((6, 8), 0.3), scan="typewriter") == "TypewriterEngine"
     assert not BitEngine.takes(lattice_model(Ising((6, 8), 0.3, np.arange(48.0).reshape(6, 8))), metropolis=False)
@@ -335,6 +335,15 @@ def test_start_frames_and_clusters():
     assert LatticeSimulation(Ising((3, 3), 1.0, spins="0/1"), start="cold").state.tolist() == [[1] * 3] * 3
     assert LatticeSimulation(Potts((3, 3), 5), start="cold").state.tolist() == [[0] * 3] * 3
     assert set(np.unique(LatticeSimulation(Ising((9, 9), 0.0), rng=0).state)) == {-1, 1}
+
+
+def test_a_burn_in_is_made_and_not_measured():
+    one, other = (LatticeSimulation(Ising((8, 8), 0.3), rng=0) for _ in range(2))
+    record, whole = one.run(9, burn_in=5, measure_every=3), other.run(14)
+    assert record.sweep.tolist() == [8, 11, 14] and record.complete
+    assert np.array_equal(record.energy, whole.energy[[7, 10, 13]])
+    assert whole.after(12).sweep.tolist() == [13, 14]
+    assert np.isnan(whole.after(14).mean("energy"))
 
 
 def test_stopping_leaves_whole_sweeps():
@@ -375,14 +384,20 @@ def test_interrupt_leaves_whole_sweeps():
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: LatticeSimulation(Ising((4, 5), 1.0, periodic=True)), r"axis 1 has 5 sites.*scan='typewriter'"),
-        (lambda: LatticeSimulation(Potts((5, 4), 3, periodic=True)), r"even length.*method='swendsen_wang'"),
+        (
+            lambda: LatticeSimulation(Ising((4, 5), 1.0, periodic=True), method="gibbs"),
+            r"axis 1 has 5 sites.*scan='typewriter'",
+        ),
+        (
+            lambda: LatticeSimulation(Potts((5, 4), 3, periodic=True), method="metropolis"),
+            r"even length.*method='swendsen_wang'",
+        ),
         (lambda: LatticeSimulation(Ising([(0, 1), (1, 2)], 1.0)), r"got Ising on a graph; mf.sample takes"),
         (lambda: LatticeSimulation(MarkovNetwork({"A": 2})), "an Ising or a Potts model, got MarkovNetwork"),
         (lambda: LatticeSimulation(Potts((4, 4), 300)), "at most 255 states, got 300"),
         (
             lambda: LatticeSimulation(Ising((4, 4)), method="heat"),
-            "gibbs, metropolis, swendsen_wang, wolff, got 'heat'",
+            "auto, gibbs, metropolis, swendsen_wang, wolff, got 'heat'",
         ),
         (lambda: LatticeSimulation(Ising((4, 4)), scan="random"), "'checkerboard' or 'typewriter', got 'random'"),
         (lambda: LatticeSimulation(Ising((4, 4)), method="wolff", wolff_clusters=0), "at least 1, got 0"),
@@ -391,9 +406,23 @@ def test_interrupt_leaves_whole_sweeps():
         (lambda: LatticeSimulation(Ising((4, 4)), start=np.ones((4, 3))), r"the shape \(4, 4\), got \(4, 3\)"),
         (lambda: LatticeSimulation(Ising((4, 4)), start=np.zeros((4, 4))), r"spins -1 and 1, got 0"),
         (lambda: LatticeSimulation(Potts((4, 4), 3), start=np.full((4, 4), 3)), "states 0 to 2, got 3"),
-        (lambda: LatticeSimulation(Ising((4, 4))).run(-1), "must not be negative, got -1"),
+        (lambda: LatticeSimulation(Ising((4, 4))).run(-1), r"run\(sweeps\) must be an integer of at least 0, got -1"),
         (lambda: LatticeSimulation(Ising((4, 4))).run(1, measure_every=0), "at least 1, got 0"),
-        (lambda: list(LatticeSimulation(Ising((4, 4))).frames(1, every=0)), "every >= 1, got 1 and 0"),
+        (lambda: list(LatticeSimulation(Ising((4, 4))).frames(1, every=0)), r"every=...\) must be.*at least 1, got 0"),
+        (lambda: list(LatticeSimulation(Ising((4, 4))).frames("x")), r"frames\(n\) must be an integer.*got 'x'"),
+        (lambda: LatticeSimulation(Ising((4, 4))).run(1.5), r"run\(sweeps\) must be an integer.*got 1.5"),
+        (lambda: LatticeSimulation(Ising((4, 4))).run(None), r"run\(sweeps\) must be an integer.*got None"),
+        (lambda: LatticeSimulation(Ising((4, 4))).run(1, measure_every="x"), r"measure_every=...\) must.*got 'x'"),
+        (lambda: LatticeSimulation(Ising((4, 4))).run(1, burn_in=-1), r"burn_in=...\) must.*at least 0, got -1"),
+        (
+            lambda: LatticeSimulation(Ising((4, 4))).run(1, callback=3),
+            "callback must be a function of a Progress, got 3",
+        ),
+        (lambda: LatticeSimulation(Ising((4, 4)), method="wolff", wolff_clusters=None), "at least 1, got None"),
+        (lambda: LatticeSimulation(Ising((4, 4))).run(1).mean("heat"), "has the series sweep.*got 'heat'"),
+        (lambda: lattice_average(None), "at least 4 measurements of each run, all of them numbers, got None"),
+        (lambda: lattice_average([1.0, 2.0, 3.0, 4.0]), "a series of numbers for each"),
+        (lambda: lattice_average([[1.0, 2.0, np.nan, 3.0]]), "all of them finite, got nan"),
     ],
 )
 def test_wrong_arguments(make, match):

@@ -18,6 +18,7 @@ from markovfield.lattice.onsager import (
     ising_magnetisation,
     torus_energy,
     torus_log_partition,
+    torus_specific_heat,
 )
 
 CRITICAL = critical_coupling()
@@ -101,7 +102,7 @@ def test_wrong_arguments():
         torus_log_partition((4, 4), (1, 2, 3))
     with pytest.raises(ModelError, match=r"two lengths of at least one, got \(0, 4\)"):
         torus_energy((0, 4), 0.3)
-    with pytest.raises(ModelError, match="at least two states, got 1"):
+    with pytest.raises(ModelError, match="an integer of at least 2, got 1"):
         critical_coupling(1)
     with pytest.raises(ModelError, match="at most 150 in size"):
         ising_energy(1000.0)
@@ -113,3 +114,33 @@ def test_terms_that_cancel_are_an_error():
         torus_log_partition((31, 32), -2.0)
     with pytest.raises(ModelError, match="cancel"):
         torus_energy((9, 8), -2.0)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4)])
+@pytest.mark.parametrize("coupling", [0.3, (0.2, 0.6), (-0.4, 0.5)])
+def test_specific_heat_is_the_variance_of_the_score(shape, coupling):
+    """By enumerating all 4,096 configurations."""
+    spins = 2 * (np.arange(2**12)[:, None] >> np.arange(12) & 1).reshape(-1, *shape) - 1
+    first, second = np.broadcast_to(np.asarray(coupling, float), 2)
+    scores = (first * spins * np.roll(spins, 1, 1) + second * spins * np.roll(spins, 1, 2)).sum(axis=(1, 2))
+    weights = np.exp(scores - scores.max())
+    weights /= weights.sum()
+    variance = weights @ scores**2 - (weights @ scores) ** 2
+    assert torus_specific_heat(shape, coupling) == pytest.approx(variance / 12, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: critical_coupling("x"), "must be an integer of at least 2, got 'x'"),
+        (lambda: critical_coupling(2.5), "must be an integer of at least 2, got 2.5"),
+        (lambda: torus_energy(5, 0.4), "two lengths of at least one, got 5"),
+        (lambda: torus_energy("ab", 0.4), "two lengths of at least one, got 'ab'"),
+        (lambda: torus_energy((4.5, 4), 0.4), r"two lengths of at least one, got \(4.5, 4\)"),
+        (lambda: torus_energy((4, 4), "x"), "one finite coupling.*got 'x'"),
+        (lambda: ising_energy([[1], [2, 3]]), r"one finite coupling.*got \[\[1\], \[2, 3\]\]"),
+    ],
+)
+def test_what_is_no_number_is_said_so(make, match):
+    with pytest.raises(ModelError, match=match):
+        make()

@@ -280,6 +280,7 @@ def learnt_json(network: Any, found: Any = None) -> dict[str, Any]:
         "log_likelihood": _number(fit.log_likelihood),
         "bic": _number(fit.bic),
         "n_rows": fit.n_rows,
+        "missing": {str(v): n for v, n in fit.missing.items()},
         "n_parameters": fit.n_parameters,
         "method": fit.method,
         "converged": fit.converged,
@@ -308,8 +309,10 @@ def learnt_table(console: Console, network: Any, found: Any = None) -> None:
         console.print(Text(f"structure: {found.method}{score}, {found.seconds:.3g} s", style="dim"))
     line = Text(f"log-likelihood {fit.log_likelihood:.8g}", style="bold")
     steps = f", {fit.iterations} iterations" if fit.history else ""
+    gaps = f", {sum(fit.missing.values())} values missing" if fit.missing else ""
     line.append(
-        f"   BIC {fit.bic:.8g}   {fit.n_parameters} parameters, {fit.n_rows} rows, {fit.method}{steps}", style="dim"
+        f"   BIC {fit.bic:.8g}   {fit.n_parameters} parameters, {fit.n_rows} rows{gaps}, {fit.method}{steps}",
+        style="dim",
     )
     console.print(line)
     if not fit.converged:

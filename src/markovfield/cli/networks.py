@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -152,7 +153,11 @@ def learn(
                 chosen = _structure_method(structure or "hill_climbing", score, max_parents, alpha)
                 found = mf.learn_structure(table.complete_rows(), method=chosen, rng=seed, **running)
             bare = found.to_network() if found is not None else _independent(table)
-        learnt = mf.fit(bare, table, method=estimate, rng=seed, **running)
+        with warnings.catch_warnings(record=True) as doubts:
+            warnings.simplefilter("always")
+            learnt = mf.fit(bare, table, method=estimate, rng=seed, **running)
+    for doubt in doubts:
+        err.print(Text(f"warning: {doubt.message}", style="yellow"), soft_wrap=True)
     if output is not None:
         with writing(output):
             mf.write_network(learnt, output)

@@ -7,7 +7,6 @@ import dataclasses
 import io as text_io
 import json
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -24,9 +23,11 @@ from markovfield.cli import _report as report
 from markovfield.cli._errors import INTERRUPTED, CommandError
 from markovfield.cli._reading import check_place, configured_method, read_evidence, save_picture, writing
 from markovfield.files import atomic_writer
+from markovfield.inference.core.diagnostics import LEAST_STEPS
 from markovfield.inference.core.registry import resolve
+from markovfield.inference.core.running import Running
 from markovfield.io._text import write_text
-from markovfield.lattice.averages import lattice_average
+from markovfield.lattice.measurement import advance, default_sweeps, summary
 from markovfield.names import distinct_texts
 from markovfield.progress import ProgressLine
 
@@ -167,10 +168,11 @@ def _csv(drawn: Any, rows_at_once: int = 4096) -> Iterator[str]:
 
 PICTURES, FILMS = (".png", ".svg", ".pdf"), (".gif",)
 MOST_SITES = 1e10
-# Sites up to which clusters are moved at the critical coupling, and up to which there are two lattices.
-CLUSTER_SITES, TWICE_SITES = 2**18, 2**26
-# Turns that two lattices take.
-TURNS = 10
+# Sites up to which there are two lattices.
+TWICE_SITES = 2**26
+# Sweeps of a film where none are given.
+FILM_SWEEPS = 1000
+SWENDSEN_WANG = "--method swendsen_wang"
 
 
 def lattice(
@@ -179,21 +181,33 @@ def lattice(
         str, typer.Option(metavar="N or NxM", help="Sites along each side: 512, 256x128, or 64x64x64.")
     ] = "256",
     coupling: Annotated[
-        float | None, typer.Option(help="Coupling of neighbours; the critical one when not given (2-d).")
+        float | None,
+        typer.Option(help="Coupling of neighbours; the critical one when not given (2-d), or 1 with --temperature."),
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="What coupling and field are divided by; 1 when not given.")
     ] = None,
     field: Annotated[float, typer.Option(help="External field of an Ising model.")] = 0.0,
     states: Annotated[int, typer.Option("--states", "-q", min=2, max=255, help="States of a Potts model.")] = 10,
     free: Annotated[bool, typer.Option("--free", help="Free borders instead of periodic ones.")] = False,
-    sweeps: Annotated[int, typer.Option(min=0, help="Sweeps over all sites.")] = 1000,
-    burn_in: Annotated[int | None, typer.Option(min=0, help="Sweeps before measuring; a fifth when not given.")] = None,
-    method: Annotated[
-        str | None,
+    sweeps: Annotated[
+        int | None,
+        typer.Option(min=0, help="Sweeps over all sites; by their number when not given, some seconds' worth."),
+    ] = None,
+    burn_in: Annotated[
+        int | None,
         typer.Option(
-            metavar="NAME",
-            help="gibbs, metropolis, swendsen_wang or wolff; when not given, swendsen_wang at the critical coupling "
-            "of up to 512x512 sites unless a film is made, gibbs otherwise.",
+            min=0, help="Sweeps thrown away at the start; a fifth when not given, or a half where it takes that."
         ),
     ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="gibbs, metropolis, swendsen_wang or wolff; auto is swendsen_wang from near the critical coupling on, "
+            "and gibbs below it and for a film.",
+        ),
+    ] = "auto",
     cold: Annotated[
         bool, typer.Option("--cold", help="Show the lattice that starts with all sites equal instead of random.")
     ] = False,
@@ -210,7 +224,8 @@ def lattice(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Simulate an Ising or Potts model on a lattice: measure energy and magnetisation, draw or film it.
+    """Simulate an Ising or Potts model on a lattice: measure energy, magnetisation, specific heat, susceptibility and
+    Binder's cumulant, draw or film it.
 
     Two lattices are run, from a random and from a cold start, and what is told is the mean of both: where they do not
     come together the error says so, and a line says that more sweeps or another method are needed. A film is of one.
@@ -228,68 +243,48 @@ def lattice(
     check_place(output)
     if time_limit is not None and not time_limit > 0:
         raise CommandError(f"--time-limit must be positive, got {time_limit:g}")
-    if burn_in is not None and burn_in >= sweeps > 0:
-        raise CommandError(f"--burn-in {burn_in} leaves nothing of {sweeps} sweeps to measure")
     shape = _shape(size)
     if np.prod(shape, dtype=np.float64) > MOST_SITES:
         raise CommandError(f"a lattice of {size} has more than {MOST_SITES:.0e} sites: take a smaller one")
-    if method is None:
-        critical = coupling is None and not field and np.prod(shape) <= CLUSTER_SITES and ending not in FILMS
-        method = "swendsen_wang" if critical else "gibbs"
+    filmed = ending in FILMS
+    if filmed and method == "auto":
+        method = "gibbs"
     _check_sides(shape, method, free)
-    chosen = _lattice_model(model, shape, coupling, field, states, not free)
+    chosen = _lattice_model(model, shape, coupling, temperature, field, states, not free)
     out, err = report.consoles()
     rng = np.random.default_rng(seed)
     starts = ("cold", "random") if cold else ("random", "cold")
     runs = [
         mf.LatticeSimulation(chosen, method=method, rng=rng, n_jobs=n_jobs, start=start)
-        for start in (starts if np.prod(shape) <= TWICE_SITES and ending not in FILMS else starts[:1])
+        for start in (starts if np.prod(shape) <= TWICE_SITES and not filmed else starts[:1])
     ]
     simulation = runs[0]
+    if sweeps is None:
+        sweeps = FILM_SWEEPS if filmed else default_sweeps(simulation.method, int(np.prod(shape)))
+    if burn_in is not None and burn_in >= sweeps > 0:
+        raise CommandError(f"--burn-in {burn_in} leaves nothing of {sweeps} sweeps to measure")
+    film: list[Any] | None = [] if filmed else None
+    stopped = False
     with ProgressLine(f"{model} {size}", err) as waiting:
-        ends = np.inf if time_limit is None else time.perf_counter() + time_limit
-
-        def move(n: int, moved: Any = simulation) -> None:
-            left = max(1e-3, ends - time.perf_counter())
-            moved.run(n, time_limit=None if time_limit is None else left, callback=waiting.callback)
-
-        before = sweeps // 5 if burn_in is None else burn_in
-        film: list[Any] | None = [] if ending in FILMS else None
-        stopped, thrown_away = False, [before] * len(runs)
+        running = Running(n_jobs, time_limit, waiting.callback)
         try:
             if film is not None:
-                _film(simulation, move, sweeps, frames, ends, film)
+                _film(simulation, sweeps, frames, running, film)
             else:
-                for run in runs:
-                    move(before, run)
-                thrown_away = [run.sweeps for run in runs]
-                # In turns, so that both have measured as much when the time is up.
-                for n in np.diff(np.linspace(0, sweeps - before, TURNS + 1).astype(int)).tolist():
-                    for run in runs:
-                        move(n, run)
+                advance(runs, sweeps, running)
         except KeyboardInterrupt:
             stopped = True
-        records = [_measured(run.record, thrown) for run, thrown in zip(runs, thrown_away, strict=True)]
-        # Stopped early, one of them may have measured nothing yet.
-        records = [record for record in records if len(record.sweep)] or records[:1]
     if stopped and output is not None and output.exists():
         output = output.with_stem(f"{output.stem}.partial")
     if output is not None:
         with writing(output):
             _draw_lattice(output, simulation, film, shape, clusters, not free)
-    _tell_lattice(out, chosen, simulation, records, free, as_json)
+    _tell_lattice(out, chosen, runs, burn_in, temperature, as_json)
     if output is not None and not as_json:
         out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
     if stopped:
         err.print(Text(f"stopped after {simulation.sweeps} of {sweeps} sweeps", style="yellow"), soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
-
-
-def _measured(record: Any, thrown_away: int) -> Any:
-    """What was measured after the first sweeps."""
-    kept = record.sweep > thrown_away
-    series = {name: getattr(record, name)[kept] for name in ("sweep", "score", "energy", "magnetisation")}
-    return dataclasses.replace(record, **series)
 
 
 def _check_sides(shape: tuple[int, ...], method: str, free: bool) -> None:
@@ -306,15 +301,15 @@ def _check_sides(shape: tuple[int, ...], method: str, free: bool) -> None:
         )
 
 
-def _film(simulation: Any, move: Any, sweeps: int, frames: int, ends: float, film: list[Any]) -> None:
+def _film(simulation: Any, sweeps: int, frames: int, running: Running, film: list[Any]) -> None:
     """States at even distances, at most one for each sweep."""
     frames = min(frames, sweeps + 1)
     at = np.linspace(0, sweeps, frames).astype(int)
     film.append(simulation.state.copy())
     for a, b in pairwise(at):
-        move(int(b - a))
+        advance([simulation], int(b - a), running)
         film.append(simulation.state.copy())
-        if time.perf_counter() > ends:
+        if not running.still:
             break
 
 
@@ -327,19 +322,30 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _lattice_model(
-    name: str, shape: tuple[int, ...], coupling: float | None, field: float, states: int, periodic: bool
+    name: str,
+    shape: tuple[int, ...],
+    coupling: float | None,
+    temperature: float | None,
+    field: float,
+    states: int,
+    periodic: bool,
 ) -> Any:
     if name not in ("ising", "potts"):
         raise CommandError(f"the lattice models are ising and potts, got {name!r}")
-    if coupling is None:
+    if temperature is not None and not temperature > 0:
+        raise CommandError(f"--temperature must be positive, got {temperature:g}")
+    if coupling is None and temperature is not None:
+        coupling = 1.0
+    elif coupling is None:
         if len(shape) != 2:
             raise CommandError("the critical coupling is known in two dimensions only: give --coupling")
         coupling = mf.lattice.critical_coupling() if name == "ising" else mf.lattice.critical_coupling(states)
+    divisor = 1.0 if temperature is None else temperature
     if name == "ising":
-        return mf.Ising(shape, coupling, field, periodic=periodic)
+        return mf.Ising(shape, coupling, field, periodic=periodic, temperature=divisor)
     if field:
         raise CommandError("--field belongs to the Ising model")
-    return mf.Potts(shape, states, coupling, periodic=periodic)
+    return mf.Potts(shape, states, coupling, periodic=periodic, temperature=divisor)
 
 
 def _draw_lattice(
@@ -370,41 +376,56 @@ def _save_film(film: list[Any], path: Path) -> None:
             stream.write(made.read_bytes())
 
 
-def _tell_lattice(out: Any, model: Any, simulation: Any, records: Sequence[Any], free: bool, as_json: bool) -> None:
-    """Energy and magnetisation with their errors, beside the exact values where they are known."""
-    measured = min(len(record) for record in records)
-    body: dict[str, Any] = {
-        "model": repr(model),
-        "method": simulation.method,
-        "sweeps": simulation.sweeps,
-        "measurements": measured,
-        "lattices": len(records),
-    }
-    series = {
-        "energy": [record.energy for record in records],
-        "magnetisation": [np.abs(record.magnetisation) for record in records],
-    }
-    if measured >= 8:
-        found = {name: lattice_average(runs) for name, runs in series.items()}
-        for name, average in found.items():
+QUANTITIES = {
+    "energy": "energy a site",
+    "magnetisation": "|magnetisation|",
+    "specific_heat": "specific heat",
+    "susceptibility": "susceptibility",
+    "binder_cumulant": "Binder cumulant",
+}
+
+
+def _tell_lattice(
+    out: Any, model: Any, runs: Sequence[Any], burn_in: int | None, temperature: float | None, as_json: bool
+) -> None:
+    """What was measured with its errors, beside the exact values where they are known."""
+    simulation = runs[0]
+    body: dict[str, Any] = {"model": repr(model), "method": simulation.method, "sweeps": simulation.sweeps}
+    if temperature is not None:
+        body["temperature"] = temperature
+    found = summary(runs, burn_in) if len(simulation.record) > LEAST_STEPS else None
+    if found is not None:
+        body |= {"burn_in": found.burn_in, "measurements": len(found.records[0]), "lattices": len(found.records)}
+        for name, average in found.quantities.items():
             body[name], body[f"{name}_error"] = average.mean, average.standard_error
-        body["converged"] = all(average.converged for average in found.values())
-    elif measured:
-        body |= {name: float(np.concatenate(runs).mean()) for name, runs in series.items()}
-    plain = isinstance(model, mf.Ising) and len(model.shape or ()) == 2 and np.ndim(model.coupling) == 0
-    if plain and not free and np.ndim(model.field) == 0 and not model.field:
-        with suppress(mf.ModelError):  # an antiferromagnet on an odd length
-            body["exact_energy"] = mf.lattice.torus_energy(model.shape, float(model.coupling))
+        body |= {"converged": found.converged, "doubts": list(found.doubts)}
+    body |= _exact(model)
     if as_json:
         report.write_json(out, body)
         return
-    each = "" if len(records) == 1 else f" of each of {len(records)} lattices"
-    out.print(Text(f"{model!r}, {simulation.sweeps} sweeps{each}, {measured} measured", style="bold"))
-    for name, what in (("energy", "energy a site"), ("magnetisation", "|magnetisation|")):
-        if name in body:
-            error = f" +- {body[name + '_error']:.2g}" if f"{name}_error" in body else ""
-            exact = f"   exact {body['exact_energy']:.6f}" if name == "energy" and "exact_energy" in body else ""
-            out.print(f"  {what:<16} {body[name]:.6f}{error}{exact}")
-    if not body.get("converged", True):
-        advice = "" if simulation.method in ("swendsen_wang", "wolff") else ", or --method swendsen_wang"
-        out.print(Text(f"  not in equilibrium: the errors are rough; take more --sweeps{advice}", style="yellow"))
+    told = f"{model!r}, {simulation.sweeps} sweeps"
+    if found is not None:
+        each = "" if len(found.records) == 1 else f" of each of {len(found.records)} lattices"
+        told += f"{each} by {simulation.method}, the first {found.burn_in} not measured"
+    out.print(Text(told, style="bold"), soft_wrap=True)
+    for name, average in {} if found is None else found.quantities.items():
+        exact = f"   exact {body['exact_' + name]:.6f}" if f"exact_{name}" in body else ""
+        times = f"   times temperature {average.mean * temperature:.6f}" if name == "energy" and temperature else ""
+        out.print(f"  {QUANTITIES[name]:<16} {average!r}{exact}{times}")
+    if found is not None and not found.converged:
+        told = "; ".join(found.doubts).replace("sweeps", "--sweeps").replace("method='swendsen_wang'", SWENDSEN_WANG)
+        out.print(Text(f"  not in equilibrium: {told}", style="yellow"), soft_wrap=True)
+
+
+def _exact(model: Any) -> dict[str, float]:
+    """Kaufman's energy and specific heat, of an Ising model on a torus without field."""
+    plain = isinstance(model, mf.Ising) and len(model.shape or ()) == 2 and np.ndim(model.coupling) == 0
+    if not plain or not all(model.periodic) or np.ndim(model.field) or model.field:
+        return {}
+    with suppress(mf.ModelError):  # an antiferromagnet on an odd length
+        about = (model.shape, float(model.coupling))
+        return {
+            "exact_energy": mf.lattice.torus_energy(*about),
+            "exact_specific_heat": mf.lattice.torus_specific_heat(*about),
+        }
+    return {}

@@ -42,6 +42,9 @@ MARGINAL_WORK, SEARCHING = 2.0**25, 8.0
 # to messages: mini-buckets take seconds for a thousand variables.
 OTHERWISE, BUCKET_WORK = ("mini_bucket", "belief_propagation"), 2.0**30
 MOST_BUCKETS = 5_000
+# Above, mean field and tree-reweighted messages bound log Z, in so many sweeps at most: bounds hold after any number.
+# Where there are more cells of tables than MOST_BOUNDED, that would take longer than some seconds.
+MEAN_FIELD_SWEEPS, REWEIGHTED_SWEEPS, MOST_BOUNDED = 50, 20, 2.0**24
 # Seconds that planning a tree takes for each variable, about: where that is much of the time, none is planned.
 PLANNING = 2.5e-5
 # Of the time left, what an exact method and what any other may take where there are others to come.
@@ -62,10 +65,10 @@ def candidates(
 ) -> list[Any]:
     """The methods to try in turn: the one that was named, or those of ``"auto"``.
 
-    It enumerates small models; then comes the junction tree, for planar Ising models of any size the Pfaffian, and,
-    where exact answers are refused as too large, approximate methods; models full of hard zeros are counted by search
-    first. For `decode`, ``one`` says that one assignment is asked for, and ``variables`` which, as there: see
-    `decoders`.
+    It enumerates small models; forests with potentials that count many variables have messages; then comes the junction
+    tree, for planar Ising models of any size the Pfaffian, and, where exact answers are refused as too large,
+    approximate methods; models full of hard zeros are counted by search first. For `decode`, ``one`` says that one
+    assignment is asked for, and ``variables`` which, as there: see `decoders`.
     """
     if method != "auto":
         return [resolve(method, verb)]
@@ -79,6 +82,11 @@ def candidates(
         return decoders(graph, evidence, one, variables, time_limit)
     limit = work_within(time_limit)
     exact: list[Any] = [JunctionTree(work_limit=limit)]
+    if verb in ("marginals", "log_partition") and not graph.structure.is_plain:
+        from markovfield.inference.belief_propagation.native_forest import is_native_forest
+
+        if is_native_forest(graph, evidence):
+            return [resolve("belief_propagation", verb), *exact, *otherwise(verb, graph)]
     if time_limit is not None:
         # A tree that cannot be done in time would leave nothing for other methods, nor would a search for its order.
         greedy = JunctionTree(search=0, work_limit=limit)
@@ -209,11 +217,21 @@ def otherwise(verb: str, graph: FactorGraph) -> list[Any]:
         # Clusters where the model is one of Ising's or Potts's; single changes often cannot leave its modes.
         return [resolve("swendsen_wang", "sample"), Gibbs(), Gibbs(scan="trees")]
     messages = [resolve("belief_propagation", verb)]
-    if graph.n_variables > MOST_BUCKETS:
-        return messages
+    from markovfield.inference.belief_propagation.native_forest import has_large_counts, message_cells
     from markovfield.inference.sandwich import Sandwich
 
-    return [Sandwich(time_limit=None, methods=OTHERWISE, work_limit=BUCKET_WORK), *messages]
+    if has_large_counts(graph.structure):
+        # Whoever bounds log Z would take minutes for the tables of such counters.
+        return messages
+    if graph.n_variables <= MOST_BUCKETS:
+        return [Sandwich(time_limit=None, methods=OTHERWISE, work_limit=BUCKET_WORK), *messages]
+    if message_cells(graph.structure).sum() > MOST_BOUNDED:
+        return messages
+    from markovfield.inference.mean_field.mean_field import MeanField
+    from markovfield.inference.tree_reweighted.tree_reweighted import TreeReweighted
+
+    bounding = (MeanField(max_iterations=MEAN_FIELD_SWEEPS), TreeReweighted(max_iterations=REWEIGHTED_SWEEPS))
+    return [Sandwich(time_limit=None, methods=(*bounding, *messages)), *messages]
 
 
 def first_that_answers(methods: list[Any], run: Callable[[Any, Running], Any], running: Running) -> Any:

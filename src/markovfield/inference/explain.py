@@ -28,7 +28,8 @@ WHY = {
     "model_counting": "full of hard zeros, so counted by search instead, exactly or between bounds",
     "portfolio": "several approximate methods against the clock instead",
     "marginal_search": "a search with bounds instead",
-    "sandwich": "approximate by mini-buckets, which bound log Z, and belief propagation instead",
+    "sandwich": "approximate by {methods} instead, with bounds on log Z; methods.Sandwich(time_limit=...) spends more "
+    "time on tighter ones",
 }
 
 
@@ -131,6 +132,8 @@ def explain(
     methods = candidates(method, verb, graph, known, variables=maximised)
     if isinstance(methods[0], Enumeration):
         return _enumeration(graph, known, verb, methods[0], method == "auto")
+    if method == "auto" and verb != "decode" and methods[0].name == "belief_propagation":
+        return _messages(graph, known, verb, methods[0])
     together = [graph.names.positions(t) for t in targets or ()]
     return _clique_tree(graph, known, verb, methods, method == "auto", maximised, together)
 
@@ -157,6 +160,32 @@ def _enumeration(
         log2_operations=size + float(np.log2(max(s.n_factors, 1))),
         guarantee="exact",
         fits=bool(size <= np.log2(method.max_states) + 1e-9),
+    )
+
+
+def _messages(graph: FactorGraph, evidence: Evidence, verb: str, method: Any) -> Explanation:
+    """A forest of factors with messages of their own, which are never written in plain tables."""
+    from markovfield.inference.belief_propagation.native_forest import message_cells
+
+    s = graph.structure
+    free = (evidence.states < 0) & (s.cardinalities > 1)
+    cells = message_cells(s)
+    largest, all_cells = np.log2(max(float(cells.max()), 1.0)), np.log2(max(float(cells.sum()), 1.0))
+    return Explanation(
+        verb=verb,
+        method=method.name,
+        reason="a forest, where messages are exact, with potentials that count many variables",
+        structure=_shape(s, free),
+        n_variables=s.n_variables,
+        n_free=int(free.sum()),
+        n_factors=s.n_factors,
+        width=int(np.diff(s.scope_offsets).max()) - 1,
+        log2_largest=float(largest),
+        log2_states=float(all_cells),
+        log2_bytes=float(all_cells) + 3.0,
+        log2_operations=float(all_cells) + 2.0,
+        guarantee="exact",
+        fits=True,
     )
 
 
@@ -194,7 +223,7 @@ def _clique_tree(
     name, guarantee = chosen.name, "exact" if chosen.exact or chosen.name == "graph_cut" else "see its answer"
     if automatic and name == "model_counting":
         guarantee = "see its answer"
-    if automatic and name == "belief_propagation" and verb == "decode":
+    if automatic and name == "belief_propagation" and chosen is methods[0]:
         guarantee = "exact"
     return Explanation(
         verb=verb,
@@ -237,7 +266,8 @@ def _automatic(
         elif method.name == "graph_cut" and method is methods[0]:
             return method, "submodular pairs of two states, so exact by a maximum flow"
         elif method.name != "graph_cut" or is_submodular(graph, evidence):
-            return method, why + WHY.get(method.name, "approximate instead")
+            names = [m if isinstance(m, str) else m.name for m in getattr(method, "methods", ())]
+            return method, why + WHY.get(method.name, "approximate instead").format(methods=", ".join(names))
     return methods[0], f"{why.removesuffix(': ')}, and would be refused"
 
 

@@ -87,12 +87,14 @@ class SandwichLogPartition(LogPartition):
 
 
 def _lines(details: tuple[BoundStep, ...]) -> list[str]:
-    """A line for each run: who, what it proved, when."""
+    """A line for each run: who, what it proved, when; and how to get more where bounds have not met."""
     wide = max((len(step.method) for step in details), default=0)
     lines = []
     for step in details:
         low, high = step.bounds
         lines.append(f"  {step.method:<{wide}}  {step.outcome:<11} [{low:.6g}, {high:.6g}] after {step.seconds:.3g} s")
+    if details and details[-1].best[0] < details[-1].best[1]:
+        lines.append("  tighter: method=mf.methods.Sandwich(time_limit=60), or as many seconds as there are")
     return lines
 
 
@@ -179,7 +181,7 @@ class Sandwich:
             guarantee=guarantee,
             bounds=search.best,
             method=self.name,
-            converged=search.converged,
+            converged=search.converged or search.better_estimate is not None,
             iterations=len(search.steps),
             seconds=time.perf_counter() - running.started,
             width=search.width,
@@ -210,7 +212,7 @@ class Sandwich:
             guarantee=guarantee,
             log_partition_bounds=search.best,
             method=self.name,
-            converged=search.converged,
+            converged=search.converged or search.better_estimate is not None,
             iterations=len(search.steps),
             seconds=time.perf_counter() - running.started,
             width=search.width,

@@ -4,6 +4,7 @@ Sources: Murphy 19.17, 19.22; Swendsen and Wang (1987), Wolff (1989); Onsager (1
 
 In reading order:
 
+* ``measurement.py``: energy, specific heat and others with errors, by runs from opposed starts;
 * ``simulation.py``: the simulation a user meets, and its record;
 * ``lattice_model.py``: a model as the arrays that kernels read;
 * ``engines.py``: one engine for each kind of move, layers and threads;
@@ -11,7 +12,7 @@ In reading order:
 * ``spins_kernel.py``, ``potts_kernel.py``: any couplings and fields, a byte to a site;
 * ``clusters_kernel.py``: Swendsen-Wang, Wolff, regions of equal states;
 * ``random_kernel.py``: random words in vectors;
-* ``averages.py``: means with errors over several runs;
+* ``averages.py``: means, and functions of means, with errors over several runs;
 * ``onsager.py``: exact energies, magnetisation and log Z to hold simulations against.
 
 Cost: a sweep is linear in the sites: more than ten updates a nanosecond in packed bits (on two cores), some tens of

@@ -22,6 +22,20 @@ _ELEVEN = np.uint64(11)
 
 
 @kernel
+def _draw_bonds(own, others, words, couplings, thresholds, at, step, axis, bits):
+    """Set a bit where a site has a bond to the one beside it in ``others``: it agrees with the coupling, and a draw."""
+    if step == 0:
+        alike, threshold = couplings[0] >= 0.0, thresholds[0]
+        for k in range(len(others)):
+            bits[k] |= np.uint8(((own[k] == others[k]) == alike) & (words[k] < threshold)) << axis
+        return
+    for k in range(len(others)):
+        like = couplings[at + k * step] >= 0.0
+        bond = ((own[k] == others[k]) == like) & (words[k] < thresholds[at + k * step])
+        bits[k] |= np.uint8(bond) << axis
+
+
+@kernel
 def join_slab(states, shape, ring, couplings, thresholds, streams, first, last, parent, bonds):
     """Draw the bonds from each site of some layers onwards, and join the sites of these layers that they connect.
 
@@ -36,39 +50,52 @@ def join_slab(states, shape, ring, couplings, thresholds, streams, first, last, 
         ``int32[n]`` and ``uint8[n]``, which are filled; bonds into the next layer, bit 0, are joined by
         `join_border` where that layer is not one of these.
     """
-    rows, n = shape[1], shape[2]
+    layers, rows, n = shape[0], shape[1], shape[2]
     lanes, step = streams.shape[2], np.int64(thresholds.shape[1] > 1)
-    words = np.empty(-(-3 * n // lanes) * lanes, np.uint64)
+    words, joined = np.empty(-(-n // lanes) * lanes, np.uint64), np.empty(3 * n + 1, np.int64)
     for site in range(first * rows * n, last * rows * n):
         parent[site] = site
     for g in range(first, last):
         for j in range(rows):
-            fill_words(streams, g, words, 3 * n)
-            for k in range(n):
-                site = (g * rows + j) * n + k
-                state, bits = states[site], 0
-                for axis in range(3):
-                    at = g if axis == 0 else (j if axis == 1 else k)
-                    stride = rows * n if axis == 0 else (n if axis == 1 else 1)
-                    length = shape[axis]
-                    if at + 1 == length and not ring[axis]:
-                        continue
-                    other = site + stride if at + 1 < length else site - stride * (length - 1)
-                    like = couplings[axis, site * step] >= 0.0
-                    if (states[other] == state) != like or words[3 * k + axis] >= thresholds[axis, site * step]:
-                        continue
-                    bits |= 1 << axis
-                    if axis == 0 and (g + 1 == last or at + 1 == length):
-                        continue
-                    a, b = site, other
-                    while parent[a] != a:
-                        parent[a] = parent[parent[a]]
-                        a = parent[a]
-                    while parent[b] != b:
-                        parent[b] = parent[parent[b]]
-                        b = parent[b]
-                    parent[max(a, b)] = min(a, b)
-                bonds[site] = bits
+            row, found = (g * rows + j) * n, 0
+            own, bits = states[row : row + n], bonds[row : row + n]
+            bits[:] = 0
+            for axis in range(3):
+                at = g if axis == 0 else (j if axis == 1 else 0)
+                if at + 1 == shape[axis] and not ring[axis]:
+                    continue
+                onwards = rows * n if axis == 0 else (n if axis == 1 else 1)
+                # Back to the first layer or row from the last; along a row that is its last site's, below.
+                beyond = row + onwards * (1 if axis == 2 or at + 1 < shape[axis] else 1 - shape[axis])
+                count = n - 1 if axis == 2 else n
+                fill_words(streams, g, words, n)
+                _draw_bonds(own, states[beyond : beyond + count], words, couplings[axis], thresholds[axis],
+                            row * step, step, axis, bits)  # fmt: skip
+                if axis == 2 and ring[2]:
+                    _draw_bonds(own[n - 1 :], states[row : row + 1], words[n - 1 :], couplings[2], thresholds[2],
+                                (row + n - 1) * step, step, axis, bits[n - 1 :])  # fmt: skip
+                if axis == 0 and (g + 1 == last or g + 1 == layers):
+                    continue
+                # Which sites to join, listed without a branch that nobody can foretell.
+                for k in range(n):
+                    joined[found] = 3 * k + axis
+                    found += (bits[k] >> axis) & 1
+            for e in range(found):
+                k, axis = joined[e] // 3, joined[e] % 3
+                a = row + k
+                if axis == 2:
+                    b = a + 1 if k + 1 < n else row
+                elif axis == 1:
+                    b = a + n if j + 1 < rows else a - n * (rows - 1)
+                else:
+                    b = a + rows * n
+                while parent[a] != a:
+                    parent[a] = parent[parent[a]]
+                    a = parent[a]
+                while parent[b] != b:
+                    parent[b] = parent[parent[b]]
+                    b = parent[b]
+                parent[max(a, b)] = min(a, b)
 
 
 @kernel

@@ -38,6 +38,7 @@ from markovfield.lattice.potts_kernel import (
     WEIGHTS,
     advance_potts,
     measure_layers,
+    measure_uniform,
     typewriter_potts,
 )
 from markovfield.lattice.spins_kernel import advance_spins
@@ -215,10 +216,8 @@ class _Measured(ABC):
             self._sweep(steps, jobs)
             sweeps -= steps
             common = (self._states, self._box, lattice.ring, lattice.couplings, lattice.field)
-            together(
-                [partial(measure_layers, *common, a, b, at, scores, tallies) for a, b in self._slabs(jobs)],
-                jobs,
-            )
+            measure = measure_uniform if lattice.uniform else measure_layers
+            together([partial(measure, *common, a, b, at, scores, tallies) for a, b in self._slabs(jobs)], jobs)
         if sweeps:
             self._sweep(sweeps, jobs)
         return scores.sum(axis=1), tallies.sum(axis=1)
@@ -265,7 +264,7 @@ class SwendsenWangEngine(_Measured):
     def __init__(self, lattice: LatticeModel, states: States, rng: np.random.Generator) -> None:
         super().__init__(lattice, states)
         self._thresholds = _bond_thresholds(lattice)
-        self._streams = _bundles(rng, lattice.box[0], 3 * lattice.box[2])
+        self._streams = _bundles(rng, lattice.box[0], lattice.box[2])
         n, k = lattice.n_sites, lattice.n_states
         if lattice.field.any() and 8 * n * k > MOST_SUMS:
             raise ModelError(

@@ -16,7 +16,16 @@ from markovfield.inference.gibbs.single_site_kernel import WILLING
 from markovfield.kernels.compiler import kernel
 from markovfield.lattice.random_kernel import UNIT, fill_words
 
-__all__ = ["EXCESS", "LOGS", "METROPOLIS", "WEIGHTS", "advance_potts", "measure_layers", "typewriter_potts"]
+__all__ = [
+    "EXCESS",
+    "LOGS",
+    "METROPOLIS",
+    "WEIGHTS",
+    "advance_potts",
+    "measure_layers",
+    "measure_uniform",
+    "typewriter_potts",
+]
 
 # How a state is drawn: by what neighbours add to weights of one, by weights, by logs, or by a move that may be refused.
 EXCESS, WEIGHTS, LOGS, METROPOLIS = 0, 1, 2, 3
@@ -266,6 +275,48 @@ def measure_layers(states, shape, ring, couplings, field, first, last, at, score
             row = (g * rows + j) * n
             found = _gather(states, shape, ring, g, j, zero, one, near, where)
             total += _measure_row(states, row, zero, one, n, near, where, found, couplings, field, tallies, at, g)
+        scores[at, g] = total
+
+
+@kernel
+def _alike(one, other):
+    """How many sites of two rows are in the same state."""
+    found = np.int64(0)
+    for k in range(len(one)):
+        found += np.int64(one[k] == other[k])
+    return found
+
+
+@kernel
+def measure_uniform(states, shape, ring, couplings, field, first, last, at, scores, tallies):
+    """As `measure_layers` where couplings differ by axis only and fields not at all: rows are compared as wholes."""
+    layers, rows, n = shape[0], shape[1], shape[2]
+    n_states = field.shape[1]
+    for g in range(first, last):
+        total = 0.0
+        for j in range(rows):
+            row = (g * rows + j) * n
+            own = states[row : row + n]
+            total += couplings[2, 0] * _alike(own[: n - 1], own[1:])
+            if ring[2] and own[n - 1] == own[0]:
+                total += couplings[2, 0]
+            if j + 1 < rows or ring[1]:
+                other = (g * rows + (j + 1) % rows) * n
+                total += couplings[1, 0] * _alike(own, states[other : other + n])
+            if g + 1 < layers or ring[0]:
+                other = ((g + 1) % layers * rows + j) * n
+                total += couplings[0, 0] * _alike(own, states[other : other + n])
+            if n_states == 2:
+                ups = np.int64(0)
+                for k in range(n):
+                    ups += own[k]
+                tallies[at, g, 0] += n - ups
+                tallies[at, g, 1] += ups
+            else:
+                for k in range(n):
+                    tallies[at, g, own[k]] += 1
+        for s in range(n_states):
+            total += tallies[at, g, s] * field[0, s]
         scores[at, g] = total
 
 

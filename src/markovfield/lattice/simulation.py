@@ -6,14 +6,14 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield._validation import generator_of
+from markovfield._validation import generator_of, whole_number
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Progress, Running
@@ -28,12 +28,13 @@ from markovfield.lattice.engines import (
     TypewriterEngine,
     WolffEngine,
 )
-from markovfield.lattice.lattice_model import LatticeModel, lattice_model
+from markovfield.lattice.lattice_model import LatticeModel, lattice_model, suited_method
 
 __all__ = ["LatticeRecord", "LatticeSimulation"]
 
-METHODS = ("gibbs", "metropolis", "swendsen_wang", "wolff")
+METHODS = ("auto", "gibbs", "metropolis", "swendsen_wang", "wolff")
 SCANS = ("checkerboard", "typewriter")
+SERIES = ("sweep", "score", "energy", "magnetisation")
 # Sweeps of one step, so that stopping, time limits and callbacks come soon after they are asked for.
 STEP_SECONDS = 0.1
 # Numbers a step may measure, counted with all layers and states.
@@ -87,16 +88,33 @@ class LatticeRecord:
         return f"LatticeRecord({len(self)} measurements)"
 
     def mean(self, what: str = "energy") -> float:
-        """Mean of one of the series."""
-        return float(np.mean(getattr(self, what)))
+        """Mean of one of the series; nan where nothing was measured."""
+        series = self._series(what)
+        return float(series.mean()) if len(series) else float("nan")
 
     def standard_error(self, what: str = "energy") -> float:
         """Standard error of that mean, by the series' autocorrelation time, and by its drift where there is any.
 
-        One run cannot tell whether it rests where it should not: near a critical point compare a random start with a
-        cold one (`lattice_average`), as the command line does.
+        Where energy and magnetisation have not both converged, it is by the longest time that any of them shows. One
+        run cannot tell all the same whether it rests where it should not: near a critical point compare a random start
+        with a cold one, as `mf.lattice.measure` and the command line do.
         """
-        return lattice_average([getattr(self, what)]).standard_error
+        found = lattice_average([self._series(what)])
+        others = [lattice_average([x]) for x in (self.energy, np.abs(self.magnetisation))]
+        if all(other.converged for other in others):
+            return found.standard_error
+        fewest = min(other.effective_sample_size for other in others)
+        return found.standard_error * max(1.0, found.effective_sample_size / fewest) ** 0.5
+
+    def after(self, sweep: int) -> LatticeRecord:
+        """What was measured after so many sweeps: the record without its burn-in."""
+        kept = self.sweep > sweep
+        return replace(self, **{name: getattr(self, name)[kept] for name in SERIES})
+
+    def _series(self, what: str) -> FloatArray:
+        if what not in SERIES:
+            raise ModelError(f"a LatticeRecord has the series {', '.join(SERIES)}, got {what!r}")
+        return np.asarray(getattr(self, what), np.float64)
 
 
 class LatticeSimulation:
@@ -107,9 +125,11 @@ class LatticeSimulation:
     model
         An `Ising` or `Potts` model given by a lattice's shape; at most 255 states.
     method
-        ``"gibbs"`` (heat-bath) and ``"metropolis"`` (which makes a move that costs nothing with probability 15/16)
-        update single sites; ``"swendsen_wang"`` moves all clusters in a sweep and ``"wolff"`` one (or
-        ``wolff_clusters``), which is far better near a critical point.
+        ``"auto"`` moves clusters from near the critical coupling on, where single sites take far too long to forget
+        how they started, and is ``"gibbs"`` otherwise, on lattices of more than four million sites, and where signs of
+        couplings or fields differ between sites. ``"gibbs"`` (heat-bath) and ``"metropolis"`` (which makes a move that
+        costs nothing with probability 15/16) update single sites: name one of them to watch its dynamics.
+        ``"swendsen_wang"`` moves all clusters in a sweep and ``"wolff"`` one (or ``wolff_clusters``).
     scan
         Order of single-site updates. ``"checkerboard"`` needs periodic axes of even length; ``"typewriter"`` (row
         order) takes any, on one thread and more slowly.
@@ -146,7 +166,7 @@ class LatticeSimulation:
         self,
         model: Any,
         *,
-        method: str = "gibbs",
+        method: str = "auto",
         scan: str = "checkerboard",
         wolff_clusters: int = 1,
         rng: int | np.random.Generator | None = None,
@@ -157,12 +177,12 @@ class LatticeSimulation:
             raise ModelError(f"LatticeSimulation(method=...) must be one of {', '.join(METHODS)}, got {method!r}")
         if scan not in SCANS:
             raise ModelError(f"LatticeSimulation(scan=...) must be 'checkerboard' or 'typewriter', got {scan!r}")
-        if wolff_clusters < 1:
-            raise ModelError(f"LatticeSimulation(wolff_clusters=...) must be at least 1, got {wolff_clusters}")
-        self.model = model
-        self.method, self.scan = method, scan
+        wolff_clusters = whole_number(wolff_clusters, "LatticeSimulation(wolff_clusters=...)", 1)
         self._jobs = Running(n_jobs).n_jobs or os.cpu_count() or 1
         self._lattice = lattice_model(model)
+        if method == "auto":
+            method = "gibbs" if scan == "typewriter" else suited_method(self._lattice)
+        self.model, self.method, self.scan = model, method, scan
         generator = generator_of(rng)
         states = _start(self._lattice, start, generator)
         self._engine = _engine(self._lattice, states, generator, method, scan, wolff_clusters)
@@ -198,6 +218,7 @@ class LatticeSimulation:
         self,
         sweeps: int,
         *,
+        burn_in: int = 0,
         measure_every: int = 1,
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
@@ -208,6 +229,8 @@ class LatticeSimulation:
         ----------
         sweeps
             How many.
+        burn_in
+            Sweeps to make before these without measuring.
         measure_every
             Sweeps between measurements, the first of which is after as many.
         time_limit
@@ -221,18 +244,19 @@ class LatticeSimulation:
         LatticeRecord
             What this run measured; `record` has all runs.
         """
-        if sweeps < 0:
-            raise ModelError(f"run(sweeps) must not be negative, got {sweeps}")
-        if measure_every < 1:
-            raise ModelError(f"run(measure_every=...) must be at least 1, got {measure_every}")
-        running = Running(time_limit=time_limit, callback=None)
-        self._since, self._every = 0, measure_every
-        first, goal = len(self._parts), self.sweeps + sweeps
+        sweeps = whole_number(sweeps, "run(sweeps)", 0)
+        burn_in = whole_number(burn_in, "run(burn_in=...)", 0)
+        measure_every = whole_number(measure_every, "run(measure_every=...)", 1)
+        running = Running(time_limit=time_limit, callback=callback)
+        first, starts = len(self._parts), self.sweeps + burn_in
+        goal = starts + sweeps
+        # Nothing is measured before as many sweeps as a burn-in has.
+        self._since, self._every = 0, burn_in + 1 if burn_in else measure_every
         while self.sweeps < goal:
-            self._make_step(min(self._step, goal - self.sweeps))
-            try:
-                running.check()
-            except TimeoutError:
+            if self.sweeps == starts:
+                self._since, self._every = 0, measure_every
+            self._make_step(min(self._step, (starts if self.sweeps < starts else goal) - self.sweeps))
+            if not running.still:
                 break
             last = self._parts[-1][1] if self._parts else np.zeros(0)
             value = -float(last[-1]) / self._lattice.n_sites if len(last) else None
@@ -250,8 +274,7 @@ class LatticeSimulation:
         >>> [frame.shape for frame in simulation.frames(2, every=5)], simulation.sweeps
         ([(8, 8), (8, 8)], 5)
         """
-        if n < 0 or every < 1:
-            raise ModelError(f"frames(n, every) needs n >= 0 and every >= 1, got {n} and {every}")
+        n, every = whole_number(n, "frames(n)", 0), whole_number(every, "frames(every=...)", 1)
         for t in range(n):
             if t:
                 self.run(every, measure_every=every)

@@ -6,6 +6,7 @@ Glymour; Chen, Wang and Zhou (2014) for the recursion of L-BFGS.
 Files, in reading order:
 
 * `data`: columns of any library as one table of state numbers (`markovfield.columns` reads one column);
+* `missing`: what data lack, and warnings where that looks like a mistake;
 * `fit`, `report`: the verb ``fit``, and what a fitted model says of it;
 * `counting`, `counting_kernel`: joint counts of families, many in one pass over the rows;
 * `parameters`, `statistics`: rows of the pool that are normalised together, and their expected counts;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,11 @@ from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.inference.verbs import Callback
 from markovfield.learning.data import encode
+from markovfield.learning.missing import missing_cells, warn_of_missing
 from markovfield.learning.parameters import template
 from markovfield.learning.registry import resolve
 from markovfield.models import BayesianNetwork
+from markovfield.names import VariableName
 from markovfield.progress import shows_progress
 
 __all__ = ["fit"]
@@ -26,6 +30,7 @@ def fit(
     method: Any = "auto",
     *,
     weights: Any = None,
+    hidden: Sequence[VariableName] = (),
     init: Any = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
@@ -43,11 +48,14 @@ def fit(
     data
         A dict of columns, a pandas or polars frame, a structured array, `Samples`, or state indices
         ``int[rows, variables]``. Columns are found by name and others ignored; a variable without a column is hidden.
-        None, NaN and (where states are plain indices) -1 are missing values.
+        None, NaN and (where states are plain indices) -1 are missing values; ``fit_report.missing`` counts them.
     method
         ``"auto"``: counting where the data are complete, `ExpectationMaximization` otherwise.
     weights
         One weight for each row, or the name of the column that holds them.
+    hidden
+        Variables that are meant to have no values in the data. Others without any are warned of, and so is a state that
+        never comes up in a column with holes (`MissingDataWarning`): a text such as "None" may have been read as one.
     init
         Warm start of EM: a network whose tables it begins with, an earlier answer for one.
     rng
@@ -90,7 +98,11 @@ def fit(
     if method == "auto":
         simple = not table.has_missing and template(model)[0].compile().structure.is_plain
         method = "maximum_likelihood" if simple else "expectation_maximization"
-    return resolve(method, "fit", form).fit(model, table, rng=generator, running=running)
+    chosen = resolve(method, "fit", form)
+    warn_of_missing(table, hidden)
+    made = chosen.fit(model, table, rng=generator, running=running)
+    made.fit_report = replace(made.fit_report, missing=missing_cells(table))
+    return made
 
 
 def _started_from(model: BayesianNetwork, init: Any) -> BayesianNetwork:

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 from markovfield.frames import Tabular
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from markovfield.learning.statistics import SufficientStatistics
+    from markovfield.names import VariableName
 
 __all__ = ["FitReport"]
 
@@ -26,6 +29,9 @@ class FitReport(Tabular):
         Log-probability of the observed data under the fitted model (natural logarithm; weighted by the rows' weights).
     n_rows, total_weight
         Rows of data, and the sum of their weights.
+    missing
+        How many rows have no value for each variable, of those that any row has none for; as many as there are rows
+        where a variable is hidden.
     n_parameters
         Free parameters: one less than the states for every row of every table.
     converged, iterations, message
@@ -50,6 +56,7 @@ class FitReport(Tabular):
     history: tuple[float, ...] = ()
     restarts: tuple[float, ...] = ()
     seconds: float = 0.0
+    missing: Mapping[VariableName, int] = field(default_factory=dict)
     statistics: SufficientStatistics | None = field(default=None, repr=False)
 
     @property
@@ -70,8 +77,10 @@ class FitReport(Tabular):
     def __repr__(self) -> str:
         end = "converged" if self.converged else "not converged"
         steps = f", {self.iterations} iteration{'s' * (self.iterations != 1)}, {end}" if self.history else ""
+        lacking = [f"{v!r} hidden" if n == self.n_rows else f"{n} of {v!r} missing" for v, n in self.missing.items()]
+        told = f", {', '.join(lacking[:3])}{', ...' if len(lacking) > 3 else ''}" if lacking else ""
         said = f" ({self.message})" if self.message and not self.converged else ""
         return (
-            f"FitReport: {self.method}, {self.n_rows} rows, {self.n_parameters} parameters, "
+            f"FitReport: {self.method}, {self.n_rows} rows{told}, {self.n_parameters} parameters, "
             f"log-likelihood {self.log_likelihood:.8g}{steps}{said}, {self.seconds:.3g} s"
         )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import number
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
@@ -18,7 +19,17 @@ from markovfield.factors.kinds_kernel import DISTANCE, TABLE
 from markovfield.factors.structure import Structure
 from markovfield.names import Names, VariableName, check_name
 
-__all__ = ["SameStates", "Sites", "edge_values", "given_numbers", "pair_graph", "sigmoid", "site_values", "sites_of"]
+__all__ = [
+    "SameStates",
+    "Sites",
+    "edge_values",
+    "given_numbers",
+    "over_temperature",
+    "pair_graph",
+    "sigmoid",
+    "site_values",
+    "sites_of",
+]
 
 MOST_AXES = 3
 
@@ -258,6 +269,20 @@ def edge_values(sites: Sites, coupling: Any, where: Any, model: str) -> tuple[An
         return by_edge, by_edge
     axes = "" if sites.shape is None else f"one for each of {len(sites.shape)} axes, "
     raise ModelError(f"{what} must be one number, {axes}or one for each of {m} edges, got shape {values.shape}")
+
+
+def over_temperature(values: Any, temperature: Any, model: str) -> Any:
+    """Couplings or fields as they are kept (a number, a tuple or an array), divided by a temperature."""
+    what = f"{model}(temperature=...)"
+    if number(temperature, what, above=0) == 1:
+        return values
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        scaled = np.asarray(values) / temperature
+    if not np.isfinite(scaled).all():
+        raise ModelError(f"{what} of {temperature!r} makes couplings or fields infinite")
+    if isinstance(values, np.ndarray):
+        return _frozen(scaled)
+    return tuple(scaled.tolist()) if isinstance(values, tuple) else float(scaled)
 
 
 def _frozen(values: FloatArray) -> FloatArray:

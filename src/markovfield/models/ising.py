@@ -11,7 +11,15 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._site_model import SiteModel
-from markovfield.models._sites import SameStates, edge_values, pair_graph, sigmoid, site_values, sites_of
+from markovfield.models._sites import (
+    SameStates,
+    edge_values,
+    over_temperature,
+    pair_graph,
+    sigmoid,
+    site_values,
+    sites_of,
+)
 from markovfield.names import Names
 
 if TYPE_CHECKING:
@@ -54,13 +62,16 @@ class Ising(SiteModel):
         Whether the ends of an axis are neighbours: one bool, or one for each axis, which then needs three sites.
     spins
         ``"-1/+1"`` or ``"0/1"``: also the names of the states.
+    temperature
+        What couplings and fields are divided by, for those who think in temperatures (Boltzmann's constant being one):
+        ``Ising(shape, temperature=2.5)`` has a coupling of 0.4. The model keeps the quotients only.
 
     Attributes
     ----------
     shape, periodic
         Of the lattice; None and ``()`` for other graphs.
     coupling, field
-        As they were given: a number, a tuple with one for each axis, or an array.
+        As they were given, over the temperature: a number, a tuple with one for each axis, or an array.
     edges, edge_couplings
         ``int64[m, 2]`` positions of sites and ``float64[m]``.
 
@@ -86,13 +97,15 @@ class Ising(SiteModel):
         *,
         periodic: bool | Sequence[bool] = False,
         spins: str = "-1/+1",
+        temperature: float = 1.0,
     ) -> None:
-        if spins not in SPINS:
+        if not isinstance(spins, str) or spins not in SPINS:
             raise ModelError(f"Ising(spins=...) must be '-1/+1' or '0/1', got {spins!r}")
         self.spins = spins
         self._sites = sites_of(shape_or_graph, periodic, "Ising")
-        self.coupling, self.edge_couplings = edge_values(self._sites, coupling, shape_or_graph, "Ising")
-        self.field = site_values(self._sites, field, shape_or_graph, "Ising", 0.0)
+        couplings = edge_values(self._sites, coupling, shape_or_graph, "Ising")
+        given = (*couplings, site_values(self._sites, field, shape_or_graph, "Ising", 0.0))
+        self.coupling, self.edge_couplings, self.field = (over_temperature(x, temperature, "Ising") for x in given)
         self._compiled = None
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._site_model import SiteModel
-from markovfield.models._sites import edge_values, pair_graph, site_values, sites_of
+from markovfield.models._sites import edge_values, over_temperature, pair_graph, site_values, sites_of
 from markovfield.names import Names
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Potts(SiteModel):
 
     Parameters
     ----------
-    shape_or_graph, coupling, periodic
+    shape_or_graph, coupling, periodic, temperature
         As for `Ising`.
     n_states
         States of every site, at least two; their names are 0, 1, ...
@@ -65,14 +65,17 @@ class Potts(SiteModel):
         field: Any = None,
         *,
         periodic: bool | Sequence[bool] = False,
+        temperature: float = 1.0,
     ) -> None:
         self._n_states = whole_number(n_states, "Potts(n_states=...)", 2)
         self._sites = sites_of(shape_or_graph, periodic, "Potts")
-        self.coupling, self.edge_couplings = edge_values(self._sites, coupling, shape_or_graph, "Potts")
+        couplings = edge_values(self._sites, coupling, shape_or_graph, "Potts")
+        self.coupling, self.edge_couplings = (over_temperature(x, temperature, "Potts") for x in couplings)
         zero = np.zeros(self._n_states)
-        self.field = (
-            None if field is None else site_values(self._sites, field, shape_or_graph, "Potts", zero, zero.shape)
-        )
+        if field is not None:
+            field = site_values(self._sites, field, shape_or_graph, "Potts", zero, zero.shape)
+            field = over_temperature(field, temperature, "Potts")
+        self.field = field
         self._compiled = None
 
     def __repr__(self) -> str:
