@@ -16,10 +16,12 @@ import numpy as np
 import markovfield as mf
 
 # %%
-# Tsukuba at full size from the reference data where that is there, otherwise squares of random dots.
+# Tsukuba at half its size from the reference data where that is there, otherwise squares of random dots. At full size
+# (a step of 1) all below takes some minutes.
 
+STEP = 2
 try:
-    pair, scene = mf.datasets.stereo_pair("tsukuba"), "Tsukuba"
+    pair, scene = mf.datasets.stereo_pair("tsukuba", step=STEP), "Tsukuba"
 except FileNotFoundError:
     pair, scene = mf.datasets.random_dots((80, 110), noise=0.06, rng=0), "random dots"
 model = mf.StereoMatching(
