@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sphinx.domains.python import PyObject
+
 import markovfield
 
 HERE = Path(__file__).parent
@@ -40,8 +42,11 @@ default_role = "py:obj"
 suppress_warnings = ["ref.python"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+# One entry for parameters that are described together.
+napoleon_use_param = False
 # Attributes are described in the class docstring; as ivars they are not objects of their own, so never duplicates.
 napoleon_use_ivar = True
 
@@ -66,6 +71,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "ExampleTitleSortKey",
     "parallel": 2,
     "download_all_examples": False,
+    "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 1e9,
@@ -106,6 +112,10 @@ def skip_routing(app: Any, what: str, name: str, thing: Any, skip: bool, options
 
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    # "Variables" would be those of a model.
+    for field in PyObject.doc_field_types:
+        if field.name == "variable":
+            field.label = "Attributes"
     app.connect("autodoc-process-docstring", escape_bars, priority=700)
     app.connect("autodoc-skip-member", skip_routing)
     app.connect("autodoc-process-docstring", keep, priority=400)

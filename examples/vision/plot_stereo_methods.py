@@ -110,6 +110,7 @@ ax.set_title("scores below the best bound; dotted, a bound above the best score"
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
+# sphinx_gallery_thumbnail_number = 2
 mf.plot.image_grid(
     [p / pair.max_disparity for p in pictures.values()],
     [f"{name}: {mf.vision.disparity_error(p, pair.disparity):.1%} bad" for name, p in pictures.items()],
