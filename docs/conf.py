@@ -71,6 +71,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "ExampleTitleSortKey",
     "parallel": 2,
     "download_all_examples": False,
+    "capture_repr": ("_repr_html_",),
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
