@@ -42,11 +42,14 @@ def warn_not_converged(
     )
 
 
-def warn_caller(message: str) -> None:
-    """Issue scikit-learn's ``ConvergenceWarning`` at the line that called the library, however deep this is in it."""
-    from sklearn.exceptions import ConvergenceWarning
+def warn_caller(message: str, category: type[Warning] | None = None) -> None:
+    """Issue a warning, scikit-learn's ``ConvergenceWarning`` unless another is named, at the line that called the
+    library, however deep this is in it."""
+    if category is None:
+        from sklearn.exceptions import ConvergenceWarning
 
+        category = ConvergenceWarning
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "markovfield":
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, ConvergenceWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
