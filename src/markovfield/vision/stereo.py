@@ -11,10 +11,12 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.verbs import decode, marginals
 from markovfield.models._sites import Sites, pair_graph, sites_of
 from markovfield.names import Names
+from markovfield.vision._labels import labels_of
 
 __all__ = ["StereoMatching", "disparity_error"]
 
@@ -38,7 +40,8 @@ class StereoMatching:
     ``[rows, columns]`` or ``[rows, columns, channels]``, of numbers from 0 to 1 or of bytes. Pixels are the variables
     0, 1, ... in row order of `to_factor_graph`; their states are the disparities 0 to ``max_disparity``.
 
-    There is nothing to fit; `predict` finds the likeliest disparities as a whole by any method of `markovfield.decode`.
+    There is nothing to fit; `predict` finds the likeliest disparities as a whole by any method of `markovfield.decode`,
+    and `decode` says how good they are.
 
     Parameters
     ----------
@@ -171,13 +174,23 @@ class StereoMatching:
 
     # ---- answers --------------------------------------------------------------------------------------------
 
+    def decode(
+        self, left: npt.ArrayLike, right: npt.ArrayLike, method: MethodLike = "auto", **settings: Any
+    ) -> Decoding:
+        """The likeliest disparities as a whole, with their score, its gap to a bound, and whether that has converged.
+
+        ``method`` and settings are those of `markovfield.decode`; ``states.reshape(left.shape[:2])`` is the picture.
+        """
+        return decode(self.to_factor_graph(left, right), method=method, **settings)
+
     def predict(
         self, left: npt.ArrayLike, right: npt.ArrayLike, method: MethodLike = "auto", **settings: Any
     ) -> IntArray:
-        """The likeliest disparities as a whole, ``int64[rows, columns]``; ``method`` and settings as for `decode`."""
-        graph = self.to_factor_graph(left, right)
-        found = decode(graph, method=method, **settings)
-        return found.states.reshape(np.shape(left)[:2]).astype(np.int64)
+        """The likeliest disparities as a whole, ``int64[rows, columns]``; ``method`` and settings as for `decode`.
+
+        Issues a ``ConvergenceWarning`` where the method was stopped far from its bound, or without any.
+        """
+        return labels_of(lambda: self.decode(left, right, method, **settings), np.shape(left)[:2])
 
     def predict_marginals(
         self, left: npt.ArrayLike, right: npt.ArrayLike, method: MethodLike = "auto", **settings: Any
