@@ -82,7 +82,7 @@ def run(picture: Picture, decoders: tuple[str, ...], limit: float | None) -> lis
     """Each decoder on a picture."""
     rows = []
     for name in decoders:
-        keywords = {} if name in ("auto", "fusion_moves") else {"time_limit": limit}
+        keywords = {} if name == "auto" else {"time_limit": limit}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             mf.decode(picture.small, method=name, time_limit=2.0)
