@@ -30,5 +30,5 @@ def test_a_task_runs(task, monkeypatch):
 
 
 def test_the_command():
-    done = CliRunner().invoke(app, ["warmup", "icm", "--jobs", "1"])
+    done = CliRunner().invoke(app, ["warmup", "icm", "--n-jobs", "1"])
     assert done.exit_code == 0, done.output

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import markovfield as mf
 import markovfield.io as mio
+from markovfield.inference.branch_and_bound import branch_and_bound
 from markovfield.inference.branch_and_bound.branch_and_bound import BranchAndBound
 from markovfield.io.wcsp import read_wcsp
 from tests.data import data_path
@@ -63,6 +64,30 @@ def test_the_best_assignment_is_found_and_proven(kind: str, method: BranchAndBou
         return
     assert answer.optimal and answer.converged and answer.method == "branch_and_bound"
     check(answer, spec, evidence)
+
+
+@KINDS
+@given(data=st.data(), few=st.integers(1, 3))
+def test_a_root_in_pieces_is_as_good(kind: str, data: st.DataObject, few: int):
+    """Very many variables are made consistent piece by piece, with a look at the clock between."""
+    spec, evidence = data.draw(specs_with_evidence(kind))
+    if spec.oracle(evidence).impossible:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(branch_and_bound, "ROOT_VARIABLES", few)
+        answer = mf.decode(spec.build(), evidence=spec.named(evidence), method=SEARCH)
+    assert answer.optimal and answer.converged
+    check(answer, spec, evidence)
+
+
+def test_a_large_root_looks_at_the_clock(monkeypatch: pytest.MonkeyPatch):
+    def told(variables: int) -> int:
+        steps: list[int] = []
+        monkeypatch.setattr(branch_and_bound, "ROOT_VARIABLES", variables)
+        mf.decode(grid(6, 3, 0), method=SEARCH, callback=lambda p: steps.append(p.step))
+        return len(steps)
+
+    assert told(9) >= told(36) + 3
 
 
 @given(data=st.data(), stop=st.integers(1, 6))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -45,6 +45,8 @@ __all__ = ["BranchAndBound"]
 
 # Cells looked at in one call of a kernel: well under 0.2 s.
 WORK = 30_000_000
+# Variables whose consistency is looked at in one call.
+ROOT_VARIABLES = 8192
 # Steps back before a subtree is put aside (Allouche et al. 2015), and the share of nodes seen a second time between
 # which that number is kept.
 FIRST_BACKTRACKS, MOST_BACKTRACKS = 16, 1 << 14
@@ -122,13 +124,26 @@ class _Component:
         self.board.registers[BEST] = cost
         self.board.registers[CUT] = cost - self.parts + 1
 
-    def propagate(self) -> bool:
-        """Consistency at the root, for good; marks the component as finished where nothing is left."""
+    def propagate(self, check: Callable[[], None]) -> bool:
+        """Consistency at the root, for good; marks the component as finished where nothing is left.
+
+        Of very many variables some are looked at after the others, so that there is a look at the clock between.
+        """
         registers = self.board.registers
         room = int(registers[CUT] - self.board.state[BOUND])
         registers[THETA] = min(self.parts >> 4, room >> 16) if self.parts > 16 else room >> (20 if self.solved else 30)
-        if not propagate_root(self.net, self.board, self.search):
-            self.finished = True
+        n, flags = self.network.n_variables, (self.board.arc, self.board.directional, self.board.existential)
+        waiting = [flag.copy() for flag in flags]
+        for begin in range(0, n, ROOT_VARIABLES):
+            if n > ROOT_VARIABLES:
+                piece = slice(begin, begin + ROOT_VARIABLES)
+                for flag, wait in zip(flags, waiting, strict=True):
+                    flag[:] = False
+                    flag[piece] = wait[piece]
+                check()
+            if not propagate_root(self.net, self.board, self.search):
+                self.finished = True
+                break
         return not self.finished
 
     def flag_all(self) -> None:
@@ -295,7 +310,7 @@ class _Run:
         board, registers = component.board, component.board.registers
         stream = streams(np.random.default_rng(self.method.seed), 1)[0]
         self._check()
-        if not component.propagate():
+        if not component.propagate(self._check):
             raise self.problem.impossible()
         self._descend(component, stream, np.bool_(True), 0)
         first = last = int(board.state[BOUND])
@@ -317,11 +332,11 @@ class _Run:
                 break
             last = bound
         component.flag_all()
-        if not component.propagate():
+        if not component.propagate(self._check):
             return
         self._descend(component, stream, np.bool_(True), self.method.local_search)
         while not component.finished:
-            if not component.propagate() or not self._dominate(component):
+            if not component.propagate(self._check) or not self._dominate(component):
                 break
 
     def _descend(self, component: _Component, stream: npt.NDArray[np.uint64], start: np.bool_, rounds: int) -> None:
@@ -360,7 +375,7 @@ class _Run:
         while component.open and not component.finished:
             if component.best < propagated:
                 propagated = component.best
-                if not component.propagate():
+                if not component.propagate(self._check):
                     break
             if component.open[0].bound >= registers[CUT]:
                 break

@@ -23,7 +23,7 @@ from markovfield.inference.problem.feasible import BUDGET, Feasible
 from markovfield.inference.problem.pairs import PairProblem, check_decodable, pair_problem
 from markovfield.inference.problem.problem import prepare
 
-__all__ = ["AlphaBetaSwap", "AlphaExpansion"]
+__all__ = ["AlphaBetaSwap", "AlphaExpansion", "first_states", "states_by_merit"]
 
 
 @dataclass(frozen=True)
@@ -159,12 +159,9 @@ def _decode(
 ) -> Decoding:
     check_decodable(method.name, graph, variables, n_best)
     pairs = pair_problem(method.name, graph, evidence, shrink=False)
-    # States that are good for many variables come first: measured, that ends at better scores than their own order.
-    order = np.argsort(
-        -np.maximum(pairs.unary, pairs.unary[pairs.unary > -np.inf].min(initial=0.0)).sum(axis=0)
-    ).tolist()
+    order = states_by_merit(pairs)
     expanding = method.name == AlphaExpansion.name
-    moves = Moves(pairs, _first_states(method.name, pairs, init, order), keep=expanding)
+    moves = Moves(pairs, first_states(method.name, pairs, init, order), keep=expanding)
     converged = False
     stopped = False
     residuals: list[float] = []
@@ -205,7 +202,14 @@ def _decode(
     )
 
 
-def _first_states(method: str, pairs: PairProblem, init: Decoding | None, order: list[int]) -> IntArray:
+def states_by_merit(pairs: PairProblem) -> list[int]:
+    """States that are good for many variables first: measured, that ends at better scores than their own order."""
+    least = pairs.unary[pairs.unary > -np.inf].min(initial=0.0)
+    order: list[int] = np.argsort(-np.maximum(pairs.unary, least).sum(axis=0)).tolist()
+    return order
+
+
+def first_states(method: str, pairs: PairProblem, init: Decoding | None, order: list[int]) -> IntArray:
     """States to start from, free of hard zeros: an earlier answer's, or the better of each variable's best unary state
     and one and the same for all.
     """

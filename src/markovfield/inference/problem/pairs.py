@@ -158,7 +158,10 @@ def _unary_scores(problem: Problem, single: IntArray) -> FloatArray:
     v = s.scopes[axis]
     cells = s.table_offsets[single][:, None] + s.table_strides[axis][:, None] * np.arange(most)
     cells[beyond[v]] = 0
-    np.add.at(unary, v, pool[cells])
+    if np.bincount(v).max(initial=0) <= 1:
+        unary[v] += pool[cells]
+    else:
+        np.add.at(unary, v, pool[cells])
     if len(problem.likelihood):
         inside = ~beyond
         unary[inside] += problem.likelihood

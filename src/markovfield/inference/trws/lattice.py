@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.remembered import remembered
@@ -131,6 +133,25 @@ class LatticeMessages:
         self.value = float(self.sums.sum()) + self.constant
         self.bound = min(self.bound, self.value)
         self.backwards = not self.backwards
+
+    def both_ways(self, rows: IntArray, running: Running, best: Incumbent) -> npt.NDArray[np.float32]:
+        """One more pass: ``float32[2 m, K]``, what all edges say to both of their variables.
+
+        What edge e of the plan says to its lower variable is row ``rows[2 e]``, to its higher one row
+        ``rows[2 e + 1]``.
+        """
+        at, k = self.at, self.at.n_states
+        out, by_place = np.empty((len(rows), k), np.float32), np.empty((len(at.place), k), np.float32)
+        for more in (False, True):
+            if more:
+                self.run(running, best)
+            # The last pass was the other way than the one to come; forwards, it spoke to the higher variables.
+            side = int(self.backwards)
+            for (edges, place), messages in zip(at.edges, self.messages, strict=True):
+                for low, high in pairwise(at.starts.tolist()):
+                    by_place[low:high] = messages[k * low : k * high].reshape(k, high - low).T
+                out[rows[2 * edges + side]] = by_place[place]
+        return out
 
     def rounded(self) -> IntArray:
         """States chosen one after the other against the direction of the last pass."""
