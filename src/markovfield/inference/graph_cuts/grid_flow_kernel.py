@@ -313,7 +313,7 @@ def _settle(steps, cell, work, bucket, state, lost, sign, limit):
     level = low
     while level <= high or head < tail:
         if level <= high:
-            tail = _seeds(steps, cell, work, bucket, level, sign, tail)
+            tail = _seeds(steps, cell, work, bucket, level, sign, np.int64(tail))
         end = tail
         below = sign * (level + 1)
         while head < end:
