@@ -7,6 +7,7 @@ method sees them and put back into its answer (`markovfield.inference.constants`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of, whole_number
-from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.automatic import candidates, first_that_answers, when_stopped
 from markovfield.inference.constants.decoding import centre
@@ -22,16 +23,16 @@ from markovfield.inference.constants.sums import centre_sums
 from markovfield.inference.core.answers import LogPartition, Marginals, Samples
 from markovfield.inference.core.decodings import Decoding, Solution
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.method import MethodLike
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.method import MethodLike, check_decodes, taken
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.names import VariableName
 
 __all__ = ["decode", "log_partition", "marginals", "sample"]
 
 
-def _extra(method: Any, init: Any, rng: Any) -> dict[str, Any]:
-    """What only some methods take: an answer to start from, a generator. A start nobody would use is an error."""
-    extra: dict[str, Any] = {}
+def _extra(method: Any, init: Any, rng: Any, **asked: Any) -> dict[str, Any]:
+    """What only some methods take. A start nobody would use is an error."""
+    extra = taken(method, **asked)
     if init is not None:
         if "init" not in method.abilities:
             raise ModelError(f"method {method.name!r} does not iterate and takes no init")
@@ -61,7 +62,7 @@ def marginals(
     sets = [graph.names.positions(t) for t in targets or ()]
 
     def run(chosen: Any, running: Running) -> Any:
-        return chosen.marginals(graph, known, targets=sets, running=running, **_extra(chosen, init, rng))
+        return chosen.marginals(graph, known, running=running, **_extra(chosen, init, rng, targets=sets))
 
     answer = centred.marginals(first_that_answers(methods, run, running))
     again = partial(_ask_again, centred.graph, known, answer.method if method == "auto" else method)
@@ -119,15 +120,18 @@ def decode(
     methods: list[Any] = []
 
     def run(chosen: Any, running: Running) -> Any:
-        extra = _extra(chosen, init, rng)
-        return chosen.decode(view, known, variables=positions, n_best=n_best, running=running, **extra)
+        check_decodes(chosen, view, positions, n_best)
+        extra = _extra(chosen, init, rng, n_best=n_best)
+        if "marginal_map" in chosen.abilities:
+            return chosen.decode(view, known, running=running, variables=positions, **extra)
+        return _shown(chosen.decode(view, known, running=running, **extra), positions)
 
     stop: BaseException
     try:
         limit = running.time_limit
         methods += candidates(method, "decode", view, known, one=one, variables=positions, time_limit=limit)
         return centred.answer(first_that_answers(methods, run, inner), known)
-    except (TimeoutError, StoppedError, KeyboardInterrupt) as error:
+    except STOPS as error:
         stop = error
     except SystemError as error:
         # What a compiled kernel makes of Ctrl-C.
@@ -136,7 +140,14 @@ def decode(
         stop = KeyboardInterrupt()
     name = methods[0].name if methods else "icm"
     found = when_stopped(stop, method, name, view, known, inner, one=one, variables=positions)
-    return centred.answer(found, known)
+    return centred.answer(_shown(found, positions), known)
+
+
+def _shown(found: Decoding, positions: list[int] | None) -> Decoding:
+    """An answer of a method that decodes all variables, in the order in which they were asked for."""
+    if positions is None:
+        return found
+    return found.changed(n_best=tuple(replace(solution, variables=positions) for solution in found.n_best))
 
 
 def _least_expected_loss(
@@ -172,7 +183,7 @@ def _least_expected_loss(
     view = centre_sums(graph).view
 
     def run(chosen: Any, running: Running) -> Any:
-        return chosen.marginals(view, evidence, targets=(), running=running, **_extra(chosen, None, rng))
+        return chosen.marginals(view, evidence, running=running, **_extra(chosen, None, rng))
 
     methods = candidates(method, "marginals", view, evidence, time_limit=running.time_limit)
     answer = first_that_answers(methods, run, running)

@@ -121,7 +121,7 @@ class TestRefusals:
             MiniBucket(**settings)
 
     def test_n_best_and_marginal_map(self):
-        with pytest.raises(mf.ModelError, match=r"one good assignment, not the 3 best: use junction_tree"):
+        with pytest.raises(mf.ModelError, match=r"one assignment, not the 3 best: use junction_tree"):
             mf.decode(self.net(), n_best=3, method=MiniBucket())
         with pytest.raises(mf.ModelError, match=r"not 1 of them .* use junction_tree"):
             mf.decode(self.net(), variables=["A"], method=MiniBucket())

@@ -364,7 +364,7 @@ class TestDecoding:
     def test_refusals(self):
         net = mf.MarkovNetwork(dict.fromkeys("AB", 2))
         net.add_factor(["A", "B"], [[2.0, 1.0], [1.0, 2.0]])
-        with pytest.raises(mf.ModelError, match="finds one assignment, not 2"):
+        with pytest.raises(mf.ModelError, match="finds one assignment, not the 2 best"):
             mf.decode(net, n_best=2, method=TreeReweighted())
         with pytest.raises(mf.ModelError, match="decodes all 2 variables, not 1"):
             mf.decode(net, variables=["A"], method=TreeReweighted())

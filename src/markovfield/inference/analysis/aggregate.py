@@ -88,7 +88,7 @@ def aggregate(
 
 
 def _marginals(method: Any, graph: FactorGraph, evidence: Evidence) -> Marginals:
-    found: Marginals = resolve(method, "marginals").marginals(graph, evidence, targets=(), running=Running())
+    found: Marginals = resolve(method, "marginals").marginals(graph, evidence, running=Running())
     return found
 
 

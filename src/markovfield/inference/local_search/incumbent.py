@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ from markovfield.inference.problem.problem import Problem
 __all__ = [
     "ROUNDING",
     "Incumbent",
-    "check_decodes_all",
     "fixed_score",
     "relaxed_decoding",
     "stopped_decoding",
@@ -47,21 +44,6 @@ def fixed_score(problem: Problem) -> float:
     if problem.reduced is None:
         return 0.0
     return float(extremes(FactorGraph(problem.structure, problem.potentials.log_tables)).top.sum())
-
-
-def check_decodes_all(name: str, graph: FactorGraph, variables: Sequence[int] | None, n_best: int) -> None:
-    """Raise where more than one assignment, marginal MAP or a noisy-max is asked of a relaxation."""
-    if n_best > 1:
-        raise ModelError(f"{name} finds one assignment, not {n_best}: use junction_tree")
-    if variables is not None and len(set(variables)) < graph.n_variables:
-        raise ModelError(
-            f"{name} decodes all {graph.n_variables} variables, not {len(set(variables))} of them with the others "
-            "summed out: use junction_tree"
-        )
-    if graph.structure.has_latent:
-        raise ModelError(
-            f"{name} would maximise the contributions of a noisy-max, which must be summed: use junction_tree"
-        )
 
 
 class Incumbent:
@@ -126,9 +108,7 @@ class Incumbent:
         return self.states, self.score
 
 
-def stopped_decoding(
-    name: str, problem: Problem, running: Running, stop: BaseException, variables: Sequence[int] | None = None
-) -> Decoding:
+def stopped_decoding(name: str, problem: Problem, running: Running, stop: BaseException) -> Decoding:
     """The answer of a method that was stopped before it had one: a quick local search, of which nothing is proven.
 
     Raises ``stop`` where that finds no assignment free of hard zeros.
@@ -139,7 +119,7 @@ def stopped_decoding(
     best.search(np.zeros(n_values), Running())
     if best.score == -np.inf:
         raise stop
-    return relaxed_decoding(name, best, np.inf, running, variables=variables, converged=False)
+    return relaxed_decoding(name, best, np.inf, running, converged=False)
 
 
 def relaxed_decoding(
@@ -148,7 +128,6 @@ def relaxed_decoding(
     bound: float,
     running: Running,
     *,
-    variables: Sequence[int] | None = None,
     tolerance: float | None = None,
     **details: Any,
 ) -> Decoding:
@@ -160,11 +139,10 @@ def relaxed_decoding(
     return decoding_of_states(
         best.problem.graph,
         [(states, score)],
-        variables,
         gap=gap,
         tolerance=tolerance,
         guarantee="exact" if gap <= tolerance else "lower",
         method=name,
-        seconds=time.perf_counter() - running.started,
+        seconds=running.seconds,
         **details,
     )

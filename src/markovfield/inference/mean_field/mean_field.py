@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -85,12 +84,11 @@ class MeanField:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
-        check_method(self, least={"restarts": 1, "max_iterations": 1}, above={"tolerance": 0})
+        least, words = {"restarts": 1, "max_iterations": 1}, {"start": ("uniform", "random")}
+        check_method(self, least=least, above={"tolerance": 0}, choices=words)
         if isinstance(self.structure, str) and self.structure not in STRUCTURES:
             known = ", ".join(repr(s) for s in STRUCTURES)
             raise ModelError(f"structure of MeanField must be {known} or sets of variables, got {self.structure!r}")
-        if self.start not in ("uniform", "random"):
-            raise ModelError(f"start of MeanField must be 'uniform' or 'random', got {self.start!r}")
 
     def log_partition(
         self,
@@ -114,7 +112,7 @@ class MeanField:
             converged=run.converged,
             iterations=len(run.residuals),
             residuals=tuple(run.residuals),
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
         )
 
     def marginals(
@@ -122,7 +120,6 @@ class MeanField:
         graph: FactorGraph,
         evidence: Evidence,
         *,
-        targets: Sequence[Sequence[int]] = (),
         running: Running,
         init: Marginals | None = None,
         rng: np.random.Generator | None = None,
@@ -146,7 +143,7 @@ class MeanField:
             converged=run.converged,
             iterations=len(run.residuals),
             residuals=tuple(run.residuals),
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             _joint=run.joint,
             _counts=lambda: problem.counts(run.counts()),
         )

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ModelError, StoppedError
-from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.constants.scale import score_scale
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.local_search.incumbent import fixed_score, unit_of
 from markovfield.inference.problem.problem import Problem
 
 if TYPE_CHECKING:
     from markovfield.inference.mini_bucket.mini_bucket import MiniBucket
 
-__all__ = ["Search", "check_decodable"]
+__all__ = ["Search"]
 
 # Temperatures start at the gap per cut variable and fall by this factor, about so many times.
 COOLING, COOLINGS = 0.5, 10
@@ -39,7 +36,7 @@ class Search:
         self.states, self.score = np.zeros(problem.graph.n_variables, np.int32), -np.inf
         try:
             self.look(buckets.forward(first.shifts, 0.0 * first.weights, running))
-        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+        except STOPS as stop:
             # There is a bound already.
             running.remember(stop)
         self.converged = not buckets.plan.n_split
@@ -72,7 +69,7 @@ class Search:
             if not self.close:
                 cutset = method.cutset(buckets, self.shifts, self.temperature * self.shares, self.running, self.states)
                 self.keep(cutset.decode())
-        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+        except STOPS as stop:
             self.converged, self.stop = False, stop
 
     @property
@@ -95,20 +92,6 @@ class Search:
         """Keep an assignment that is better."""
         if found is not None and found[1] > self.score:
             self.states, self.score = found
-
-
-def check_decodable(graph: FactorGraph, variables: Sequence[int] | None, n_best: int) -> None:
-    if n_best > 1:
-        raise ModelError(f"mini_bucket finds one good assignment, not the {n_best} best: use junction_tree")
-    if variables is not None and len(set(variables)) < graph.n_variables:
-        raise ModelError(
-            f"mini_bucket decodes all {graph.n_variables} variables, not {len(set(variables))} "
-            "of them with the others summed out: use junction_tree"
-        )
-    if graph.structure.has_latent:
-        raise ModelError(
-            "mini_bucket would maximise the contributions of a noisy-max, which must be summed: use junction_tree"
-        )
 
 
 def _score(problem: Problem, states: npt.NDArray[np.int32]) -> float:

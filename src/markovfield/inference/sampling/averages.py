@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -114,7 +113,7 @@ def estimate(
         method=method,
         converged=stopped is None and not doubts,
         iterations=chains.sweeps,
-        seconds=time.perf_counter() - running.started,
+        seconds=running.seconds,
         monte_carlo=MonteCarlo(expanded[1], expanded[2], expanded[3], int(count), n_chains, tuple(doubts)),
         _state=ChainState.of(problem, chains, extra),
     )

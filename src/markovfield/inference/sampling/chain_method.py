@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,7 +17,10 @@ from markovfield.inference.problem.problem import Problem
 from markovfield.inference.sampling.averages import estimate
 from markovfield.inference.sampling.markov_chains import Transition, run_chains
 
-__all__ = ["Begun", "ChainMethod"]
+__all__ = ["LEAST", "Begun", "ChainMethod"]
+
+# The least values of the settings that all Markov chains share.
+LEAST = {"n_chains": 1, "thinning": 1, "sweeps": 1, "burn_in": 0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +84,7 @@ class ChainMethod(ABC):
         )
 
     def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-        rng: np.random.Generator,
-        init: Any = None,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, rng: np.random.Generator, init: Any = None
     ) -> Marginals:
         """Averages over the Markov chains, with their standard errors."""
         if init is not None and not self.resumes_averages:

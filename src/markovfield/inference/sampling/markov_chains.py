@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import States
-from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
+from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.inference.core.answers import Samples
 from markovfield.inference.core.diagnostics import LEAST_STEPS
 from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.sampling.modes import dispersed_states
@@ -29,7 +28,6 @@ __all__ = [
     "Chains",
     "Transition",
     "begin",
-    "check_settings",
     "doubt_seed",
     "resolved_burn_in",
     "resumed_state",
@@ -37,7 +35,7 @@ __all__ = [
 ]
 
 Stream = npt.NDArray[np.uint64]
-STOPPED = (TimeoutError, StoppedError, KeyboardInterrupt)
+
 LEAST_BURN_IN = 100
 # Entries of states kept aside before they are written where the user's states go.
 BUFFER = 2**21
@@ -137,7 +135,7 @@ class Chains:
                     self.running.alone(one)
             else:
                 self.running.side_by_side(tasks)
-        except STOPPED as error:
+        except STOPS as error:
             stopped = error
         if done.all():
             self.sweeps += sweeps
@@ -160,17 +158,6 @@ class Chains:
             if stopped is not None:
                 raise stopped
             left -= step
-
-
-def check_settings(method: Any) -> None:
-    """Raise where the settings that all Markov chains share make no sense."""
-    name = type(method).__name__
-    for setting, least in (("n_chains", 1), ("thinning", 1), ("sweeps", 1), ("burn_in", 0)):
-        value = getattr(method, setting, None)
-        if value is None and setting in ("burn_in", "sweeps"):
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise ModelError(f"{setting} of {name} must be an integer of at least {least}, got {value!r}")
 
 
 def resolved_burn_in(burn_in: int | None, kept: int) -> int:
@@ -259,7 +246,7 @@ def run_chains(
         states=out,
         guarantee="approximate",
         method=method,
-        seconds=time.perf_counter() - running.started,
+        seconds=running.seconds,
         n_chains=n_chains,
         iterations=chains.sweeps,
         converged=stopped is None,
