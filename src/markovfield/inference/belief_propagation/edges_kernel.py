@@ -10,7 +10,6 @@ Other kernels rely on this layout; it is the one thing here that is not free to 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
+from markovfield.kernels.log_space import log_sum
 
 __all__ = [
     "AXIS",
@@ -243,15 +243,12 @@ def fill_scores(base, n_axes, silent, message_offsets, table_strides, log_tables
 @kernel
 def reduce_scores(scores, begin, end, maximise):
     """The largest of ``scores[begin:end]``, or the log of the sum of their exponentials."""
+    if not maximise and end - begin > 1:
+        return log_sum(scores, begin, end)
     top = -np.inf
     for j in range(begin, end):
         top = max(top, scores[j])
-    if maximise or end - begin == 1 or top == -np.inf:
-        return top
-    total = 0.0
-    for j in range(begin, end):
-        total += exp_scalar(scores[j] - top)
-    return top + math.log(total)
+    return top
 
 
 @kernel
