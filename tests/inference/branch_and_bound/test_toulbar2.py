@@ -106,7 +106,7 @@ class TestSolver:
             for score in (-np.inf, best - 1.0, best):
                 with Toulbar2Process(Toulbar2(), problem, score) as work:
                     tops.append(work.top)
-                    answer = work.answer(None, work.wait(Running()), Running())
+                    answer = work.answer(work.wait(Running()), Running())
                 assert answer.optimal and answer.score == pytest.approx(best)
             assert tops[0] > tops[1] > tops[2], "the better the score, the less is looked at"
 

@@ -24,7 +24,7 @@ from markovfield.inference.core._end_with_parent import command
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import STOPS, Running
-from markovfield.inference.local_search.incumbent import unit_of
+from markovfield.inference.local_search.incumbent import ScoreUnits
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.problem import Problem, prepare
 
@@ -214,7 +214,7 @@ class _HandedOver:
             raise problem.impossible()
         factors = int((arity > 0).sum() + problem.active.sum())
         exact = cost_scale(np.concatenate([pool, problem.likelihood]), factors, most_bits=MOST_BITS)
-        scale = _coarser(exact, method.tolerance * unit_of(problem), factors)
+        scale = _coarser(exact, method.tolerance * ScoreUnits.of(problem).unit, factors)
         scopes: list[IntArray] = []
         tables: list[IntArray] = []
         for f in np.flatnonzero(arity > 0).tolist():

@@ -19,7 +19,7 @@ from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.graph_cuts.flow_networks import FlowGraph, Network
 from markovfield.inference.graph_cuts.max_flow_kernel import balance
 from markovfield.inference.graph_cuts.penalties import Penalties, penalties_of
-from markovfield.inference.local_search.incumbent import fixed_score, unit_of
+from markovfield.inference.local_search.incumbent import ScoreUnits
 from markovfield.inference.problem.feasible import BUDGET, Feasible
 from markovfield.inference.problem.pairs import PairProblem, pair_problem
 
@@ -162,7 +162,7 @@ class _Run:
 
     def __init__(self, pairs: PairProblem, penalties: Penalties) -> None:
         self.pairs, self.penalties = pairs, penalties
-        self.unit = unit_of(pairs.problem)
+        self.units = ScoreUnits.of(pairs.problem)
         n = pairs.n_variables
         alone = np.bincount(penalties.low, minlength=n) + np.bincount(penalties.high, minlength=n) == 0
         self.fixed = pairs.problem.structure.cardinalities == 1
@@ -228,7 +228,7 @@ class _Run:
         least = penalties.penalty(self.states)
         scale = score_scale(pairs.problem.graph, pairs.problem.evidence)
         for k in range(rounds):
-            if scale.proves(least - self.paid, SAME * max(self.unit, abs(least))):
+            if scale.proves(least - self.paid, SAME * max(self.units.unit, abs(least))):
                 break
             running.check()
             self.rounds += 1
@@ -257,7 +257,7 @@ class _Run:
         problem = self.pairs.problem
         score = self.pairs.score(self.states)
         gap = max(0.0, self.penalties.penalty(self.states) - self.paid)
-        tolerance = SAME * max(self.unit, min(abs(score), abs(score - fixed_score(problem))))
+        tolerance = SAME * self.units.size(score)
         persistent = self.proven[: problem.graph.n_variables] | (gap <= tolerance)
         persistent.flags.writeable = False
         found = decoding_of_states(

@@ -13,10 +13,10 @@ from markovfield._validation import check_method
 from markovfield.arrays import IntArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.constants.scale import unit_among
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import STOPS, Running
-from markovfield.inference.local_search.incumbent import unit_of
 from markovfield.inference.local_search.local_search import add_unary, check_possible, started_states
 from markovfield.inference.local_search.subgraph_search_kernel import (
     COLD,
@@ -225,7 +225,7 @@ def _model(problem: Problem) -> tuple[Model, float]:
     """Factors of one variable as scores of its states, the others as they are, in the unit that scores are compared in;
     a hard zero costs more than all soft scores together can gain. And half of that cost."""
     s = problem.structure
-    unit = unit_of(problem)
+    unit = unit_among(problem.potentials.log_tables, problem.likelihood)
     pool, likelihood, hopeless = problem.potentials.log_tables / unit, problem.likelihood / unit, np.inf
     hard = np.isneginf(pool)
     if hard.any():

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from markovfield.inference.constants.scale import score_scale
 from markovfield.inference.core.running import STOPS, Running
-from markovfield.inference.local_search.incumbent import fixed_score, unit_of
+from markovfield.inference.local_search.incumbent import ScoreUnits
 from markovfield.inference.problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Search:
     def __init__(self, method: MiniBucket, problem: Problem, running: Running) -> None:
         self.method, self.running = method, running
         self.stop: BaseException | None = None
-        self.unit, self.fixed = unit_of(problem), fixed_score(problem)
+        self.units = ScoreUnits.of(problem)
         self.scale = score_scale(problem.graph, problem.evidence)
         buckets, first = method.best_buckets(problem, 0.0, running)
         self.buckets, self.bound, self.shifts = buckets, first.bound, first.shifts
@@ -75,7 +75,7 @@ class Search:
     @property
     def tolerance(self) -> float:
         """What rounding may leave between a score and the bound on it."""
-        return 1e-9 * (self.unit + min(abs(self.score), abs(self.score - self.fixed))) if self.score > -np.inf else 0.0
+        return 1e-9 * self.units.size(self.score) if self.score > -np.inf else 0.0
 
     @property
     def close(self) -> bool:

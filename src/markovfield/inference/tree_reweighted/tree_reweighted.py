@@ -149,7 +149,7 @@ class TreeReweighted:
         self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Decoding | None = None
     ) -> Decoding:
         """The best assignment that a tree chooses, and the mean of the trees' best scores as an upper bound."""
-        from markovfield.inference.local_search.incumbent import fixed_score, unit_of
+        from markovfield.inference.local_search.incumbent import ScoreUnits
         from markovfield.inference.problem.feasible import best_of
 
         if init is not None:
@@ -165,7 +165,7 @@ class TreeReweighted:
             [(problem.states(states), score)],
             gap=gap,
             # Both numbers are sums over the whole graph, rounded in different orders.
-            tolerance=1e-9 * max(unit_of(problem), min(abs(score), abs(score - fixed_score(problem)))),
+            tolerance=1e-9 * ScoreUnits.of(problem).size(score),
             guarantee="lower",
             method=self.name,
             converged=run.converged,
