@@ -10,6 +10,7 @@ takes, and what it cannot answer is refused in the same words for all.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from markovfield.exceptions import ModelError
@@ -29,6 +30,7 @@ __all__ = [
     "MarginalsMethod",
     "Method",
     "MethodLike",
+    "Question",
     "SampleMethod",
     "check_decodes",
     "taken",
@@ -98,6 +100,17 @@ class SampleMethod(InferenceMethod, Protocol):
     ) -> Samples:
         """So many assignments."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What a user asks beside the verb's own words: given what, by which method, from where, and run how."""
+
+    evidence: Any
+    method: MethodLike
+    init: Any
+    rng: Any
+    running: Running
 
 
 # What a user may give: a name, a class with its defaults, or an object with settings.
