@@ -19,7 +19,8 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.problem.spins import potts_model, spin_model
-from markovfield.inference.sampling.chain_method import LEAST, Begun, ChainMethod
+from markovfield.inference.sampling.chain_method import LEAST, ChainMethod
+from markovfield.inference.sampling.markov_chains import Begun
 
 __all__ = ["ClusterMethod", "ClusterModel", "ClusterTransition", "SwendsenWang"]
 

@@ -14,8 +14,9 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.gibbs.single_site import ColouredSites, SingleSite, check_moves, prepare_chains
 from markovfield.inference.gibbs.tree_blocks import TreeBlocks
 from markovfield.inference.problem.problem import Problem
-from markovfield.inference.sampling.chain_method import LEAST, Begun, ChainMethod
+from markovfield.inference.sampling.chain_method import LEAST, ChainMethod
 from markovfield.inference.sampling.markov_chains import (
+    Begun,
     resumed_state,
 )
 from markovfield.inference.sampling.modes import dispersed_states

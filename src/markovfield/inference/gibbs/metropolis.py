@@ -13,7 +13,8 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.gibbs.single_site import SingleSite, check_moves, prepare_chains
 from markovfield.inference.gibbs.single_site_kernel import CONDITIONAL, UNIFORM
-from markovfield.inference.sampling.chain_method import LEAST, Begun, ChainMethod
+from markovfield.inference.sampling.chain_method import LEAST, ChainMethod
+from markovfield.inference.sampling.markov_chains import Begun
 from markovfield.inference.sampling.modes import dispersed_states
 
 __all__ = ["Metropolis"]

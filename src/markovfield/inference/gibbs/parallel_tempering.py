@@ -26,8 +26,9 @@ from markovfield.inference.gibbs.single_site import (
 )
 from markovfield.inference.gibbs.single_site_kernel import CONDITIONAL, HEAT_BATH, temper
 from markovfield.inference.problem.problem import Problem
-from markovfield.inference.sampling.chain_method import LEAST, Begun, ChainMethod
+from markovfield.inference.sampling.chain_method import LEAST, ChainMethod
 from markovfield.inference.sampling.markov_chains import (
+    Begun,
     ChainState,
     resolved_burn_in,
     resumed_state,
