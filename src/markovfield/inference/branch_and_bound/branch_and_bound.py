@@ -15,7 +15,8 @@ from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.branch_and_bound.consistency_kernel import BOUND, CUT, LIMIT, THETA
 from markovfield.inference.branch_and_bound.costs import CostNetwork, Costs
-from markovfield.inference.branch_and_bound.root_kernel import descend, dominate, pass_messages
+from markovfield.inference.branch_and_bound.descent_kernel import descend
+from markovfield.inference.branch_and_bound.root_kernel import dominate, pass_messages
 from markovfield.inference.branch_and_bound.search_kernel import (
     BEST,
     DECISIONS,
