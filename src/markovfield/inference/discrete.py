@@ -170,7 +170,7 @@ def _least_expected_loss(
     try:
         # All variables known: the score itself. Otherwise the log of a sum, by the same method where it can.
         if (fixed.states >= 0).all():
-            score = float(graph.score(fixed.states)) + sum(float(x[fixed.states[v]]) for v, x in fixed.likelihoods)
+            score = float(graph.score(fixed.states)) + fixed.log_likelihood(fixed.states)
         else:
             score = float(log_partition(graph, Question(fixed, question.method, None, None, Running())))
     except ImpossibleEvidenceError:

@@ -96,7 +96,6 @@ class Enumeration:
         joint = self._joint(graph, evidence)
         value = joint.log_partition
         values = joint.marginals()
-        values.flags.writeable = False
         return Marginals(
             graph=graph,
             values=values,

@@ -91,7 +91,6 @@ class VariableElimination:
             table, query_width = self._query(engine, problem, [v], running)
             width = max(width, query_width)
             values[offsets[v] : offsets[v + 1]] = problem.expand_joint(table, [v])
-        values.flags.writeable = False
         whole = engine.prepare(graph, evidence)
         # What needs a downward pass anyway is the junction tree's business.
         joint, max_marginals, counts = deferred(engine, whole, None)

@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.annealed_importance.annealing_kernel import (
     AnnealedGraph,
     anneal,
     average_conditionals,
-    best_cells,
     rest_of,
 )
+from markovfield.inference.constants.scale import extremes
 from markovfield.inference.core.diagnostics import error_floor
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.problem.feasible import Feasible
@@ -82,9 +83,7 @@ class Base:
         np.cumsum(np.bincount(s.scopes[slots], minlength=s.n_variables), out=slot_offsets[1:])
         unary = _unary(problem)
         tempered = (arity > 1) & ~inside
-        levels = best_cells(
-            s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, pool.log_tables
-        )
+        levels = extremes(FactorGraph(s, pool.log_tables, marks_hold=True)).top.copy()
         # Where the forest is all there is, nothing needs to be crossed.
         levels[~tempered] -= HEAD_START if tempered.any() else np.inf
         graph = AnnealedGraph(

@@ -167,7 +167,6 @@ class BeliefPropagation:
         value = messages.collect(running)
         reduced = messages.distribute(running)
         values = problem.expand(reduced, 0.0)
-        values.flags.writeable = False
 
         def max_marginals() -> FloatArray:
             best = TreeMessages(problem, maximise=True)
@@ -287,7 +286,6 @@ def loopy_marginals(method: BeliefPropagation, graph: FactorGraph, loopy: LoopyM
     full, terms = beliefs(loopy, quiet)
     by_component, constant = bethe(loopy, terms, quiet)
     values = full[: int(graph.structure.value_offsets[-1])]
-    values.flags.writeable = False
 
     def max_marginals() -> FloatArray:
         best = method._run(graph, loopy.evidence, Running(), None, maximise=True)

@@ -296,7 +296,7 @@ class _HandedOver:
             states = feasible.climbed(found)
         reduced = self.problem.states(np.asarray(states, np.int64))
         score = float(self.problem.graph.score(reduced))
-        score += sum(float(vector[reduced[v]]) for v, vector in self.problem.evidence.likelihoods)
+        score += self.problem.evidence.log_likelihood(reduced)
         gap = tolerance = 0.0
         ulps = 4.0 * np.finfo(float).eps * (len(self.tables) + 1)
         if result is None:

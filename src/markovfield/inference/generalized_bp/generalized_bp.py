@@ -15,7 +15,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedE
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf
 from markovfield.inference.core.answers import LogPartition, Marginals
-from markovfield.inference.core.convergence import DAMPING, warn_not_converged
+from markovfield.inference.core.convergence import DAMPING, how_it_went, warn_not_converged
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.limits import memory_limit_bytes
 from markovfield.inference.core.running import Running
@@ -125,11 +125,7 @@ class GeneralizedBP:
         return LogPartition(
             log_partition=run.log_partition,
             guarantee="exact" if run.proven else "approximate",
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=running.seconds,
+            **how_it_went(self.name, run, running),
             width=run.width,
         )
 
@@ -138,7 +134,6 @@ class GeneralizedBP:
         problem = prepare(graph, evidence)
         run = _Run(self, problem, init, running)
         values = problem.expand(run.values(), 0.0)
-        values.flags.writeable = False
         value = run.log_partition
         return Marginals(
             graph=graph,
@@ -146,11 +141,7 @@ class GeneralizedBP:
             log_partition=value,
             guarantee="exact" if run.proven else "approximate",
             log_partition_bounds=(value, value) if run.proven else (-np.inf, np.inf),
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=running.seconds,
+            **how_it_went(self.name, run, running),
             width=run.width,
             _joint=lambda positions: _joint(self, run, values, positions),
             _counts=lambda: problem.counts(run.counts()),

@@ -216,7 +216,7 @@ class SubgraphMoves:
         """Score an assignment, and keep it if it is the best."""
         states = self.problem.states(reduced)
         score = float(self.problem.graph.score(states))
-        score += sum(float(vector[states[v]]) for v, vector in self.problem.evidence.likelihoods)
+        score += self.problem.evidence.log_likelihood(states)
         if score > self.best_score:
             self.best, self.best_score = states, score
 

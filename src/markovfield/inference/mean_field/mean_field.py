@@ -13,7 +13,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals
-from markovfield.inference.core.convergence import warn_caller, warn_not_converged
+from markovfield.inference.core.convergence import how_it_went, warn_caller, warn_not_converged
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.mean_field.clusters import STRUCTURES, cluster_layout, clusters_of
@@ -108,11 +108,7 @@ class MeanField:
         return LogPartition(
             log_partition=run.value,
             guarantee="lower",
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=running.seconds,
+            **how_it_went(self.name, run, running),
         )
 
     def marginals(
@@ -132,18 +128,13 @@ class MeanField:
         elif not run.converged:
             warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance)
         values = problem.expand(run.values, 0.0)
-        values.flags.writeable = False
         return Marginals(
             graph=graph,
             values=values,
             log_partition=run.value,
             guarantee="lower",
             log_partition_bounds=(run.value, np.inf),
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=running.seconds,
+            **how_it_went(self.name, run, running),
             _joint=run.joint,
             _counts=lambda: problem.counts(run.counts()),
         )

@@ -231,7 +231,6 @@ class MiniBucket:
         buckets.backward(upper.weights, Running())
         beliefs = buckets.marginals(upper.weights)
         values = problem.expand(beliefs, 0.0)
-        values.flags.writeable = False
 
         def joint(positions: tuple[int, ...]) -> FloatArray:
             return _joint(buckets, beliefs, positions)

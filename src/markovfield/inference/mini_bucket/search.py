@@ -86,15 +86,10 @@ class Search:
         """Keep a better bound, and a better assignment."""
         self.bound = min(self.bound, bound)
         states = self.buckets.problem.states(self.buckets.decode())
-        self.keep((states, _score(self.buckets.problem, states)))
+        problem = self.buckets.problem
+        self.keep((states, float(problem.graph.score(states)) + problem.evidence.log_likelihood(states)))
 
     def keep(self, found: tuple[npt.NDArray[np.int32], float] | None) -> None:
         """Keep an assignment that is better."""
         if found is not None and found[1] > self.score:
             self.states, self.score = found
-
-
-def _score(problem: Problem, states: npt.NDArray[np.int32]) -> float:
-    """Score of an assignment of the user's graph, with the likelihoods of virtual evidence."""
-    score = float(problem.graph.score(states))
-    return score + sum(float(vector[states[v]]) for v, vector in problem.evidence.likelihoods)

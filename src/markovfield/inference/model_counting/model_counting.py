@@ -164,7 +164,6 @@ class ModelCounting:
         if value == -math.inf:
             raise problem.impossible()
         values = problem.expand(_marginals_of_states(problem, encoding, search.masses()), 0.0)
-        values.flags.writeable = False
         return Marginals(
             graph=graph,
             values=values,

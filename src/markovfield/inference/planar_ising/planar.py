@@ -338,7 +338,6 @@ def _values(model: PlanarModel, up: FloatArray) -> FloatArray:
     flat = np.ones(int(offsets[-1]))
     flat[offsets[model.spins.variables][:, None] + np.arange(2)] = up
     values = problem.expand(flat, 0.0)
-    values.flags.writeable = False
     return values
 
 

@@ -127,7 +127,7 @@ class _Race:
         if ((known >= 0) & (known != states)).any():
             return
         score = float(self.graph.score(states))
-        score += sum(float(logs[states[v]]) for v, logs in self.evidence.likelihoods)
+        score += self.evidence.log_likelihood(states)
         if score > -np.inf:
             self.take(decoding_of_states(self.graph, [(states, score)], gap=np.inf, method="portfolio"))
 

@@ -12,7 +12,7 @@ from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals
-from markovfield.inference.core.convergence import DAMPING, warn_not_converged
+from markovfield.inference.core.convergence import DAMPING, how_it_went, warn_not_converged
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import STOPS, Running
@@ -110,11 +110,7 @@ class TreeReweighted:
         return LogPartition(
             log_partition=run.value,
             guarantee="upper",
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=running.seconds,
+            **how_it_went(self.name, run, running),
         )
 
     def marginals(
@@ -127,18 +123,13 @@ class TreeReweighted:
             warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance, DAMPING)
         beliefs = run.beliefs()
         values = problem.expand(run.of_variables(beliefs), 0.0)
-        values.flags.writeable = False
         return Marginals(
             graph=graph,
             values=values,
             log_partition=run.value,
             guarantee="upper",
             log_partition_bounds=(-np.inf, run.value),
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=running.seconds,
+            **how_it_went(self.name, run, running),
             components=run.components(),
             _joint=lambda positions: run.joint(beliefs, positions),
             _counts=lambda: problem.counts(run.counts(beliefs)),
@@ -167,11 +158,7 @@ class TreeReweighted:
             # Both numbers are sums over the whole graph, rounded in different orders.
             tolerance=1e-9 * ScoreUnits.of(problem).size(score),
             guarantee="lower",
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=running.seconds,
+            **how_it_went(self.name, run, running),
         )
 
     def _run(
