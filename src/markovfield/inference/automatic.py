@@ -312,4 +312,4 @@ def when_stopped(
     from markovfield.inference.local_search.incumbent import stopped_decoding
     from markovfield.inference.problem.problem import prepare
 
-    return stopped_decoding("icm" if method == "auto" else name, prepare(graph, evidence), running, stop, variables)
+    return stopped_decoding("icm" if method == "auto" else name, prepare(graph, evidence), running, stop)

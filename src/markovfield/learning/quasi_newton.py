@@ -15,7 +15,7 @@ import numpy as np
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.learning.history_products_kernel import add_pair, combine
 
 __all__ = ["Minimum", "minimise"]
@@ -215,7 +215,7 @@ def minimise(
             if iteration >= period and values[-1 - period] - value < tolerance * abs(value):
                 message, converged = f"the objective fell by less than {tolerance:g} in {period} iterations", True
                 break
-    except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+    except STOPS as stop:
         if iteration == 0 and not isinstance(stop, StoppedError):
             raise
         message = str(stop) or "interrupted"

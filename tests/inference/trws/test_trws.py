@@ -246,7 +246,7 @@ def test_small_models() -> None:
 
 def test_what_it_refuses() -> None:
     net = frustrated()
-    with pytest.raises(mf.ModelError, match="trws finds one assignment, not 2"):
+    with pytest.raises(mf.ModelError, match="trws finds one assignment, not the 2 best"):
         mf.decode(net, method=TRWS(), n_best=2)
     with pytest.raises(mf.ModelError, match="trws decodes all 36 variables, not 2 of them"):
         mf.decode(net, method=TRWS(), variables=[0, 1])

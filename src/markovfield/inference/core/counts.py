@@ -162,7 +162,7 @@ def _row_by_row(
                 variance = np.zeros(len(total)) if variance is None else variance
                 variance += np.square(weights[i] * errors)
             else:
-                found = answer = method.marginals(graph, Evidence(row), targets=(), running=running, **extra)
+                found = answer = method.marginals(graph, Evidence(row), running=running, **extra)
                 counts = answer.expected_counts
         except ImpossibleEvidenceError:
             continue

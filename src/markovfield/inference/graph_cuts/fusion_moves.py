@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,18 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
-from markovfield.exceptions import StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.convergence import warn_not_converged
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.graph_cuts.fusion import fused
 from markovfield.inference.graph_cuts.move_making import first_states, states_by_merit
 from markovfield.inference.graph_cuts.move_networks import Moves
 from markovfield.inference.local_search.incumbent import Incumbent, relaxed_decoding
 from markovfield.inference.problem.merged_pairs import prepare_merged
-from markovfield.inference.problem.pairs import PairProblem, check_decodable, pair_problem
+from markovfield.inference.problem.pairs import PairProblem, pair_problem
 from markovfield.inference.problem.pairwise import pairwise
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.trws.lattice import LatticeMessages
@@ -88,17 +86,9 @@ class FusionMoves:
         check_method(self, least={"max_iterations": 1, "tolerance": 0, "relative_gap": 0})
 
     def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Decoding | None = None,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Decoding | None = None
     ) -> Decoding:
         """An assignment that no expansion improves, and a bound; ``init`` is a warm start of both."""
-        check_decodable(self.name, graph, variables, n_best)
         pairs = pair_problem(self.name, graph, evidence, shrink=False)
         problem = prepare_merged(graph, evidence)
         plan = sequential_plan(problem.structure)
@@ -110,7 +100,7 @@ class FusionMoves:
             stopped = False
             try:
                 run.work(self, running)
-            except (TimeoutError, StoppedError, KeyboardInterrupt):
+            except STOPS:
                 stopped = True
                 if not run.moved and len(run.bounds):
                     run.moves.offer(run.rounded())
@@ -124,7 +114,6 @@ class FusionMoves:
             run.best(),
             messages.bound if run.bounds else np.inf,
             running,
-            variables=variables,
             converged=run.converged,
             iterations=len(run.bounds),
             residuals=tuple(falls.tolist()),

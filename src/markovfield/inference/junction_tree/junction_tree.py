@@ -117,7 +117,7 @@ class JunctionTree:
     name: ClassVar[str] = "junction_tree"
     exact: ClassVar[bool] = True
     verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals", "decode", "log_partition"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"n_best", "marginal_map"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"n_best", "marginal_map", "targets"})
 
     compile: ClassVar[_Compile] = _Compile()
 

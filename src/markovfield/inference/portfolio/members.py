@@ -214,13 +214,12 @@ class Subgraphs:
                 decoding_of_states(
                     graph,
                     [(moves.best, moves.best_score)],
-                    None,
                     gap=0.0 if moves.whole else np.inf,
                     guarantee="exact" if moves.whole else "lower",
                     method=self.name,
                     converged=moves.whole,
                     iterations=moves.done,
-                    seconds=time.perf_counter() - running.started,
+                    seconds=running.seconds,
                 )
             )
         self.over = moves.whole
@@ -278,14 +277,13 @@ class Buckets:
             decoding_of_states(
                 shared.graph,
                 [(search.states, search.score)],
-                None,
                 gap=max(0.0, search.bound - search.score),
                 tolerance=search.tolerance,
                 guarantee="exact" if search.close else "lower",
                 method=self.name,
                 converged=search.close,
                 iterations=len(search.gains),
-                seconds=time.perf_counter() - running.started,
+                seconds=running.seconds,
             )
         )
 
@@ -343,7 +341,7 @@ class Beside:
             else:
                 stop = stop or TimeoutError()
                 self.work.ask(_GRACE)
-            shared.take(self.work.answer(None, stop, running))
+            shared.take(self.work.answer(stop, running))
         except ImpossibleEvidenceError:
             raise
         except (ModelError, MemoryError, TimeoutError, StoppedError, RuntimeError):

@@ -28,7 +28,7 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Progress, Running
 from markovfield.inference.graph_cuts.fusion_moves import FusionMoves, is_picture
 from markovfield.inference.local_search.icm import ICM
-from markovfield.inference.local_search.local_search import check_local, given_states
+from markovfield.inference.local_search.local_search import given_states
 from markovfield.inference.local_search.tabu import TabuSearch
 from markovfield.inference.portfolio.interrupts import interrupts
 from markovfield.inference.portfolio.members import Annealing, Beside, Buckets, Member, Relaxation, Single, Subgraphs
@@ -134,9 +134,9 @@ class _Race:
         if ((known >= 0) & (known != states)).any():
             return
         score = float(self.graph.score(states))
-        score += sum(float(logs[states[v]]) for v, logs in self.evidence.likelihoods)
+        score += self.evidence.log_likelihood(states)
         if score > -np.inf:
-            self.take(decoding_of_states(self.graph, [(states, score)], None, gap=np.inf, method="portfolio"))
+            self.take(decoding_of_states(self.graph, [(states, score)], gap=np.inf, method="portfolio"))
 
     @property
     def answer(self) -> Decoding | None:
@@ -314,23 +314,12 @@ class Portfolio:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
-        check_method(self)
-        if self.seconds is not None and not self.seconds > 0:
-            raise ModelError(f"seconds must be positive, got {self.seconds}")
+        check_method(self, above={"seconds": 0})
 
     def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-        rng: np.random.Generator,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None, rng: np.random.Generator
     ) -> Decoding:
         """Go through the stages."""
-        check_local(self.name, graph, variables, n_best)
         start = None if init is None else given_states(graph, init)
         picture = is_picture(graph)
         limit = running.time_limit or self.seconds
@@ -372,7 +361,7 @@ class Portfolio:
             method=self.name,
             converged=best.proven and whole,
             iterations=len(best.told),
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
         )
 
 

@@ -6,6 +6,8 @@ of each state the variables by rising row; diagonals follow each other. ``across
 right at its left end, ``down`` that of the edge below at its upper end: whichever way it was sent last. The order of
 visits is any that goes right and down, so the numbers are those of a pass row by row.
 
+Kept beside `passes_kernel` for its speed: a Potts lattice of 100 x 100 and 16 states takes half the time.
+
 Free to change: `BLOCK`, the variables whose scores stay in cache.
 """
 
