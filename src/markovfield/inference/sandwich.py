@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import taken
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Progress, Running
+from markovfield.kernels.compilations import clock
 
 __all__ = ["BoundStep", "Sandwich", "SandwichLogPartition", "SandwichMarginals"]
 
@@ -314,10 +314,10 @@ class _Search:
         """Mini-buckets as large as there is time for, then a few variables more at a time."""
         bound = self._fitting(method)
         while self._go_on() and bound is not None:
-            started = time.perf_counter()
+            started = clock()
             if not self._bucket(method, bound):
                 break
-            seconds = time.perf_counter() - started
+            seconds = clock() - started
             most = self.graph.n_variables
             if SLOWER * seconds > self.left() or self.left() == np.inf or bound >= most:
                 break

@@ -6,7 +6,6 @@ history twice, once to add to it and for all inner products, once to combine it,
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +15,7 @@ import numpy as np
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
 from markovfield.inference.core.running import STOPS, Running
+from markovfield.kernels.compilations import clock
 from markovfield.learning.history_products_kernel import add_pair, combine
 
 __all__ = ["Minimum", "minimise"]
@@ -167,7 +167,7 @@ def minimise(
     >>> minimise(lambda w: (float(((w - 1) ** 2).sum()), 2 * (w - 1)), np.zeros(3), l1=1.0).weights.round(6).tolist()
     [0.5, 0.5, 0.5]
     """
-    started = time.perf_counter()
+    started = clock()
     w = np.array(start, np.float64)
     running = Running(n_jobs)
     penalty = np.broadcast_to(np.asarray(l1, np.float64), w.shape)
@@ -176,7 +176,7 @@ def minimise(
     try:
         value, gradient = objective(w)
     except StoppedError as stop:
-        return Minimum(w, float("nan"), float("nan"), 0, 0, False, str(stop), (), time.perf_counter() - started)
+        return Minimum(w, float("nan"), float("nan"), 0, 0, False, str(stop), (), clock() - started)
     if sparse:
         value += float(penalty @ np.abs(w))
     evaluations, values = 1, [value]
@@ -219,7 +219,7 @@ def minimise(
         if iteration == 0 and not isinstance(stop, StoppedError):
             raise
         message = str(stop) or "interrupted"
-    seconds = time.perf_counter() - started
+    seconds = clock() - started
     return Minimum(w, value, norm, iteration, evaluations, converged, message, tuple(values[1:]), seconds)
 
 

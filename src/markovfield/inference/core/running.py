@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from functools import cache
 
 from markovfield._validation import number, whole_number
 from markovfield.exceptions import ModelError, StoppedError
+from markovfield.kernels.compilations import clock
 from markovfield.kernels.interpreter import is_small
 
 __all__ = ["STOPS", "Progress", "Running"]
@@ -54,7 +54,7 @@ class Running:
     time_limit: float | None = None
     callback: Callable[[Progress], bool | None] | None = None
     # Looked up at each call, so that a test can put another clock in its place.
-    started: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108
+    started: float = field(default_factory=lambda: clock())  # noqa: PLW0108
     _steps: list[int] = field(default_factory=lambda: [0])
     _stops: list[BaseException] = field(default_factory=list)
 
@@ -80,7 +80,7 @@ class Running:
     @property
     def seconds(self) -> float:
         """Since the start."""
-        return time.perf_counter() - self.started
+        return clock() - self.started
 
     def within(self, share: float) -> Running:
         """The same, with only so much of the time that is left."""
@@ -94,7 +94,7 @@ class Running:
         """What is left of the time limit, never nothing; None without one."""
         if self.time_limit is None:
             return None
-        return max(self.time_limit - (time.perf_counter() - self.started), 1e-9)
+        return max(self.time_limit - (clock() - self.started), 1e-9)
 
     @property
     def still(self) -> bool:

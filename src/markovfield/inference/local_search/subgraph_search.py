@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,6 +35,7 @@ from markovfield.inference.problem.domains_kernel import factors_of_variables
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.merged_pairs import prepare_merged
 from markovfield.inference.problem.problem import Problem, prepare
+from markovfield.kernels.compilations import clock
 from markovfield.kernels.random import streams
 
 __all__ = ["SubgraphMoves", "SubgraphSearch"]
@@ -188,12 +188,12 @@ class SubgraphMoves:
         while steps > 0 and not self.whole:
             running.check(self.best_score if np.isfinite(self.best_score) else None)
             now = min(now, steps)
-            started = time.perf_counter()
+            started = clock()
             done = search_steps(
                 self.model, self.region, self.tables, self.settings, now, self.stream,
                 self.states, self.record, self.saved, self.tally,
             )  # fmt: skip
-            spent = time.perf_counter() - started
+            spent = clock() - started
             steps -= int(done)
             self.done += int(done)
             self._look(self.record)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from markovfield.inference.model_counting.formula import Encoding, encode
 from markovfield.inference.model_counting.search import CHUNK, CountingSearch
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.problem.reduction import hard_zeros
+from markovfield.kernels.compilations import clock
 
 __all__ = ["ModelCounting", "is_hard"]
 
@@ -215,10 +215,10 @@ class ModelCounting:
             if left <= 0.0:
                 return -math.inf, math.inf
         buckets = MiniBucket(i_bound=self.i_bound, memory_limit=self.memory_limit)
-        clock = replace(running, time_limit=left, started=time.perf_counter())
+        rest = replace(running, time_limit=left, started=clock())
         with suppress(TimeoutError, StoppedError, MemoryLimitError), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return buckets.log_partition(graph, evidence, running=clock).log_partition_bounds
+            return buckets.log_partition(graph, evidence, running=rest).log_partition_bounds
         return -math.inf, math.inf
 
     def count(self, graph: FactorGraph, evidence: Evidence) -> int:

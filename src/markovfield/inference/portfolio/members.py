@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from markovfield.inference.local_search.subgraph_search import SubgraphMoves, Su
 from markovfield.inference.mini_bucket.mini_bucket import MiniBucket
 from markovfield.inference.mini_bucket.search import Search
 from markovfield.inference.problem.problem import prepare
+from markovfield.kernels.compilations import clock
 
 if TYPE_CHECKING:
     from markovfield.inference.trws.trws import TRWS
@@ -245,7 +245,7 @@ class Buckets:
 
     def turn(self, shared: Shared, running: Running) -> None:
         """Plan, or tighten; or go over to larger mini-buckets."""
-        started = time.perf_counter()
+        started = clock()
         try:
             if self.search is None:
                 # What is cut short is lost: the plan may take more than a turn, and the first pass more each time.
@@ -265,7 +265,7 @@ class Buckets:
         except (TimeoutError, StoppedError):
             return
         search = self.search
-        self.spent += time.perf_counter() - started
+        self.spent += clock() - started
         shared.tighten(search.bound)
         if search.score > -np.inf:
             self._hand_over(shared, search, running)

@@ -33,6 +33,7 @@ from markovfield.inference.local_search.tabu import TabuSearch
 from markovfield.inference.portfolio.interrupts import interrupts
 from markovfield.inference.portfolio.members import Annealing, Beside, Buckets, Member, Relaxation, Single, Subgraphs
 from markovfield.inference.problem.problem import potentials
+from markovfield.kernels.compilations import clock
 
 __all__ = ["Portfolio"]
 
@@ -144,7 +145,7 @@ class _Race:
 
     @property
     def left(self) -> float:
-        return self.deadline - time.perf_counter()
+        return self.deadline - clock()
 
     @property
     def has_large_factors(self) -> bool:
@@ -242,11 +243,11 @@ class _Lane:
     def ask(self, asked: _Asked) -> None:
         """One turn of a member, and what it gained."""
         race, best = self.race, self.race.best
-        score, bound, started = best.score, best.bound, time.perf_counter()
+        score, bound, started = best.score, best.bound, clock()
         share = asked.share * (FIRST if asked.rate == np.inf else 1.0)
         seconds = max(min(max(share * race.limit, SHORTEST_TURN), race.left), 0.01)
         asked.member.turn(race, Running(self.n_jobs, seconds, self.told))
-        spent = max(time.perf_counter() - started, 1e-9)
+        spent = max(clock() - started, 1e-9)
         gained = 0.0
         if score > -np.inf and best.score > score:
             gained += best.score - score
@@ -326,7 +327,7 @@ class Portfolio:
         quick = picture and limit is None
         limit = limit or (np.inf if picture else SECONDS)
         # What came before may have used up the time; a little of it is this method's own.
-        deadline = max(running.started + limit, time.perf_counter() + LEAST_SHARE * limit)
+        deadline = max(running.started + limit, clock() + LEAST_SHARE * limit)
         race = _Race(graph, evidence, init, limit, deadline)
         run = partial(_run_on_picture, quick) if picture else _run
         if start is not None:
