@@ -26,7 +26,7 @@ from tests.strategies import Spec, specs, specs_with_evidence
 
 EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SEEDS = st.integers(0, 2**32 - 1)
-FORMS = pytest.mark.parametrize("form", ["potts", "steps", "table"])
+FORMS = pytest.mark.parametrize("form", ["potts", "steps", "table", "scaled"])
 
 
 @pytest.mark.parametrize("kind", ["graph", "forest", "bayesian"])

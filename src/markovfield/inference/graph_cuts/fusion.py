@@ -27,8 +27,8 @@ def fused(pairs: PairProblem, states: IntArray, proposal: IntArray, running: Run
     >>> from markovfield.inference.problem.pairs import pair_problem
     >>> graph = mf.Potts((2, 2), n_states=3, coupling=1.0, field=np.eye(3)[[[0, 0], [1, 1]]]).compile()
     >>> pairs = pair_problem("fusion_moves", graph, Evidence.parse(graph.structure, None), shrink=False)
-    >>> fused(pairs, np.array([2, 0, 2, 2]), np.array([0, 0, 0, 1]), Running()).tolist()
-    [0, 0, 0, 0]
+    >>> fused(pairs, np.array([0, 0, 2, 2]), np.array([2, 2, 1, 1]), Running()).tolist()
+    [0, 0, 1, 1]
     """
     active = np.flatnonzero(states != proposal)
     if not len(active):

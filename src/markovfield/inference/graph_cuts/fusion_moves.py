@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.constants.scale import extremes
 from markovfield.inference.core.convergence import warn_not_converged
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
@@ -58,7 +59,8 @@ class FusionMoves:
     tolerance
         Stop when three iterations in a row lower the bound by less than this, relative to the bound.
     relative_gap
-        Stop when the gap is at most this share of the score, less what all assignments have in common; 0 for a proof.
+        Stop when the gap is at most this share of what the assignment costs, next to the best of every factor by
+        itself; 0 for a proof.
 
     Examples
     --------
@@ -137,6 +139,7 @@ class _Run:
         self.moves = Moves(pairs, first_states(name, pairs, init, self.order), keep=True)
         self.incumbent = Incumbent(problem)
         self.fresh = init is None
+        self.top = float(extremes(problem.graph).top.sum())
         self.bounds: list[float] = []
         self.idle = 0
         self.moved = self.converged = False
@@ -150,9 +153,15 @@ class _Run:
 
     def work(self, method: FusionMoves, running: Running) -> None:
         """Messages, moves, then more messages, fusion and moves, until the gap is closed or nothing changes."""
+        first = FIRST
+        if self.fresh and isinstance(self.messages, SequentialMessages) and self._same_pairs():
+            # On other graphs than lattices moves send messages faster than TRW-S does, which goes on from there.
+            self.moves.foresee(running)
+            self.messages.messages[:] = self.moves.messages[self.moves.incoming].ravel()
+            first = 1
         while not self.converged and len(self.bounds) < method.max_iterations:
             done = len(self.bounds)
-            more = max(NEXT, done // 2) if self.moved else FIRST
+            more = max(NEXT, done // 2) if self.moved else first
             self._pass(min(more, method.max_iterations - done), method.tolerance, running)
             if not self.moved:
                 self._begin(running)
@@ -164,7 +173,7 @@ class _Run:
 
     def _close(self, share: float) -> bool:
         best = self.best()
-        return best.meets(self.messages.bound) or self.messages.bound - best.score <= share * best.size
+        return best.meets(self.messages.bound) or self.messages.bound - best.score <= share * (self.top - best.score)
 
     def _pass(self, iterations: int, tolerance: float, running: Running) -> None:
         """So many iterations, or until they lower the bound no more."""
@@ -185,18 +194,16 @@ class _Run:
         return np.where(self.pairs.problem.structure.cardinalities > 1, own, 0)
 
     def _begin(self, running: Running) -> None:
-        """Start from what messages choose, with their flows; on other graphs than lattices they are sent anew."""
+        """Start from what messages choose, with their flows."""
         self.moves.offer(self.rounded())
-        if not self.fresh or not self.moves.foretells:
-            return
-        if not isinstance(self.messages, LatticeMessages) or not self._same_pairs():
-            self.moves.foresee(running)
-            return
-        self.moves.foretell(self.messages.both_ways(self.moves.incoming, running, self.incumbent))
+        if self.fresh and isinstance(self.messages, LatticeMessages) and self._same_pairs():
+            self.moves.foretell(self.messages.both_ways(self.moves.incoming, running, self.incumbent))
 
     def _same_pairs(self) -> bool:
-        """Whether moves and messages see the same pairs in the same order, of as many states."""
+        """Whether messages can foretell flows: moves have the same pairs in the same order, all of as many states."""
         whole, reduced = self.pairs.problem.structure, self.messages.problem.structure
+        if not self.moves.foretells or (whole.cardinalities != whole.cardinalities[0]).any():
+            return False
         pairs = pairwise(reduced)
         same = len(pairs.low) == len(self.pairs.low) and np.array_equal(whole.cardinalities, reduced.cardinalities)
         return same and np.array_equal(pairs.low, self.pairs.low) and np.array_equal(pairs.high, self.pairs.high)

@@ -95,7 +95,7 @@ class Moves:
         self._all = np.arange(n, dtype=np.int32)
         self._active, self._stale = self._all.copy(), self._all[:0]
         self._lists = np.empty((4, n), np.int32)
-        self._messages, self._grain = np.zeros((0, most), np.float32), 0.0
+        self.messages, self._grain = np.zeros((0, most), np.float32), 0.0
 
     def _lay_network(self, n: int, low: IntArray, high: IntArray) -> None:
         width = lattice_width(n, low, high)
@@ -149,7 +149,7 @@ class Moves:
 
     def foretell(self, messages: npt.NDArray[np.float32]) -> None:
         """Have flows foretold by messages ``[2 m, most states]``: of each variable in turn, those of its pairs."""
-        self._messages, self._grain = messages, self._grain_of_flows()
+        self.messages, self._grain = messages, self._grain_of_flows()
 
     @property
     def incoming(self) -> IntArray:
@@ -192,7 +192,7 @@ class Moves:
             if not kept:
                 net.capacity.fill(0.0)
                 if self._grain:
-                    incoming = (self._incoming, self._messages, self._grain)
+                    incoming = (self._incoming, self.messages, self._grain)
                     foretell(alpha, self.states, self._unary, *self._tables, *incoming, self._arcs, net.capacity)
             expansion(alpha, self.states, self._unary, *self._tables, self._node, self._arcs, net.capacity, net.excess)
             found = hopeful(self._node, net.excess, ROUNDING * self._scale if self._finite else 0.0, self._active)
@@ -258,7 +258,7 @@ class Moves:
         net.clear(self._stale)
         submodular = swap(
             alpha, beta, active, self._first, self._pair, self.states, self._unary, *self._tables, self._incoming,
-            self._messages, self._grain, self._node, self._arcs, net.capacity, net.excess,
+            self.messages, self._grain, self._node, self._arcs, net.capacity, net.excess,
         )  # fmt: skip
         if not submodular:
             # What was made dearer depends on the states: after a move there may be another.

@@ -111,7 +111,7 @@ class LatticeMessages:
     def fit(
         cls, problem: Problem, plan: SequentialPlan, tables: PairTables, init: Any = None
     ) -> LatticeMessages | None:
-        """For a lattice whose edges fall by equal steps, or are all alike along each axis; otherwise None."""
+        """For a lattice whose edges fall by equal steps, or are multiples of one table along each axis; else None."""
         at = find_diagonals(problem.structure)
         if at is None:
             return None
@@ -183,6 +183,12 @@ def _edges(which: IntArray, tables: PairTables, k: int) -> tuple[int, Any, Any, 
             drop = high - low
             kind = SAME if (step >= drop).all() else STEPS
             return kind, step[inverse], drop[inverse], high[inverse]
-    if len(distinct) > 1:
+    # One table, or the same times numbers of the edges: the largest of them times at most one.
+    largest = int(np.argmax(np.abs(cells).max(axis=(1, 2))))
+    table, spread = cells[largest], np.abs(cells).max(axis=(1, 2))
+    if len(distinct) == 1:
+        return TABLE, 0.0, 1.0, table
+    share = spread / spread[largest] if spread[largest] > 0 else np.ones(len(distinct))
+    if not np.isfinite(cells).all() or np.abs(cells - share[:, None, None] * table).max() > SAME_CELL * spread[largest]:
         return None
-    return TABLE, 0.0, 0.0, cells[0]
+    return TABLE, 0.0, share[inverse], table

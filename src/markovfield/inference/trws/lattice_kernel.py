@@ -22,7 +22,7 @@ __all__ = ["BLOCK", "SAME", "STEPS", "TABLE", "lattice_pass", "lattice_round"]
 # Variables that go through a pass together: their scores stay in the nearest cache.
 BLOCK = 128
 # What the edges along an axis are, each less a constant: minus drop where states differ; minus step for each state
-# between, down to minus drop; or one table for all.
+# between, down to minus drop; or one table for all, times each edge's drop.
 SAME, STEPS, TABLE = 0, 1, 2
 
 
@@ -50,22 +50,24 @@ def _falling(weights, tops, states, low, high, steps, drops, far, single):  # ty
 
 
 @kernel
-def _tabled(weights, out, tops, states, low, high, table, floor, turned, band):  # type: ignore[no-untyped-def]
-    """out = the maxima over the other end of weights plus a table; ``tops`` become their largest.
+def _tabled(  # type: ignore[no-untyped-def]
+    weights, out, tops, states, low, high, drops, far, table, floor, turned, band
+):  # fmt: skip
+    """out = the maxima over the other end of weights plus a table times drops; ``tops`` become their largest.
 
     Cells above the floor lie between ``band[k, 0]`` and ``band[k, 1]``.
     """
-    top = tops[low:high]
+    top, drop = tops[low:high], drops[far + low : far + high]
     for k in range(states):
         here = out[k, low:high]
         for j in range(high - low):
-            here[j] = top[j] + floor
+            here[j] = top[j] + floor * drop[j]
         for i in range(band[k, 0], band[k, 1]):
             cell = table[k, i] if turned else table[i, k]
             if cell > floor:
                 source = weights[i, low:high]
                 for j in range(high - low):
-                    value = source[j] + cell
+                    value = source[j] + cell * drop[j]
                     here[j] = value if value > here[j] else here[j]
     for j in range(high - low):
         top[j] = -np.inf
@@ -110,7 +112,7 @@ def _send(  # type: ignore[no-untyped-def]
             here[j] = value
             top[j] = value if value > top[j] else top[j]
     if kind == TABLE:
-        _tabled(weights, out, tops, states, low, high, table, floor, turned, band)
+        _tabled(weights, out, tops, states, low, high, drops, far, table, floor, turned, band)
     else:
         _falling(weights, tops, states, low, high, steps, drops, far, kind == SAME)
     total = 0.0
@@ -212,7 +214,7 @@ def _obey(held, kind, step, drop, table, turned, state):  # type: ignore[no-unty
     """Add what an edge says, less its constant, of each state when the other end is in ``state``."""
     for k in range(len(held)):
         if kind == TABLE:
-            held[k] += table[k, state] if turned else table[state, k]
+            held[k] += drop * (table[k, state] if turned else table[state, k])
         elif k != state:
             held[k] -= drop if kind == SAME else min(step * abs(k - state), drop)
 
