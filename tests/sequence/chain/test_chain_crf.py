@@ -252,18 +252,6 @@ def test_partial_fit_learns_from_further_sequences(solver: str):
     assert ChainCRF().partial_fit(X, Y).score(X, Y) > 0.6
 
 
-def test_early_stopping_keeps_the_best_weights():
-    dev, own = toy(30, seed=9)
-    crf = ChainCRF(l2=1e-6, early_stopping=3).fit(X, Y, dev, own)
-    accuracies = crf.report_.accuracies
-    assert len(accuracies) == crf.report_.iterations
-    assert crf.report_.message == "stopped by the callback"
-    assert crf.score(dev, own) == pytest.approx(max(accuracies))
-    assert len(accuracies) - 1 - int(np.argmax(accuracies)) == 3
-    # Labels of the development set that training has not seen count as wrong.
-    assert ChainCRF(max_iterations=3).fit(X, Y, [X[0]], [["Q"] * len(X[0])]).report_.accuracies == (0.0,) * 3
-
-
 def test_partly_labelled_sequences():
     rng = np.random.default_rng(0)
     partial = [[k if rng.random() < 0.6 else None for k in own] for own in Y]

@@ -13,7 +13,8 @@ from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.sequence.chain.online import ONLINE_SOLVERS
-from markovfield.sequence.chain.training import METRICS, SOLVERS
+from markovfield.sequence.chain.training import SOLVERS
+from markovfield.sequence.chain.watch import METRICS
 from markovfield.sequence.text.sequences import SequenceData
 
 __all__ = ["check_labels", "checked_settings", "sequence_weights"]
