@@ -67,7 +67,8 @@ class ChainQueries:
 
     def _encoded(self, X: Iterable[Any], edges: Iterable[Any] | None, fixed: Fixed = None) -> Encoded:
         """Sequences for the kernels, with the labels that constraints and ``fixed`` leave."""
-        check_is_fitted(self, "model_")
+        if not hasattr(self, "model_"):  # asked here, for scikit-learn's own check takes as long as a short sequence
+            check_is_fitted(self, "model_")
         data = self.vectoriser_.transform(X)
         return self.model_.features.encode(data, self._edges(edges), self._masks(data.lengths, fixed))
 

@@ -61,8 +61,9 @@ class AttributeVectoriser(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Time is one dictionary lookup for each reference, memory four bytes for each (twelve with values other than one)
-    beside the names. Sequences may come from a generator: they are taken some at a time, once.
+    Time is one lookup for each reference, memory four bytes for each (twelve with values other than one) beside the
+    names. Sequences may come from a generator: they are taken some at a time, once. Where many lists of texts are
+    transformed, names are looked up by their bytes, in a table that takes about thirty bytes for each name.
 
     Examples
     --------
@@ -121,7 +122,8 @@ class AttributeVectoriser(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Iterable[Any]) -> SequenceData:
         """Encode sequences; attributes that are not known are left out."""
-        check_is_fitted(self, "n_attributes_")
+        if not hasattr(self, "n_attributes_"):  # scikit-learn's own check takes as long as a short sequence
+            check_is_fitted(self, "n_attributes_")
         if isinstance(X, SequenceData):
             if X.n_attributes != self.n_attributes_:
                 raise ModelError(
