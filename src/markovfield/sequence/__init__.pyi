@@ -12,6 +12,7 @@ from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.tagger import ChainTagger as ChainTagger
 from markovfield.sequence.text.entities import EntityReport as EntityReport
 from markovfield.sequence.text.entities import TokenReport as TokenReport
+from markovfield.sequence.text.entities import entity_f1_scorer as entity_f1_scorer
 from markovfield.sequence.text.entities import entity_report as entity_report
 from markovfield.sequence.text.entities import token_report as token_report
 from markovfield.sequence.text.labels import allowed_transitions as allowed_transitions

@@ -17,7 +17,7 @@ from markovfield.inference.core.running import Running
 from markovfield.learning.quasi_newton import minimise
 from markovfield.sequence.chain.features import ChainFeatures, Encoded
 from markovfield.sequence.chain.objective import ChainObjective, Clamped
-from markovfield.sequence.chain.online import ONLINE_SOLVERS, PASSES, Online
+from markovfield.sequence.chain.online import ONLINE_SOLVERS, PASSES, Calibration, Online
 from markovfield.sequence.chain.watch import EARLY, Watch
 
 __all__ = ["MARGIN_SOLVERS", "SOLVERS", "TrainingReport", "train"]
@@ -82,6 +82,20 @@ class TrainingReport:
         )
 
 
+def _given(settings: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """Settings that were given, under other names."""
+    return {ours: settings[theirs] for ours, theirs in names.items() if settings[theirs] is not None}
+
+
+def _online_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """What sklearn-crfsuite's names say of online solvers."""
+    names = {"enough": "epsilon", "margin": "error_sensitive", "averaged": "averaging", "variance": "variance"}
+    calibration = {"trials": "calibration_max_trials"} | {
+        name: f"calibration_{name}" for name in ("eta", "rate", "samples", "candidates")
+    }
+    return {**_given(settings, names), "calibration": Calibration(**_given(settings, calibration))}
+
+
 def train(
     features: ChainFeatures,
     data: Encoded,
@@ -112,6 +126,7 @@ def train(
             tolerance=settings["tolerance"],
             period=settings["period"],
             callback=watch,
+            **_online_settings(settings),
         )
         found, said = ONLINE_SOLVERS[solver](online, start)
     else:
@@ -129,6 +144,10 @@ def train(
                 period=settings["period"],
                 callback=watch,
                 n_jobs=running.n_jobs,
+                **_given(
+                    settings,
+                    {"memory": "num_memories", "gradient_tolerance": "epsilon", "most_steps": "max_linesearch"},
+                ),
             )
         names = ("iterations", "converged", "message", "history")
         found, said = answer.weights, {"objective": answer.value, **{name: getattr(answer, name) for name in names}}

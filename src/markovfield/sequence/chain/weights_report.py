@@ -1,4 +1,4 @@
-"""What a linear chain has learnt, for people: transitions and the strongest features."""
+"""What a linear chain has learnt, for people: weights by name, transitions and the strongest features."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["WeightsReport", "weights_report"]
+from markovfield.arrays import FloatArray
+from markovfield.sequence.text.vectoriser import AttributeVectoriser
+
+__all__ = ["NamedWeights", "WeightsReport", "weights_report"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,3 +102,80 @@ def weights_report(
         for label, listed in by_label.items()
     }
     return WeightsReport(tuple(labels), table, strongest)
+
+
+class NamedWeights:
+    """What models with `ChainFeatures` have learnt, by name."""
+
+    classes_: list[Any]
+    model_: Any
+    vectoriser_: AttributeVectoriser
+    edge_vectoriser_: AttributeVectoriser | None
+    hidden_states_: int = 1
+
+    @property
+    def attributes_(self) -> list[str]:
+        """Names of the attributes that are known; their numbers, where names were hashed or were columns."""
+        check_is_fitted(self, "model_")
+        return _attribute_names(self.vectoriser_)
+
+    @property
+    def num_attributes_(self) -> int:
+        """How many attributes there are."""
+        check_is_fitted(self, "model_")
+        return self.vectoriser_.n_attributes_
+
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float]:
+        """Weight of each pair of an attribute and a label that is not zero; with hidden states, the label is a pair."""
+        check_is_fitted(self, "model_")
+        attributes, labels = self.model_.features.attributes_and_labels()
+        names, known = self._state_names(), _attribute_names(self.vectoriser_)
+        weights = self.model_.weights[: len(attributes)]
+        used = np.flatnonzero(weights)
+        listed = zip(attributes[used].tolist(), labels[used].tolist(), weights[used].tolist(), strict=True)
+        return {(known[a], names[k]): float(w) for a, k, w in listed}
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """Weight of each pair of neighbouring labels that is not zero."""
+        check_is_fitted(self, "model_")
+        f, names = self.model_.features, self._state_names()
+        return self._named(f.transitions_of(), self.model_.weights[f.borders[1] : f.borders[2]], (names, names))
+
+    @property
+    def edge_features_(self) -> dict[tuple[str, Any, Any], float]:
+        """Weight of each attribute of edges with the labels before and after that is not zero."""
+        check_is_fitted(self, "model_")
+        f, names = self.model_.features, self._state_names()
+        known = [] if self.edge_vectoriser_ is None else _attribute_names(self.edge_vectoriser_)
+        weights = self.model_.weights[f.borders[2] : f.borders[3]]
+        return self._named(f.edges_of(), weights, (known, names, names))
+
+    @property
+    def triple_features_(self) -> dict[tuple[Any, Any, Any], float]:
+        """Weight of each triple of neighbouring labels that is not zero, in a linear chain of second order."""
+        check_is_fitted(self, "model_")
+        f, names = self.model_.features, self._state_names()
+        return self._named(f.triples_of(), self.model_.weights[f.borders[3] :], (names, names, names))
+
+    def _state_names(self) -> list[Any]:
+        if self.hidden_states_ == 1:
+            return self.classes_
+        return [(label, m) for label in self.classes_ for m in range(self.hidden_states_)]
+
+    @staticmethod
+    def _named(parts: tuple[Any, ...], weights: FloatArray, names: tuple[list[Any], ...]) -> dict[Any, float]:
+        used = np.flatnonzero(weights)
+        columns = [[listed[i] for i in part[used].tolist()] for part, listed in zip(parts, names, strict=True)]
+        return dict(zip(zip(*columns, strict=True), map(float, weights[used]), strict=True))
+
+    def explain_weights(self, top: int = 20) -> WeightsReport:
+        """The transitions and the strongest state features, as a table that prints well; `plot.chain_weights` draws
+        it."""
+        check_is_fitted(self, "model_")
+        return weights_report(self._state_names(), self.transition_features_, self.state_features_, top)
+
+
+def _attribute_names(vectoriser: AttributeVectoriser) -> list[str]:
+    return vectoriser.attributes_ or [str(i) for i in range(vectoriser.n_attributes_)]

@@ -185,8 +185,10 @@ class Chunk:
 class Encoder:
     """Turns chunks of sequences into numbers by a table of names, which may grow."""
 
-    def __init__(self, names: dict[str, int]) -> None:
+    def __init__(self, names: dict[str, int], kinds: frozenset[str] = frozenset()) -> None:
         self.names = names
+        self.expected = kinds
+        self.kinds: set[str] = set()
         self.keys = _Keys(names)
         self.packed: PackedNames | None = None
         self.n_seen = 0
@@ -198,8 +200,10 @@ class Encoder:
         sequences = [_listed(sequence, first + i) for i, sequence in enumerate(sequences)]
         lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
         tokens = list(chain.from_iterable(sequences))
+        types = set(map(type, tokens))
+        self._see(types, sequences, first)
         try:
-            counts, codes, values = self._fast(tokens)
+            counts, codes, values = self._fast(tokens, types)
         except (_UnusualError, TypeError):
             counts, codes, values = self._careful(sequences, first)
         chunk = Chunk(lengths, counts, codes, values).plain()
@@ -208,8 +212,25 @@ class Encoder:
             gone |= chunk.values == 0
         return chunk.without(gone) if gone.any() else chunk
 
-    def _fast(self, tokens: list[Any]) -> Any:
-        kinds = set(map(type, tokens))
+    def _see(self, types: set[type[Any]], sequences: Sequence[Any], first: int) -> None:
+        """Remember how tokens are written; refuse those that are not written as they were in training."""
+        kinds = set(map(_kind, types))
+        self.kinds |= kinds
+        if not self.expected or kinds <= self.expected:
+            return
+        s, t, kind = next(
+            (s, t, _kind(type(token)))
+            for s, sequence in enumerate(sequences, first)
+            for t, token in enumerate(sequence)
+            if _kind(type(token)) not in self.expected
+        )
+        if kind:  # what is neither is told of later
+            raise ModelError(
+                f"token {t} of sequence {s} is a {kind} where training had only {next(iter(self.expected))}s: write "
+                "tokens as they were written there"
+            )
+
+    def _fast(self, tokens: list[Any], kinds: set[type[Any]]) -> Any:
         if kinds == {dict}:
             return self._dicts(tokens)
         if kinds == {str}:
@@ -303,6 +324,11 @@ class Encoder:
                     codes.append(self.names[name] if value else _UNKNOWN)
                     values.append(value)
         return np.array(counts, np.int64), np.array(codes, np.int32), np.array(values, np.float64)
+
+
+def _kind(token: type[Any]) -> str:
+    """Whether tokens of some type name attributes with keys, or list them (a text being a list of one)."""
+    return "list" if issubclass(token, (str, *_NESTED)) else "dict" if issubclass(token, Mapping) else ""
 
 
 def careful_pairs(token: Any, where: str, prefix: str = "") -> Iterator[tuple[str, float]]:

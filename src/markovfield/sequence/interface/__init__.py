@@ -1,0 +1,5 @@
+"""What sequence models have in common for those who ask them.
+
+* `queries`: labels, probabilities and draws, under the same names and in the same shapes;
+* `crfsuite`: the settings and the tagger of sklearn-crfsuite.
+"""
