@@ -52,7 +52,7 @@ _LAZY = {
     "sequence": {
         "sequence.chain.crf": ["ChainCRF"],
         "sequence.chain.training": ["TrainingReport"],
-        "sequence.chain.weights_report": ["WeightsReport"],
+        "sequence.interface.weights_report": ["WeightsReport"],
         "sequence.hmm.emissions": ["CategoricalEmissions"],
         "sequence.hmm.filtering": ["HMMFilter"],
         "sequence.hmm.gaussian": ["GaussianEmissions"],

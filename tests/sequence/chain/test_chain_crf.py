@@ -203,13 +203,6 @@ def test_weights_count_as_repeated_sequences():
     assert repeated.state_features_.keys() == weighted.state_features_.keys()
     for key, value in repeated.state_features_.items():
         assert weighted.state_features_[key] == pytest.approx(value, abs=1e-3)
-    # A sequence weighs the mean of its labels' weights.
-    by_label = {"A": 3.0, "B": 1.0, "C": 0.5}
-    means = [np.mean([by_label[k] for k in own]) for own in Y]
-    a = ChainCRF(class_weight=by_label).fit(X, Y)
-    b = ChainCRF().fit(X, Y, sample_weight=means)
-    np.testing.assert_allclose(a.model_.weights, b.model_.weights, atol=1e-9)
-    assert ChainCRF(class_weight="balanced").fit(X, Y).score(X, Y) > 0.6
     for bad, message in [
         ({"class_weight": {"Z": 1.0}}, "label 'Z'"),
         ({"class_weight": "heavy"}, "class_weight must be"),

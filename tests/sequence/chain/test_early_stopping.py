@@ -58,8 +58,8 @@ def test_scores_count_when_the_objective_has_settled():
 
 def test_an_early_peak_is_kept_where_it_is_no_chance():
     scores, values = [0.5, 0.7, 0.6, 0.6, 0.6], [100.0, 50.0, 20.0, 20.0, 20.0]
-    assert ended(scores, values, 1, size=20) == (5, 5)  # a standard error of 0.11
-    assert ended(scores, values, 1, size=2000) == (5, 2)  # of 0.011
+    assert ended(scores, values, 1, size=20) == (5, 5)  # two standard errors are 0.22
+    assert ended(scores, values, 1, size=2000) == (5, 2)  # and 0.022
     falling = [100.0, 50.0, 20.0, 10.0, 5.0]  # never settled: the last, unless the peak is no chance
     assert ended(scores, falling, 1, size=20) == (5, 5) and ended(scores, falling, 1, size=2000) == (5, 2)
 

@@ -9,7 +9,8 @@ Files, in reading order:
 * `observed_features`, `features`, `layout_kernel`: which features there are, where their weights lie, what tokens read;
 * `model`, `second_order`: a linear chain with weights and every question it answers; triples of labels;
 * `explicit`: one sequence with its log-potentials written out, of a linear chain, an HMM or a MEMM;
-* `queries`, `weights_report`, `archive`: what a fitted estimator can be asked; its weights for people; its file;
+* `queries`, `archive`: what a fitted estimator can be asked; its file;
+* `weighted_tokens`: what training minimises where tokens weigh differently;
 * `training`, `watch`, `objective`, `online`: choosing a solver; early stopping; the batch objective; online solvers;
 * `scores_kernel`: scores of tokens from sparse attributes, and posteriors back into the gradient;
 * `sums_kernel`, `logs_kernel`: log Z and posteriors in scaled linear space; in log space where that underflows;

@@ -25,12 +25,12 @@ from markovfield.sequence.chain.settings import (
     check_labels,
     checked_settings,
     open_ended_sequences,
-    sequence_weights,
     start_of,
     those_known,
 )
 from markovfield.sequence.chain.training import TrainingReport, train
 from markovfield.sequence.chain.watch import SETTLED, SETTLED_ONLINE, Watch
+from markovfield.sequence.chain.weighted_tokens import weights_of
 from markovfield.sequence.text.labels import LabelEncoder, allowed_transitions, mark_chunks
 from markovfield.sequence.text.sequences import SequenceData
 from markovfield.sequence.text.vectoriser import AttributeVectoriser
@@ -72,11 +72,14 @@ class ChainCRF(ChainQueries, BaseEstimator):
     hashing
         None, or how many attributes there are, see `AttributeVectoriser`.
     class_weight
-        What labels weigh, by name, or ``"balanced"``; a sequence weighs the mean of its tokens.
+        What tokens weigh by their labels, or ``"balanced"``. Minimised is then the sum of
+        ``-w_t log p(y_t | y_{t-1}, x)``, which need not be convex, and takes longer the more often the weight changes
+        within a sequence. With an online solver, ``order=2``, hidden states or labels that are None, a sequence weighs
+        the mean of its tokens instead.
     early_stopping
         None, or after how many iterations without a better score on the development set to stop; the best weights are
         kept. Iterations count once the score has moved and the objective falls by no more than 0.1 % in one (1 % in a
-        pass of an online solver). One before that is kept only if it was better by more than its standard error.
+        pass of an online solver). One before that is kept only if it was better by two standard errors.
     early_stopping_metric
         The score: ``"accuracy"`` of labels, or ``"f1"`` of chunks (see `entity_report`). ``"auto"`` is F1 where every
         label is ``O`` or marks a chunk, as ``B-PER`` and ``I-PER`` do.
@@ -269,7 +272,8 @@ class ChainCRF(ChainQueries, BaseEstimator):
             Shaped like X: attributes of the step to each token from the one before it, which get weights for pairs of
             labels. Those of a sequence's first token do not count.
         sample_weight
-            What each sequence weighs.
+            What each sequence weighs, or a list for each with what its tokens weigh (see ``class_weight``; batch
+            solvers of first order with every label known).
         vectoriser, edge_vectoriser
             Those that made X and edges, where they come as `SequenceData`: they know the names of attributes.
         """
@@ -312,22 +316,29 @@ class ChainCRF(ChainQueries, BaseEstimator):
         encoder, numbers = self._labels(y, data, before is not None)
         n, hidden = len(encoder.classes_), settings["hidden_states"]
         open_ended = open_ended_sequences(numbers, data, settings)
-        weights = sequence_weights(self.class_weight, sample_weight, numbers, data, encoder.classes_)
+        apart = not settings["online"] and settings["order"] == 1 and not open_ended.any()
+        weights, uneven = weights_of(self.class_weight, sample_weight, numbers, data, encoder.classes_, apart=apart)
         per_sequence = np.ones(data.n_sequences) if weights is None else weights
-        counted = np.repeat(np.where(open_ended, 0.0, per_sequence), data.lengths)
+        counted = np.repeat(np.where(open_ended, 0.0, per_sequence[: data.n_sequences]), data.lengths)
         seen = seen_features(
             data,
             numbers,
             n,
             edges=on_edges,
             order=settings["order"],
-            token_weights=None if weights is None and not open_ended.any() else counted,
+            token_weights=uneven.states if uneven else None if weights is None and not open_ended.any() else counted,
+            step_weights=uneven.steps if uneven else None,
             min_count=settings["min_count"],
             all_states=settings["all_states"],
             all_transitions=settings["all_transitions"],
         ).with_states(hidden)
         features, counts, start = start_of(seen, before, encoder.classes_, settings)
-        encoded = features.encode(data, on_edges)
+        size = (data.n_sequences, data.n_tokens)
+        if uneven is None:
+            encoded = features.encode(data, on_edges)
+        else:
+            steps = None if on_edges is None else uneven.extended(on_edges)
+            encoded = features.encode(uneven.extended(data), steps, uneven.masks(data, n))
         clamped = None
         if open_ended.any():
             known = (numbers[:, None] == np.arange(n)) | (numbers[:, None] < 0)
@@ -372,6 +383,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
             watch=watch,
             running=running,
             settings=settings,
+            size=size,
         )
         self.model_ = chain_model(features, found.astype(settings["dtype"]), forbidden)
         self.n_iter_ = self.report_.iterations

@@ -16,9 +16,9 @@ from markovfield.inference.core.running import Running
 from markovfield.sequence.chain.archive import described
 from markovfield.sequence.chain.features import Encoded
 from markovfield.sequence.chain.model import Chain
-from markovfield.sequence.chain.weights_report import NamedWeights
 from markovfield.sequence.interface.crfsuite import CrfsuiteTagger
 from markovfield.sequence.interface.queries import Allowed, Asked, Fixed, Known, SequenceQueries, label_masks
+from markovfield.sequence.interface.weights_report import NamedWeights
 from markovfield.sequence.text.labels import allowed_transitions
 from markovfield.sequence.text.sequences import SequenceData
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ __all__ = [
     "check_labels",
     "checked_settings",
     "open_ended_sequences",
-    "sequence_weights",
     "start_of",
     "those_known",
 ]
@@ -93,42 +92,6 @@ def _check_solver(found: dict[str, Any]) -> None:
 def _check_number(name: str, value: Any) -> None:
     if isinstance(value, bool) or not (isinstance(value, (int, float, np.number)) and 0 <= value < np.inf):
         raise ModelError(f"ChainCRF: {name} must be a number from 0 on, got {value!r}")
-
-
-def sequence_weights(
-    class_weight: Mapping[Any, float] | str | None,
-    sample_weight: npt.ArrayLike | None,
-    labels: npt.NDArray[np.int32],
-    data: SequenceData,
-    classes: list[Any],
-) -> FloatArray | None:
-    """What each sequence weighs, or None where all weigh one; labels that are not known weigh one."""
-    weights = None
-    if sample_weight is not None:
-        weights = np.asarray(sample_weight, np.float64)
-        if weights.shape != (data.n_sequences,) or not (np.isfinite(weights) & (weights >= 0)).all():
-            raise ModelError(
-                f"sample_weight needs a finite number from 0 on for each of {data.n_sequences} sequences, "
-                f"got shape {weights.shape}"
-            )
-    if class_weight is None:
-        return weights
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        seen = np.bincount(labels[labels >= 0], minlength=len(classes))
-        by_label = seen.sum() / (len(classes) * np.maximum(seen, 1))
-    elif isinstance(class_weight, Mapping):
-        unknown = [name for name in class_weight if name not in classes]
-        if unknown:
-            raise ModelError(f"class_weight names the label {unknown[0]!r}, which is not in y")
-        by_label = np.array([float(class_weight.get(name, 1.0)) for name in classes])
-        if not (np.isfinite(by_label) & (by_label >= 0)).all():
-            raise ModelError("class_weight needs finite numbers from 0 on")
-    else:
-        raise ModelError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}")
-    owner = np.repeat(np.arange(data.n_sequences), data.lengths)
-    per_token = np.append(by_label, 1.0)[labels]
-    totals = np.bincount(owner, per_token, data.n_sequences) / np.maximum(data.lengths, 1)
-    return totals if weights is None else weights * totals
 
 
 def check_development(X_dev: Any, y_dev: Any, edges: Any, edges_dev: Any) -> None:

@@ -108,8 +108,9 @@ def train(
     watch: Watch,
     running: Running,
     settings: dict[str, Any],
+    size: tuple[int, int],
 ) -> tuple[FloatArray, TrainingReport]:
-    """Weights that fit labelled sequences, and how they were found."""
+    """Weights that fit labelled sequences, so many of so many tokens, and how they were found."""
     started = time.perf_counter()
     solver = settings["solver"]
     if solver in ONLINE_SOLVERS:
@@ -166,8 +167,8 @@ def train(
     report = TrainingReport(
         solver=solver,
         seconds=time.perf_counter() - started,
-        n_sequences=data.n_sequences,
-        n_tokens=data.n_tokens,
+        n_sequences=size[0],
+        n_tokens=size[1],
         n_features=features.n_features,
         n_active=int(np.count_nonzero(found)),
         accuracies=tuple(watch.accuracies),

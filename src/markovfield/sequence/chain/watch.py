@@ -35,7 +35,7 @@ class Watch:
 
     Scores count once they have moved, for a model that still says the same label everywhere has not begun, and once the
     objective has ``settled``, see `SETTLED`. Then it stops after ``patience`` iterations without a better score. One
-    before that is kept only where it was better by more than its standard error.
+    before that is kept only where it was better by more than two standard errors, as the best of many is by chance.
 
     ``keep`` is called with the weights of every so many iterations: a checkpoint. ``hidden`` states stand for each
     label, and no path takes a ``forbidden`` step. With ``chunks``, an encoder of labels and the true ones, the best
@@ -131,7 +131,7 @@ class Watch:
         kept = self.best or (last, len(self.scores))
         score, peak = self.scores[kept[1] - 1], self.scores[self.peak[1] - 1]
         error = np.sqrt(score * (1.0 - score) / max(self._n_scored(), 1))
-        return self.peak if peak > score + error else kept
+        return self.peak if peak > score + 2 * error else kept
 
     def _n_scored(self) -> int:
         """How many chunks, or tokens, a score is the share of."""

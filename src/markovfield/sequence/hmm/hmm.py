@@ -17,7 +17,6 @@ from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
 from markovfield.sequence.chain.explicit import OneByOne
-from markovfield.sequence.chain.weights_report import WeightsReport, weights_report
 from markovfield.sequence.hmm.archive import VERSION, described, restored
 from markovfield.sequence.hmm.emissions import UNKNOWN, CategoricalEmissions, Observations
 from markovfield.sequence.hmm.filtering import HMMFilter
@@ -26,6 +25,7 @@ from markovfield.sequence.hmm.model import NONE_KNOWN, Emissions, HiddenMarkov, 
 from markovfield.sequence.hmm.training import HMMReport, learn_hidden, learning
 from markovfield.sequence.interface.queries import Allowed, Asked, Fixed, SequenceQueries, filled, label_masks
 from markovfield.sequence.interface.queries import Known as Given
+from markovfield.sequence.interface.weights_report import WeightsReport, weights_report
 from markovfield.sequence.text.labels import LabelEncoder
 
 __all__ = ["HMM"]

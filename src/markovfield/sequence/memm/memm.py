@@ -23,8 +23,8 @@ from markovfield.sequence.chain.features import Encoded
 from markovfield.sequence.chain.observed_features import seen_features
 from markovfield.sequence.chain.settings import check_labels
 from markovfield.sequence.chain.training import TrainingReport
-from markovfield.sequence.chain.weights_report import NamedWeights
 from markovfield.sequence.interface.queries import Allowed, Asked, Fixed, Known, SequenceQueries, label_masks
+from markovfield.sequence.interface.weights_report import NamedWeights
 from markovfield.sequence.memm.local_chain import LocalChain, LocalObjective
 from markovfield.sequence.memm.local_chain_kernel import BEST, GREEDY
 from markovfield.sequence.text.labels import LabelEncoder
