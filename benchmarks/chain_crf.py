@@ -1,6 +1,6 @@
 """Linear-chain CRFs against python-crfsuite: training, tagging, memory, growth; and every solver of ours.
 
-``python -m benchmarks.chain_crf [--quick] [--parts training tagging growth labels online shapes] [--rows NAME ...]``;
+``python -m benchmarks.chain_crf [--quick] [--parts training tagging names growth ...] [--rows NAME ...]``;
 each part takes one to three minutes, and what was saved of other parts stays. ``MARKOVFIELD_CRF_PEERS`` names an
 interpreter that has python-crfsuite; without it, only our own rows are made. Each row is a process of its own. The
 corpus is CoNLL-2000 chunking with the usual nineteen templates; penalties are the same (their c2 is half of our l2), as
@@ -14,12 +14,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.data import data_folder
 from benchmarks.measure import RESULTS, Table, machine, save
+from benchmarks.tagging_corpora import NAMES
 from markovfield.sequence.text.entities import entity_report
 
 WORKER = Path(__file__).with_name("chain_crf_worker.py")
@@ -54,7 +55,7 @@ def run(job: dict[str, Any], limit: float = 3600.0) -> dict[str, Any] | None:
     python = sys.executable if job["who"] == "ours" else os.environ.get("MARKOVFIELD_CRF_PEERS")
     if not python:
         return None
-    job = {"folder": str(data_folder() / "conll2000"), **job}
+    job = {"folder": str(data_folder()), **job}
     done = subprocess.run(
         [python, str(WORKER)], input=json.dumps(job), capture_output=True, text=True, timeout=limit, check=False
     )
@@ -130,6 +131,28 @@ def compare(iterations: int | None) -> dict[str, Any]:
     return found
 
 
+def names(corpora: Sequence[str]) -> dict[str, Any]:
+    """Tagging from Python lists of texts, where looking them up is most of the work."""
+    table = Table(
+        "Tagging from lists, tokens/s", ["", "", "all", "new texts", "one by one", "encoded"], first=12, second=16
+    )
+    found: dict[str, Any] = {}
+    ways = ("tag_lists", "tag_fresh", "tag_single", "tag")
+    for name in corpora:
+        jobs = {
+            "ours": our_job({"l2": 2.0, "max_iterations": 30}, corpus=name),
+            "python-crfsuite": their_job({**SAME, "max_iterations": 30}, corpus=name),
+        }
+        found[name] = {who: run(job) for who, job in jobs.items()}
+        for who, row in found[name].items():
+            if row is not None:
+                table.row(name, who, *(f"{row['tokens'] / row[way]:,.0f}" for way in ways))
+        mine, theirs = found[name].values()
+        if mine and theirs:
+            table.row(name, "ratio", *(f"{theirs[way] / mine[way]:.2f}" for way in ways))
+    return found
+
+
 Job = tuple[str, dict[str, Any]]
 
 
@@ -191,6 +214,7 @@ def parts(quick: bool, rows: list[str] | None) -> dict[str, Callable[[], dict[st
     return {
         "training": lambda: compare(15 if quick else None),
         "tagging": lambda: compare(15),
+        "names": lambda: names(("rare",) if quick else NAMES),
         "growth": lambda: growth("share of sentences", [{"share": s} for s in shares], 20),
         "labels": lambda: growth("labels", [{"labels": k, "sequences": n} for k, n in sizes], 10),
         "online": lambda: each_of("Online solvers on CoNLL-2000", online(share), rows),

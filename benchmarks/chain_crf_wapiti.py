@@ -38,7 +38,7 @@ def write(path: Path, X: list[Any], y: list[Any]) -> None:
 
 def wapiti(program: str, share: float, iterations: int) -> dict[str, Any]:
     """Train and tag; seconds of an iteration, the last objective, F1."""
-    X, y, X_test, y_test = corpus({"folder": str(data_folder() / "conll2000"), "share": share})
+    X, y, X_test, y_test = corpus({"folder": str(data_folder()), "share": share})
     with tempfile.TemporaryDirectory(prefix="markovfield-peers-") as name:
         folder = Path(name)
         write(folder / "train", X, y)

@@ -5,7 +5,6 @@ Run by `benchmarks.chain_crf`, in our interpreter or in the peers'. Imports noth
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 import resource
@@ -17,41 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from measure import memory, reset_peak  # type: ignore[import-not-found]
+from tagging_corpora import read_corpus  # type: ignore[import-not-found]
 
 Corpus = tuple[list[Any], list[Any], list[Any], list[Any]]
-
-
-def read(path: str) -> list[list[list[str]]]:
-    """Sentences of a file of columns."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        blocks = lines.read().split("\n\n")
-    return [[line.split() for line in block.split("\n") if line.strip()] for block in blocks if block.strip()]
-
-
-def attributes(sentence: list[list[str]]) -> list[list[str]]:
-    """The usual nineteen templates of CoNLL-2000: words within two, tags within two, and their neighbours together."""
-    n = len(sentence)
-
-    def at(column: int, i: int) -> str:
-        if i < 0:
-            return f"_B-{-i}"
-        return sentence[i][column] if i < n else f"_B+{i - n + 1}"
-
-    found = []
-    for t in range(n):
-        w = [at(0, t + i) for i in range(-2, 3)]
-        p = [at(1, t + i) for i in range(-2, 3)]
-        found.append(
-            [
-                *(f"U0{i}:{w[i]}" for i in range(5)),
-                f"U05:{w[1]}/{w[2]}",
-                f"U06:{w[2]}/{w[3]}",
-                *(f"U1{i}:{p[i]}" for i in range(5)),
-                *(f"U1{5 + i}:{p[i]}/{p[i + 1]}" for i in range(4)),
-                *(f"U2{i}:{p[i]}/{p[i + 1]}/{p[i + 2]}" for i in range(3)),
-            ]
-        )
-    return found
 
 
 def corpus(job: dict[str, Any]) -> Corpus:
@@ -73,15 +40,9 @@ def corpus(job: dict[str, Any]) -> Corpus:
             y.append(own)
         cut = len(X) * 4 // 5
         return X[:cut], y[:cut], X[cut:], y[cut:]
-    folder = Path(job["folder"])
-    train, test = read(str(folder / "train.txt.gz")), read(str(folder / "test.txt.gz"))
-    train = train[: int(len(train) * job.get("share", 1.0))]
-    return (
-        [attributes(s) for s in train],
-        [[row[2] for row in s] for s in train],
-        [attributes(s) for s in test],
-        [[row[2] for row in s] for s in test],
-    )
+    name, share = job.get("corpus", "conll2000"), job.get("share", 1.0)
+    found = read_corpus(name, Path(job["folder"]), share=share, development=False)
+    return found.train.X, found.train.y, found.test.X, found.test.y
 
 
 def least(action: Callable[[], Any], times: int = 3) -> tuple[float, Any]:
@@ -92,6 +53,20 @@ def least(action: Callable[[], Any], times: int = 3) -> tuple[float, Any]:
         answer = action()
         seconds = min(seconds, time.perf_counter() - started)
     return seconds, answer
+
+
+def made_anew(X: list[Any]) -> list[Any]:
+    """The same with texts of their own, as a program that has just made its attributes would have them."""
+    return [[[str(name.encode(), "utf-8") for name in token] for token in x] for x in X]
+
+
+def tagging(X: list[Any], all_of_them: Callable[[list[Any]], Any], one: Callable[[Any], Any]) -> dict[str, Any]:
+    """Seconds to tag lists: all together, again with new texts, and one after the other."""
+    together, found = least(lambda: all_of_them(X), 5)
+    copies = [made_anew(X) for _ in range(3)]
+    fresh, _ = least(lambda: all_of_them(copies.pop()))
+    single, _ = least(lambda: [one(x) for x in X])
+    return {"tag_lists": together, "tag_fresh": fresh, "tag_single": single, "labels": found}
 
 
 def steps(X: list[Any]) -> list[Any]:
@@ -119,12 +94,15 @@ def ours(job: dict[str, Any], data: Corpus) -> dict[str, Any]:
     crf = ChainCRF(**job["settings"]).fit(X, y, edges=edges)
     whole, cpu = time.perf_counter() - started, time.process_time() - used - spent
     peak = memory("VmHWM")
-    from_lists, found = least(lambda: crf.predict(X_test, edges=edges_test))
+    if edges is None:
+        tagged = tagging(X_test, crf.predict, crf.predict_single)
+    else:
+        tagged = dict(zip(("tag_lists", "labels"), least(lambda: crf.predict(X_test, edges=edges_test)), strict=True))
     ready = crf.vectoriser_.transform(X_test)
     on_edges = (
         None if edges_test is None or crf.edge_vectoriser_ is None else crf.edge_vectoriser_.transform(edges_test)
     )
-    tagging, _ = least(lambda: crf.predict(ready, edges=on_edges), 5)
+    tag, _ = least(lambda: crf.predict(ready, edges=on_edges), 5)
     return {
         "fit": whole,
         "convert": convert,
@@ -133,11 +111,10 @@ def ours(job: dict[str, Any], data: Corpus) -> dict[str, Any]:
         "iterations": crf.report_.iterations,
         "objective": crf.report_.objective,
         "features": crf.report_.n_features,
-        "tag": tagging,
-        "tag_lists": from_lists,
+        "tag": tag,
         "base": base,
         "peak": peak,
-        "labels": found,
+        **tagged,
     }
 
 
@@ -159,9 +136,9 @@ def pycrfsuite(job: dict[str, Any], data: Corpus) -> dict[str, Any]:
         peak = memory("VmHWM")
         tagger = suite.Tagger()
         tagger.open(path)
-        from_lists, found = least(lambda: [tagger.tag(x) for x in X_test])
+        tagged = tagging(X_test, lambda X: [tagger.tag(x) for x in X], tagger.tag)
         ready = [suite.ItemSequence(x) for x in X_test]
-        tagging, _ = least(lambda: [tagger.tag(x) for x in ready], 5)
+        tag, _ = least(lambda: [tagger.tag(x) for x in ready], 5)
     log = trainer.logparser
     return {
         "fit": whole,
@@ -171,11 +148,10 @@ def pycrfsuite(job: dict[str, Any], data: Corpus) -> dict[str, Any]:
         "iterations": len(log.iterations),
         "objective": float(log.last_iteration.get("loss", float("nan"))),
         "features": int(log.featgen_num_features or 0),
-        "tag": tagging,
-        "tag_lists": from_lists,
+        "tag": tag,
         "base": base,
         "peak": peak,
-        "labels": found,
+        **tagged,
     }
 
 

@@ -210,6 +210,22 @@ def test_a_setting_above_a_limit() -> None:
     assert refusal(lambda: Method("a")) == "share of Method must be a number or None, got 'a'"  # type: ignore[arg-type]
 
 
+def test_a_setting_below_a_limit_and_one_of_some_words() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Method:
+        damping: float = 0.5
+        end: float | None = None
+        start: str = "uniform"
+
+        def __post_init__(self) -> None:
+            check_method(self, below={"damping": 1, "end": np.inf}, choices={"start": ("uniform", "random", "best")})
+
+    assert Method(0.0, 1e300, "best").end == 1e300
+    assert refusal(lambda: Method(1.0)) == "damping of Method must be below 1, got 1.0"
+    assert refusal(lambda: Method(end=np.inf)) == "end of Method must be finite, got inf"
+    assert refusal(lambda: Method(start="x")) == "start of Method must be 'uniform', 'random' or 'best', got 'x'"
+
+
 def test_potentials_that_overflow_when_added() -> None:
     net = mf.MarkovNetwork({"a": 2, "b": 2})
     net.add_factor(["a", "b"], log_table=[[1e308, 1], [1, -1e308]])

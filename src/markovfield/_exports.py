@@ -60,7 +60,7 @@ _LAZY = {
     "sequence": {
         "sequence.chain.crf": ["ChainCRF"],
         "sequence.chain.training": ["TrainingReport"],
-        "sequence.chain.weights_report": ["WeightsReport"],
+        "sequence.interface.weights_report": ["WeightsReport"],
         "sequence.hmm.emissions": ["CategoricalEmissions"],
         "sequence.hmm.filtering": ["HMMFilter"],
         "sequence.hmm.gaussian": ["GaussianEmissions"],
@@ -68,7 +68,13 @@ _LAZY = {
         "sequence.hmm.training": ["HMMReport"],
         "sequence.memm.memm": ["MEMM"],
         "sequence.tagger": ["ChainTagger"],
-        "sequence.text.entities": ["EntityReport", "TokenReport", "entity_report", "token_report"],
+        "sequence.text.entities": [
+            "EntityReport",
+            "TokenReport",
+            "entity_f1_scorer",
+            "entity_report",
+            "token_report",
+        ],
         "sequence.text.labels": ["allowed_transitions", "iob1_to_iob2", "iob_to_iobes", "iobes_to_iob", "spans"],
         "sequence.text.sequences": ["ColumnCorpus", "SequenceData"],
         "sequence.text.templates": ["Template"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -105,12 +105,17 @@ def _declared(cls: Hashable) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def check_method(
-    method: Any, *, least: Mapping[str, float] | None = None, above: Mapping[str, float] | None = None
+    method: Any,
+    *,
+    least: Mapping[str, float] | None = None,
+    above: Mapping[str, float] | None = None,
+    below: Mapping[str, float] | None = None,
+    choices: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Raise where a setting of a method object, a dataclass, is not of the type that its class declares, or too small.
+    """Raise where a setting of a method object, a dataclass, is not of its declared type, or not allowed.
 
-    ``least`` and ``above`` give the least value of a setting, and what it must exceed; None is always allowed where
-    the declared type has it.
+    ``least``, ``above`` and ``below`` give the least value of a setting, and what it must exceed or stay below;
+    ``choices`` the words that it may be. None is always allowed where the declared type has it.
 
     Examples
     --------
@@ -141,3 +146,13 @@ def check_method(
         if value is not None and not value > limit:
             much = "positive" if limit == 0 else f"above {limit:g}"
             raise ModelError(f"{setting} of {name} must be {much}, got {value!r}")
+    for setting, limit in (below or {}).items():
+        value = getattr(method, setting)
+        if value is not None and not value < limit:
+            much = "finite" if limit == math.inf else f"below {limit:g}"
+            raise ModelError(f"{setting} of {name} must be {much}, got {value!r}")
+    for setting, words in (choices or {}).items():
+        value = getattr(method, setting)
+        if value is not None and value not in words:
+            *most, last = map(repr, words)
+            raise ModelError(f"{setting} of {name} must be {', '.join(most)} or {last}, got {value!r}")

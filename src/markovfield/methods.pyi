@@ -15,6 +15,7 @@ from markovfield.inference.gibbs.metropolis import Metropolis as Metropolis
 from markovfield.inference.gibbs.parallel_tempering import Ladder as Ladder
 from markovfield.inference.gibbs.parallel_tempering import ParallelTempering as ParallelTempering
 from markovfield.inference.gibbs.parallel_tempering import ladder_of as ladder_of
+from markovfield.inference.graph_cuts.fusion_moves import FusionMoves as FusionMoves
 from markovfield.inference.graph_cuts.graph_cut import GraphCut as GraphCut
 from markovfield.inference.graph_cuts.move_making import AlphaBetaSwap as AlphaBetaSwap
 from markovfield.inference.graph_cuts.move_making import AlphaExpansion as AlphaExpansion

@@ -18,7 +18,8 @@ from markovfield.cli._crf_report import TrainingLine, are_chunks
 from markovfield.io.conll import read_conll, write_conll
 from markovfield.io.crfsuite_items import write_crfsuite_items
 from markovfield.sequence.chain.crf import ChainCRF
-from markovfield.sequence.chain.training import SOLVERS, Watch
+from markovfield.sequence.chain.training import SOLVERS
+from markovfield.sequence.chain.watch import Watch
 from markovfield.sequence.tagger import ChainTagger, load_chain
 from markovfield.sequence.text.entities import entity_report
 
@@ -161,9 +162,12 @@ def test_early_stopping(run: Any, folder: Path, tmp_path: Path):
     words = ("train", folder / "train.txt", *options(folder)[:2], "--model", model, "--l2", "0", "--json")
     status, out, _ = run(*words, "--dev", folder / "test.txt", "--early-stopping", "2")
     body = json.loads(out)
-    best = int(np.argmax(body["accuracies"]))
-    assert status == 0 and body["iterations"] == best + 3 and not body["converged"]
-    assert body["dev"]["accuracy"] == pytest.approx(body["accuracies"][best])
+    kept = body["kept"] - 1
+    assert status == 0 and 0 <= kept < body["iterations"] == len(body["f1_scores"])
+    assert body["objective"] == body["history"][kept]
+    assert body["dev"]["accuracy"] == pytest.approx(body["accuracies"][kept])
+    said = run(*words[:-3], "--l2", "10", "--dev", folder / "test.txt", "--early-stopping", "1")[1]
+    assert "early stopping after" in said and "not converged" not in said and "callback" not in said
     assert "--dev" in assert_sentence(run(*words, "--early-stopping", "2")[2])
 
 

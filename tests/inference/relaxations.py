@@ -66,7 +66,8 @@ def frustrated_lattice(
 def lattice(
     rng: np.random.Generator, height: int, width: int, n_states: int, form: str, *, turned: bool = False
 ) -> mf.FactorGraph:
-    """A lattice whose edges are Potts or truncated linear ones of their own weights, or one table for each axis."""
+    """A lattice whose edges are Potts or truncated linear ones of their own weights, one table for each axis, or
+    multiples of one."""
     n = height * width
     net = mf.MarkovNetwork(dict.fromkeys(range(n), n_states))
     apart = np.abs(np.arange(n_states)[:, None] - np.arange(n_states))
@@ -78,6 +79,12 @@ def lattice(
         if form == "table":
             table = rng.normal(size=(n_states, n_states))
             net.add_factors([e[::-1] if turned else e for e in edges], log_table=table.T if turned else table)
+            continue
+        if form == "scaled":
+            common = -rng.integers(0, 4, size=(n_states, n_states)).astype(float)
+            for edge in edges:
+                table = float(rng.integers(0, 4)) / 3 * (common - common.max())
+                net.add_factor(edge[::-1] if turned else edge, log_table=table.T if turned else table)
             continue
         for edge in edges:
             weight = rng.random()

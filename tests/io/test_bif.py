@@ -195,7 +195,7 @@ AB = declare(A="x, y", B="p, q")
         ("variable A { }", "1:10: variable 'A' has no type"),
         ("variable A { type discrete [3] { x, y }; }", "1:29: variable 'A' announces 3 states and lists 2"),
         ("variable A { type discrete [2] { x, x }; }", "1:33: state 'x' of variable 'A' is listed twice"),
-        ("variable A { type discrete [0] { }; }", "1:29: variable 'A' announces 0 states and lists 0"),
+        ("variable A { type discrete [0] { }; }", "1:33: variable 'A' has no states"),
         (declare(A="x, y") * 2, "2:10: variable 'A' is declared twice"),
         (AB, "3:1: variable 'A' has no probability block"),
         (

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,13 @@ def test_checkouts_share_what_was_compiled_and_prose_compiles_nothing(kept):
     assert again == "3.0" and "1" in hits
     with_comment, hits = kept("b", "2.0 * x", "    # Twice.\n")
     assert with_comment == "3.0" and "1" in hits
+
+
+def test_folders_that_nobody_uses_are_swept(tmp_path: Path):
+    month = 86400.0 * (compiler.KEPT_DAYS + 1)
+    for name, age in (("old-0123456789abcdef", month), ("new-0123456789abcdef", 0.0), ("theirs", month)):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (time.time() - age, time.time() - age))
+    assert [p.name for p in compiler.sweep(tmp_path)] == ["old-0123456789abcdef"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["new-0123456789abcdef", "theirs"]
+    assert compiler.sweep(tmp_path / "absent") == []

@@ -105,7 +105,7 @@ def test_missing_values_are_left_out_pair_by_pair():
     [
         ({"root": "Z"}, "no variable 'Z'"),
         ({"root": "v1", "class_variable": "v1"}, "root and class_variable of ChowLiu are both 'v1'"),
-        ({"min_information": -1.0}, "min_information of ChowLiu must not be negative"),
+        ({"min_information": -1.0}, "min_information of ChowLiu must be at least 0"),
     ],
 )
 def test_settings_are_checked(settings, message):

@@ -347,7 +347,7 @@ class TestErrors:
             mf.fit(net, {"a": ["x"], "b": [0]}, method=mf.methods.DirichletEstimate(prior={"a": [1.0, 1.0, 1.0]}))
         with pytest.raises(mf.ModelError, match="cannot be fixed"):
             mf.fit(net, {"a": ["x"], "b": [0]}, method=mf.methods.MaximumLikelihood(fixed=("a",)))
-        with pytest.raises(mf.ModelError, match="restarts must be an integer of at least 1"):
+        with pytest.raises(mf.ModelError, match="restarts of ExpectationMaximization must be at least 1"):
             mf.methods.ExpectationMaximization(restarts=0)
         with pytest.raises(mf.ModelError, match="tolerance of ExpectationMaximization must be a number"):
             mf.methods.ExpectationMaximization(tolerance="x")

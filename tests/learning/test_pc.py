@@ -122,8 +122,9 @@ def test_stopping_raises():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"alpha": 0}, "alpha of PC must lie between 0 and 1"),
-        ({"max_given": -1}, "max_given of PC must be None or at least 0"),
+        ({"alpha": 0}, "alpha of PC must be positive, got 0"),
+        ({"alpha": 1.0}, "alpha of PC must be below 1, got 1.0"),
+        ({"max_given": -1}, "max_given of PC must be at least 0"),
         ({"test": "z"}, "test of PC must be 'g2' or 'chi2', got 'z'"),
     ],
 )

@@ -213,3 +213,32 @@ def test_what_is_refused():
     model.fit(image, (image > 0.5).astype(int))
     with pytest.raises(mf.ModelError, match="fitted to images of 1 channels, got one of 3"):
         model.predict(np.zeros((3, 4, 3)))
+
+
+def test_few_sweeps_in_each_step_of_em_end_where_many_do():
+    rng = np.random.default_rng(4)
+    truth = (np.indices((40, 50)).sum(axis=0) // 23) % 3
+    image = np.array([0.0, 1.0, 2.2])[truth] + rng.normal(scale=0.5, size=truth.shape)
+    # A few pixels whose colours rule all classes but one out, so far that messages in linear space would vanish.
+    image[::13, ::17] += 20.0
+    quick = ImageSegmentation(3, 1.0, rng=0).fit(image)
+    whole = mf.methods.BeliefPropagation(max_iterations=50, tolerance=1e-3)
+    slow = ImageSegmentation(3, 1.0, rng=0, inference=whole).fit(image)
+    assert quick.converged_
+    assert quick.objective_[-1] == pytest.approx(slow.objective_[-1], abs=2e-4 * image.size)
+    np.testing.assert_allclose(quick.observation_.means, slow.observation_.means, atol=0.02)
+    assert (quick.predict(image) != slow.predict(image)).mean() < 0.01
+
+
+def test_decode_of_an_image_keeps_known_labels():
+    rng = np.random.default_rng(5)
+    truth = (np.arange(30) // 11)[None, :] * np.ones((20, 1), int)
+    image = truth + rng.normal(scale=0.4, size=truth.shape)
+    model = ImageSegmentation(3, 1.0).fit(image, truth)
+    labels = np.full(truth.shape, -1)
+    labels[3:6, 3:6] = 2
+    found = model.decode(image, "fusion_moves", labels=labels)
+    assert found.gap < np.inf
+    picture = found.states.reshape(truth.shape)
+    assert (picture[labels >= 0] == 2).all()
+    np.testing.assert_array_equal(model.predict(image, "fusion_moves", labels=labels), picture)

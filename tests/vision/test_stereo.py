@@ -262,3 +262,42 @@ def test_views_that_are_refused():
         disparity_error(np.zeros((4, 8)), np.zeros((4, 8)), scale=4)
     with pytest.raises(mf.ModelError, match=r"scale=...\) must be a number above zero, got 0"):
         disparity_error(np.zeros((4, 8)), np.zeros((4, 8)), scale=0)
+
+
+def test_decode_says_how_good_the_labels_are():
+    pair = random_dots((24, 40), noise=0.1, rng=0)
+    model = StereoMatching(pair.max_disparity, smoothness="truncated_linear")
+    found = model.decode(pair.left, pair.right, "fusion_moves")
+    assert isinstance(found, mf.Decoding) and found.gap < np.inf and found.converged
+    labels = model.predict(pair.left, pair.right, "fusion_moves")
+    np.testing.assert_array_equal(labels, found.states.reshape(24, 40))
+    assert found.score == pytest.approx(float(model.to_factor_graph(pair.left, pair.right).score(found.states)))
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        (mf.methods.TRWS(max_iterations=1), r"trws had when it was stopped, and the best may cost \d+% less"),
+        (mf.methods.BeliefPropagation(max_iterations=1), "nothing bounds how far from the best"),
+    ],
+)
+def test_labels_that_are_not_final_say_so_once(method: Any, says: str):
+    rng = np.random.default_rng(0)
+    left, right = rng.random((12, 30)), rng.random((12, 30))
+    model = StereoMatching(6, weight=3.0)
+    with pytest.warns(UserWarning, match=says) as told:
+        model.predict(left, right, method)
+    assert len(told) == 1
+    with pytest.warns(UserWarning, match="did not converge in 1 iterations"):
+        found = model.decode(left, right, method)
+    assert not found.converged
+
+
+@pytest.mark.filterwarnings("error")
+def test_labels_of_a_picture_by_auto_are_said_without_a_warning():
+    pair = random_dots((60, 80), noise=0.1, rng=1)
+    model = StereoMatching(pair.max_disparity)
+    found = model.decode(pair.left, pair.right)
+    assert found.method == "portfolio" and found.gap <= 0.02 * abs(found.score)
+    expansion = disparity_error(model.predict(pair.left, pair.right, "alpha_expansion"), pair.disparity)
+    assert disparity_error(found.states.reshape(60, 80), pair.disparity) <= expansion + 0.01

@@ -18,6 +18,7 @@ from markovfield.cli import crf, decoding, networks, sampling
 from markovfield.cli._errors import FAILED, INTERRUPTED, OK, CommandError, explained
 from markovfield.cli._reading import check_place, configured_method, read_evidence, read_query, writing
 from markovfield.cli._stdin import without_folder
+from markovfield.cli.warmup import warmup
 from markovfield.io.networks import cost_sign
 from markovfield.progress import ProgressLine
 
@@ -153,6 +154,7 @@ def explain(
 app.command()(decoding.decode)
 app.command()(sampling.sample)
 app.command()(sampling.lattice)
+app.command()(warmup)
 
 app.command()(networks.query)
 app.command()(networks.learn)

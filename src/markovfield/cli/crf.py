@@ -83,7 +83,9 @@ Dev = Annotated[Path | None, typer.Option(metavar="FILE", help="A development se
 EarlyStopping = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Stop after N iterations without a better score on it.")
 ]
-Metric = Annotated[str, typer.Option(metavar="NAME", help="What early stopping looks at: accuracy or f1, of chunks.")]
+Metric = Annotated[
+    str, typer.Option(metavar="NAME", help="What early stopping looks at: accuracy, f1 of chunks, or auto.")
+]
 Solver = Annotated[str, typer.Option(metavar="NAME", help="lbfgs, owlqn, sgd, adagrad, perceptron, pa, pa2 or arow.")]
 MaxIterations = Annotated[int | None, typer.Option(min=1, metavar="N", help="Iterations, or passes.")]
 MinCount = Annotated[int, typer.Option(min=0, metavar="N", help="Leave out features seen less often.")]
@@ -103,7 +105,7 @@ def train(
     label: Label = "-1",
     dev: Dev = None,
     early_stopping: EarlyStopping = None,
-    early_stopping_metric: Metric = "accuracy",
+    early_stopping_metric: Metric = "auto",
     l1: Annotated[float, typer.Option(min=0, help="Penalty on the weights' absolute values.")] = 0.0,
     l2: Annotated[float, typer.Option(min=0, help="Penalty on the weights' squares.")] = 1.0,
     solver: Solver = "lbfgs",
@@ -179,7 +181,7 @@ def _trained_table(out: Console, model: ChainTagger | ChainCRF, path: Path, scor
     about, size = chain_of(model).report_, _size(model, path)
     out.print(Text(f"objective {about.objective:.8g}", style="bold"), Text(_how(about), style="dim"), soft_wrap=True)
     if not about.converged:
-        out.print(Text(f"not converged: {about.message}", style="yellow"), soft_wrap=True)
+        out.print(Text(about.ending, style="dim" if about.kept else "yellow"), soft_wrap=True)
     out.print(
         f"{about.n_sequences} sequences, {about.n_tokens} tokens, {size['n_labels']} labels, "
         f"{size['n_attributes']} attributes, {about.n_active} of {about.n_features} weights not zero",

@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
+from markovfield.kernels.log_space import log_add
 
 __all__ = ["add_distance_counts", "distance_messages", "distance_work_size"]
 
@@ -292,9 +293,7 @@ def _log_sums(
         run = -np.inf
         for i in range(n):
             y = i if side == 0 else n - 1 - i
-            value = incoming[source + y]
-            high, low = max(run, value), min(run, value)
-            run = high if low == -np.inf else high + math.log1p(exp_scalar(low - high))
+            run = log_add(run, incoming[source + y])
             work[side * n + y] = run
     last = pool[base + cap]
     for x in range(m):

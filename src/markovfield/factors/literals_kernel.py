@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
+from markovfield.kernels.log_space import log_add
 
 __all__ = ["SORTED_ABOVE", "add_literal_counts", "combine", "literal_messages", "literal_work_size", "sorted_maxima"]
 
@@ -30,10 +31,7 @@ SORTED_ABOVE = 16
 @kernel
 def combine(a: float, b: float, maximise: bool) -> float:
     """The larger of two logs, or the log of the sum of what they are logs of."""
-    high, low = max(a, b), min(a, b)
-    if maximise or low == -np.inf:
-        return high
-    return high + math.log1p(exp_scalar(low - high))
+    return max(a, b) if maximise else log_add(a, b)
 
 
 @kernel

@@ -9,7 +9,6 @@ scratch is free to change with `noisy_max_work_size`.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
+from markovfield.kernels.log_space import log_add
 
 __all__ = ["noisy_max_messages", "noisy_max_work_size"]
 
@@ -30,22 +30,16 @@ def noisy_max_work_size(n: int, k: int) -> int:
 
 
 @kernel
-def _add(a: float, b: float) -> float:
-    high, low = max(a, b), min(a, b)
-    return high if low == -np.inf else high + math.log1p(exp_scalar(low - high))
-
-
-@kernel
 def _reaches(own: Array, k: int, later: Array, out: Array) -> None:
     """out[j] = log sum over i of own[i] * later[max(i, j)]: what follows a largest contribution of j."""
     run = -np.inf
     for j in range(k - 1, -1, -1):
         out[j] = run
-        run = _add(run, own[j] + later[j])
+        run = log_add(run, own[j] + later[j])
     run = -np.inf
     for j in range(k):
-        run = _add(run, own[j])
-        out[j] = _add(out[j], run + later[j])
+        run = log_add(run, own[j])
+        out[j] = log_add(out[j], run + later[j])
 
 
 @kernel
@@ -71,18 +65,18 @@ def noisy_max_messages(
         for j in range(k):
             value = -np.inf
             for x in range(cards[i]):
-                value = _add(value, incoming[start + x] + pool[block + x * k + j])
+                value = log_add(value, incoming[start + x] + pool[block + x * k + j])
             work[own + i * k + j] = value
             # The larger of both is j: the one is j and the other at most j, or the other is j and the one below j.
             here = largest + i * k + j
-            up_to_own = _add(up_to_own, value)
-            work[here + k] = _add(work[here] + up_to_own, up_to + value)
-            up_to = _add(up_to, work[here])
+            up_to_own = log_add(up_to_own, value)
+            work[here + k] = log_add(work[here] + up_to_own, up_to + value)
+            up_to = log_add(up_to, work[here])
         start += cards[i]
     total = -np.inf
     for j in range(k):
         work[later + j] = incoming[start + j]
-        total = _add(total, work[largest + parents * k + j] + incoming[start + j])
+        total = log_add(total, work[largest + parents * k + j] + incoming[start + j])
         if len(counts) == 0:
             outgoing[start + j] = work[largest + parents * k + j]
     if len(counts) > 0 and total == -np.inf:
@@ -96,7 +90,7 @@ def noisy_max_messages(
             value = -np.inf
             for j in range(k):
                 reach = pool[block + x * k + j] + work[after + j]
-                value = _add(value, reach)
+                value = log_add(value, reach)
                 if len(counts) > 0:
                     counts[block + x * k + j] += exp_scalar(incoming[start + x] + reach - total)
             if len(counts) == 0:

@@ -50,19 +50,52 @@ def tables_of_structure(
     auxiliary variables of K states, one constant of K^3 cells. Where the factor is marked as the distribution of its
     child, each new table is marked too, so that the graph of tables stays directed.
     """
+    structure, copies = _distances_as_tables(structure)
+    constants = np.zeros(len(copies))
+    if structure.is_plain:
+        return structure, constants, copies
     builder = _Builder(structure)
     kinds, cap = structure.kind.tolist(), caps(structure).tolist()
     for f, kind in enumerate(kinds):
         if kind == NOISY_MAX:
             builder.add_noisy_max(f)
-        elif kind == DISTANCE:
-            builder.add_distance(f)
         elif kind != TABLE:
             builder.add_counter(f, kind, cap[f])
         else:
             scope, strides = structure.scope(f).tolist(), structure.strides(f).tolist()
             builder.add(scope, strides, int(structure.table_offsets[f]), int(structure.child[f]))
-    return builder.finish()
+    as_tables, more = builder.finish()
+    return as_tables, np.concatenate([constants, more]), np.concatenate([copies, np.full(len(more), -1)])
+
+
+def _distances_as_tables(s: Structure) -> tuple[Structure, npt.NDArray[np.int64]]:
+    """Distance potentials as plain tables, and which cells those copy: pairs stay pairs, as approximations need."""
+    factors = np.flatnonzero(s.kind == DISTANCE)
+    if not len(factors):
+        return s, np.zeros(0, np.int64)
+    axis = s.scope_offsets[factors]
+    first, second = (s.cardinalities[s.scopes[axis + i]].astype(np.int64) for i in range(2))
+    cap = np.minimum(s.table_strides[axis], np.maximum(first, second) - 1)
+    # One table for all with the same cells, shape and cap; numbers of each in turn, so that none grows too large.
+    which = np.zeros(len(factors), np.int64)
+    for key in (s.table_offsets[factors], first, second, cap):
+        values, number = np.unique(key, return_inverse=True)
+        _, at, which = np.unique(which * len(values) + number.reshape(-1), return_index=True, return_inverse=True)
+    cells = [
+        base + np.minimum(np.abs(np.arange(rows)[:, None] - np.arange(columns)), most).ravel()
+        for base, rows, columns, most in np.stack([s.table_offsets[factors], first, second, cap])[:, at].T.tolist()
+    ]
+    starts = s.n_cells + np.cumsum([0, *(len(copies) for copies in cells)])
+    offsets, strides = s.table_offsets.copy(), s.table_strides.copy()
+    offsets[factors] = starts[which.reshape(-1)]
+    strides[axis], strides[axis + 1] = second, 1
+    child, kind = s.child.copy(), s.kind.copy()
+    child[factors], kind[factors] = -1, TABLE
+    plain = Structure.from_arrays(
+        s.cardinalities, s.scope_offsets, s.scopes, offsets, strides,
+        n_cells=int(starts[-1]), child=child, kind=kind, names=s.names,
+    )  # fmt: skip
+    return plain, np.concatenate(cells)
 
 
 class _Builder:
@@ -75,7 +108,6 @@ class _Builder:
         self.bases: list[int] = []
         self.children: list[int] = []
         self.constants: list[np.ndarray[Any, Any]] = []
-        self.origin: list[np.ndarray[Any, Any]] = []
         self.n_cells = structure.n_cells
         self.shared: dict[Any, int] = {}
 
@@ -88,14 +120,9 @@ class _Builder:
 
     def share(self, key: Any, allowed: np.ndarray[Any, Any]) -> None:
         """Keep a 0/-inf table under ``key``."""
-        self.keep(key, np.where(allowed, 0.0, -np.inf).ravel(), np.full(allowed.size, -1))
-
-    def keep(self, key: Any, values: np.ndarray[Any, Any], origin: np.ndarray[Any, Any]) -> None:
-        """Append cells under ``key``: constants, or copies of the model's cells ``origin``."""
         self.shared[key] = self.n_cells
-        self.constants.append(values)
-        self.origin.append(origin)
-        self.n_cells += len(values)
+        self.constants.append(np.where(allowed, 0.0, -np.inf).ravel())
+        self.n_cells += allowed.size
 
     def add_shared(self, scope: list[int], key: Any, child: int = -1) -> None:
         """A factor that reads the constant kept under ``key``."""
@@ -131,17 +158,6 @@ class _Builder:
             last = fresh
         self.add([last], [1], base)
 
-    def add_distance(self, f: int) -> None:
-        """A plain table whose cells are copies: pairs stay pairs, which is what approximations by pairs need."""
-        base, scope = int(self.structure.table_offsets[f]), self.structure.scope(f).tolist()
-        first, second = (self.cardinalities[v] for v in scope)
-        cap = min(int(self.structure.strides(f)[0]), max(first, second) - 1)
-        key = ("distance", base, first, second, cap)
-        if key not in self.shared:
-            apart = np.minimum(np.abs(np.arange(first)[:, None] - np.arange(second)), cap)
-            self.keep(key, np.zeros(apart.size), base + apart.ravel())
-        self.add_shared(scope, key)
-
     def add_noisy_max(self, f: int) -> None:
         base = int(self.structure.table_offsets[f])
         scope, starts = self.structure.scope(f).tolist(), self.structure.strides(f).tolist()
@@ -168,7 +184,7 @@ class _Builder:
             self.add_shared([largest, own, after], key, after if directed else -1)
             largest = after
 
-    def finish(self) -> tuple[Structure, np.ndarray[Any, np.dtype[np.float64]], npt.NDArray[np.int64]]:
+    def finish(self) -> tuple[Structure, FloatArray]:
         s = self.structure
         extra = len(self.cardinalities) - s.n_variables
         taken = set(s.names.variables)
@@ -187,8 +203,7 @@ class _Builder:
             kind=np.full(len(self.bases), TABLE),
             names=names,
         )
-        origin = np.concatenate([np.zeros(0, np.int64), *self.origin])
-        return as_tables, np.concatenate([np.zeros(0), *self.constants]), origin
+        return as_tables, np.concatenate([np.zeros(0), *self.constants])
 
 
 def _larger(first: FloatArray, second: FloatArray) -> FloatArray:

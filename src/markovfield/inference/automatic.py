@@ -33,6 +33,8 @@ COUNTING_STEPS = 2_000_000_000
 # Clique states that a decoding by ``auto`` walks over, about a second, before it turns to other methods; and variables
 # up to which nobody looks whether they form a forest.
 DECODE_WORK_LIMIT, FEW_VARIABLES = 2.0**28, 200
+# A picture of which more is known than this may fall into parts that are small.
+FEW_KNOWN = 0.25
 # And for each second that marginal MAP is given: a part of what a slow machine does. A better order for sums is
 # searched for, which may take two seconds, where there are so many seconds.
 MARGINAL_WORK, SEARCHING = 2.0**25, 8.0
@@ -119,7 +121,8 @@ def decoders(
     """Methods that ``"auto"`` decodes by, in turn.
 
     Messages on a forest, a junction tree where it is small, a graph cut where variables have two states and pairs are
-    submodular, and otherwise a portfolio against the clock. Only a junction tree knows the *n* best; for marginal MAP
+    submodular, and otherwise a portfolio: moves and messages on pictures, else all sorts of methods against the clock.
+    Only a junction tree knows the *n* best; for marginal MAP
     there is a junction tree where it is small, and a search with bounds.
     """
     from markovfield.inference.junction_tree.junction_tree import JunctionTree
@@ -139,6 +142,8 @@ def decoders(
         # Planning a tree for a million pixels would take longer than cutting them.
         if int(graph.structure.cardinalities.max()) <= 2 and is_submodular(graph, evidence):
             return [GraphCut(persistency=False), Portfolio()]
+        if is_wide_picture(graph, evidence):
+            return [Portfolio()]
     if time_limit is not None and graph.n_variables * PLANNING > time_limit / 4:
         return [Portfolio()]
     # A long search for a good order is only worth it where a greedy one is nearly good enough.
@@ -146,6 +151,18 @@ def decoders(
     states = greedy.tree(greedy.prepare(graph, evidence)).log2_states
     trees = [JunctionTree(work_limit=DECODE_WORK_LIMIT)] if states <= np.log2(DECODE_WORK_LIMIT) + 6 else [greedy]
     return [*trees, GraphCut(persistency=False), Portfolio()]
+
+
+def is_wide_picture(graph: FactorGraph, evidence: Evidence) -> bool:
+    """Whether a model is a picture (see `is_picture`) that no junction tree decodes: planning one would be in vain."""
+    from markovfield.inference.graph_cuts.fusion_moves import is_picture
+    from markovfield.inference.problem.pairwise import pairwise, shorter_side
+
+    if not is_picture(graph) or float((evidence.states >= 0).mean()) > FEW_KNOWN:
+        return False
+    view = pairwise(graph.to_tables().structure)
+    width = shorter_side(graph.n_variables, view.low, view.high)
+    return width * np.log2(int(graph.structure.cardinalities.min())) > np.log2(DECODE_WORK_LIMIT)
 
 
 def marginal_decoders(
@@ -295,4 +312,4 @@ def when_stopped(
     from markovfield.inference.local_search.incumbent import stopped_decoding
     from markovfield.inference.problem.problem import prepare
 
-    return stopped_decoding("icm" if method == "auto" else name, prepare(graph, evidence), running, stop, variables)
+    return stopped_decoding("icm" if method == "auto" else name, prepare(graph, evidence), running, stop)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -86,34 +85,24 @@ class Enumeration:
     def log_partition(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> LogPartition:
         """log of the joint table's sum."""
         joint = self._joint(graph, evidence)
-        return LogPartition(
-            log_partition=joint.log_partition, method=self.name, seconds=time.perf_counter() - running.started
-        )
+        return LogPartition(log_partition=joint.log_partition, method=self.name, seconds=running.seconds)
 
     def count(self, graph: FactorGraph, evidence: Evidence) -> int:
         """How many assignments are possible."""
         return int(np.count_nonzero(self._joint(graph, evidence).scores > -np.inf))
 
-    def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-    ) -> Marginals:
+    def marginals(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> Marginals:
         """All single marginals."""
         joint = self._joint(graph, evidence)
         value = joint.log_partition
         values = joint.marginals()
-        values.flags.writeable = False
         return Marginals(
             graph=graph,
             values=values,
             log_partition=value,
             log_partition_bounds=(value, value),
             method=self.name,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             _joint=joint.joint,
             _max_marginals=joint.max_marginals,
             _counts=joint.counts,
@@ -141,7 +130,7 @@ class Enumeration:
             joint.best(n_best, variables),
             variables,
             method=self.name,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
         )
 
     def sample(
@@ -152,7 +141,7 @@ class Enumeration:
         cumulative = np.cumsum(joint.probabilities.ravel())
         picks = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
         states = joint.states_of(np.minimum(picks, len(cumulative) - 1))
-        return Samples(graph=graph, states=states, method=self.name, seconds=time.perf_counter() - running.started)
+        return Samples(graph=graph, states=states, method=self.name, seconds=running.seconds)
 
 
 @remembered

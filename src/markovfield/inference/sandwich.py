@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,8 +14,10 @@ from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Guarantee, LogPartition, Marginals
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.method import taken
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Progress, Running
+from markovfield.kernels.compilations import clock
 
 __all__ = ["BoundStep", "Sandwich", "SandwichLogPartition", "SandwichMarginals"]
 
@@ -156,7 +157,7 @@ class Sandwich:
     name: ClassVar[str] = "sandwich"
     exact: ClassVar[bool] = False
     verbs: ClassVar[frozenset[str]] = frozenset({"marginals", "log_partition"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"rng"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"rng", "targets"})
 
     def __post_init__(self) -> None:
         check_method(self, least={"tolerance": 0}, above={"time_limit": 0, "work_limit": 0})
@@ -183,7 +184,7 @@ class Sandwich:
             method=self.name,
             converged=search.converged or search.better_estimate is not None,
             iterations=len(search.steps),
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             width=search.width,
             details=tuple(search.steps),
         )
@@ -214,7 +215,7 @@ class Sandwich:
             method=self.name,
             converged=search.converged or search.better_estimate is not None,
             iterations=len(search.steps),
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             width=search.width,
             details=tuple(search.steps),
             _joint=chosen._joint,
@@ -281,7 +282,7 @@ class _Search:
 
     def left(self) -> float:
         """Seconds left."""
-        return self.limit - (time.perf_counter() - self.running.started)
+        return self.limit - (self.running.seconds)
 
     def met(self) -> bool:
         """Whether the bounds have met."""
@@ -313,10 +314,10 @@ class _Search:
         """Mini-buckets as large as there is time for, then a few variables more at a time."""
         bound = self._fitting(method)
         while self._go_on() and bound is not None:
-            started = time.perf_counter()
+            started = clock()
             if not self._bucket(method, bound):
                 break
-            seconds = time.perf_counter() - started
+            seconds = clock() - started
             most = self.graph.n_variables
             if SLOWER * seconds > self.left() or self.left() == np.inf or bound >= most:
                 break
@@ -370,7 +371,7 @@ class _Search:
             running = Running(self.running.n_jobs, given, self._callback())
             extra: dict[str, Any] = {"rng": self.rng} if "rng" in method.abilities and self.rng is not None else {}
             if self.verb == "marginals":
-                extra["targets"] = self.targets
+                extra |= taken(method, targets=self.targets)
             with warnings.catch_warnings():
                 # A bound holds whether or not the method that gave it has converged.
                 warnings.filterwarnings("ignore", message=".* did not converge")
@@ -461,7 +462,7 @@ class _Search:
         why: str = "",
         error: Exception | None = None,
     ) -> None:
-        seconds = time.perf_counter() - self.running.started
+        seconds = self.running.seconds
         self.error = self.error or error
         self.steps.append(BoundStep(label, outcome, bounds, self.best, seconds, str(error) if error else why))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -73,21 +72,14 @@ class VariableElimination:
         problem = engine.prepare(graph, evidence, drop_barren=True)
         plan = engine.plan(problem, stage=np.zeros(problem.structure.n_variables, np.int8), running=running)
         result = propagate(plan, problem, downward=False, running=running)
-        seconds = time.perf_counter() - running.started
+        seconds = running.seconds
         return LogPartition(log_partition=result.value, method=self.name, seconds=seconds, width=plan.width)
 
     def count(self, graph: FactorGraph, evidence: Evidence) -> int:
         """How many assignments of a zero-one model are possible."""
         return self.engine().count(graph, evidence)
 
-    def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-    ) -> Marginals:
+    def marginals(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> Marginals:
         """All single marginals, by one elimination each."""
         engine = self.engine()
         offsets = graph.structure.value_offsets
@@ -99,7 +91,6 @@ class VariableElimination:
             table, query_width = self._query(engine, problem, [v], running)
             width = max(width, query_width)
             values[offsets[v] : offsets[v + 1]] = problem.expand_joint(table, [v])
-        values.flags.writeable = False
         whole = engine.prepare(graph, evidence)
         # What needs a downward pass anyway is the junction tree's business.
         joint, max_marginals, counts = deferred(engine, whole, None)
@@ -109,7 +100,7 @@ class VariableElimination:
             log_partition=value,
             log_partition_bounds=(value, value),
             method=self.name,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             width=width,
             _joint=joint,
             _max_marginals=max_marginals,

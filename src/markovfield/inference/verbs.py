@@ -20,7 +20,7 @@ from markovfield.inference.core.answers import LogPartition, Marginals, Samples
 from markovfield.inference.core.counts import Counts, counts_of, resolve_counts
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.method import MethodLike, Question
 from markovfield.inference.core.running import Progress, Running
 from markovfield.names import VariableName
 from markovfield.progress import shows_progress
@@ -59,10 +59,10 @@ def graph_of(model: Any) -> FactorGraph:
     return form
 
 
-def _verb(name: str, form: Any) -> Callable[..., Any]:
-    """The function that answers a verb for a form."""
-    found: Callable[..., Any] = getattr(import_module(ANSWERED_BY[type(form).__name__]), name)
-    return found
+def _ask(verb: str, model: Any, question: Question, *words: Any) -> Any:
+    """Compile the model and hand over to whoever answers for its form."""
+    form = form_of(model)
+    return getattr(import_module(ANSWERED_BY[type(form).__name__]), verb)(form, question, *words)
 
 
 @shows_progress
@@ -112,9 +112,9 @@ def marginals(
     >>> answer["B"].round(3).tolist(), answer.guarantee
     ([0.286, 0.714], 'exact')
     """
-    running = Running(n_jobs, time_limit, callback)
-    form = form_of(model)
-    return _verb("marginals", form)(form, evidence, targets, method, init=init, rng=rng, running=running)
+    question = Question(evidence, method, init, rng, Running(n_jobs, time_limit, callback))
+    found: Marginals = _ask("marginals", model, question, targets)
+    return found
 
 
 @shows_progress
@@ -142,9 +142,9 @@ def log_partition(
     >>> round(float(mf.log_partition(net)), 4)
     1.3863
     """
-    running = Running(n_jobs, time_limit, callback)
-    form = form_of(model)
-    return _verb("log_partition", form)(form, evidence, method, init=init, rng=rng, running=running)
+    question = Question(evidence, method, init, rng, Running(n_jobs, time_limit, callback))
+    found: LogPartition = _ask("log_partition", model, question)
+    return found
 
 
 @shows_progress
@@ -194,10 +194,9 @@ def decode(
     >>> [round(s.score, 3) for s in answer.n_best]
     [1.609, 0.693]
     """
-    running = Running(n_jobs, time_limit, callback)
-    form = form_of(model)
-    ask = _verb("decode", form)
-    return ask(form, evidence, variables, loss, n_best, method, init=init, rng=rng, running=running)
+    question = Question(evidence, method, init, rng, Running(n_jobs, time_limit, callback))
+    found: Decoding = _ask("decode", model, question, variables, loss, n_best)
+    return found
 
 
 @shows_progress
@@ -227,9 +226,9 @@ def sample(
     >>> len(drawn), drawn.guarantee
     (1000, 'exact')
     """
-    running = Running(n_jobs, time_limit, callback)
-    form = form_of(model)
-    return _verb("sample", form)(form, size, evidence, method, init=init, rng=rng, running=running)
+    question = Question(evidence, method, init, rng, Running(n_jobs, time_limit, callback))
+    found: Samples = _ask("sample", model, question, size)
+    return found
 
 
 @shows_progress

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NoReturn
 
-import numpy as np
-
-from markovfield.exceptions import FormatError, ModelError
-from markovfield.io._bif_plain import UNNAMED
+from markovfield.arrays import FloatArray
 from markovfield.io._bif_table import Body
+from markovfield.io._families import Families
 from markovfield.io._text import Source
 from markovfield.models import BayesianNetwork
 
@@ -37,32 +35,24 @@ _DEFAULT_CELLS_PER_CHARACTER = 16
 
 
 @dataclass
-class _Block:
-    """Where a ``probability`` block's head and body lie in the text."""
-
-    start: int
-    head: str
-    body_at: int
-    body_end: int
-
-
-@dataclass
 class CarefulReader:
     """Reads one file, with nothing but `FormatError` for what is wrong in it."""
 
     source: Source
     text: str = ""
     quoted: bool = False
-    states: dict[str, dict[str, int]] = field(default_factory=dict)
-    blocks: list[_Block] = field(default_factory=list)
     default_cells: int = 0
-    name: str | None = None
-    properties: dict[str | None, list[str]] = field(default_factory=dict)
     has_network: bool = False
 
+    def __post_init__(self) -> None:
+        self.families = Families(self.source, self.fail, "probability block")
+        # The states of each variable, by name: what rows of tables are looked up in.
+        self.states: dict[str, dict[str, int]] = {}
+
     def fail(self, at: int, message: str) -> NoReturn:
-        """Raise a `FormatError` at a position in the text."""
+        """Raise a `FormatError` at a position in the text; -1 is its end."""
         mark = 3 if self.source.data.startswith(b"\xef\xbb\xbf") else 0
+        at = len(self.text) if at < 0 else at
         # The text has the length of the file's in characters, whatever was blanked out or hidden.
         raise self.source.error(mark + len(self.source.text()[:at].encode()), message) from None
 
@@ -72,22 +62,7 @@ class CarefulReader:
         if '"' in self.text or "//" in self.text or "/*" in self.text:
             self.text = self._set_aside(self.text)
         self._scan()
-        if not self.states:
-            self.fail(len(self.text), "the file declares no variable")
-        net = BayesianNetwork({name: tuple(index) for name, index in self.states.items()})
-        given: set[str] = set()
-        for block in self.blocks:
-            self._add_cpt(net, block, given)
-        for name in self.states:
-            if name not in given:
-                self.fail(len(self.text), f"variable {name!r} has no probability block")
-        try:
-            net._check_acyclic()
-        except ModelError as error:
-            raise FormatError(f"{self.source.name}:1:1: {error}") from None
-        net.name = self.name
-        net.properties = {owner: tuple(texts) for owner, texts in self.properties.items()}
-        return net
+        return self.families.network()
 
     def _set_aside(self, text: str) -> str:
         """Blank out comments and hide the signs inside quotes, leaving every position as it was."""
@@ -127,7 +102,7 @@ class CarefulReader:
         text = raw.strip().translate(_SHOW_QUOTES)
         if len(text) > 1 and text[0] == text[-1] == '"' and text.count('"') == 2:
             text = text[1:-1]
-        self.properties.setdefault(owner, []).append(text)
+        self.families.add_property(owner, text)
 
     def _scan(self) -> None:
         """One pass over the blocks: variables are taken in, probabilities, which may come first, marked."""
@@ -161,8 +136,7 @@ class CarefulReader:
         if self.has_network:
             self.fail(start, "this is the second network block of the file")
         self.has_network = True
-        name = self.text[at:brace].strip().translate(_SHOW)
-        self.name = None if name in ("", UNNAMED) else name
+        self.families.name = self.text[at:brace].strip().translate(_SHOW)
         at = brace + 1
         while found := _PROPERTY.match(self.text, at, end):
             self._keep_property(None, found[1])
@@ -184,7 +158,7 @@ class CarefulReader:
             if found := _TYPE.match(text, at):
                 if name in self.states:
                     self.fail(at, f"variable {name!r} has two types")
-                self.states[name] = self._states(name, found)
+                self._add_states(name, found)
             elif found := _PROPERTY.match(text, at):
                 self._keep_property(name, found[1])
             else:
@@ -201,18 +175,15 @@ class CarefulReader:
             self.fail(head.start(1), f"variable {name!r} has no type")
         return close.end()
 
-    def _states(self, name: str, found: re.Match[str]) -> dict[str, int]:
+    def _add_states(self, name: str, found: re.Match[str]) -> None:
         states = self._words(found.group(2))
-        index = {state: i for i, state in enumerate(states)}
-        if len(index) != len(states):
-            twice = next(s for i, s in enumerate(states) if index[s] != i)
-            self.fail(found.start(2), f"state {twice!r} of variable {name!r} is listed twice")
-        if found.group(1).lstrip("0") != str(len(states)) or "" in index:
+        self.families.add_variable(found.start(2), name, states)
+        if found.group(1).lstrip("0") != str(len(states)) or "" in states:
             self.fail(
                 found.start(1),
                 f"variable {name!r} announces {found.group(1)[:20]} states and lists {len(states)}",
             )
-        return index
+        self.states[name] = {state: i for i, state in enumerate(states)}
 
     def _probability(self, start: int, at: int) -> int:
         brace = self.text.find("{", at)
@@ -220,36 +191,16 @@ class CarefulReader:
         head = self.text[at:brace].strip()
         if not (head.startswith("(") and head.endswith(")")):
             self.fail(start, "expected probability ( variable | parents ) { ... }")
-        self.blocks.append(_Block(start, head[1:-1], brace + 1, end))
+        family = self._words(head[1:-1].replace("|", " ").replace(",", " "))
+        self.families.tables.append((start, family, lambda: self._table(family, brace + 1, end)))
         return end + 1
 
-    def _add_cpt(self, net: BayesianNetwork, block: _Block, given: set[str]) -> None:
-        family = self._words(block.head.replace("|", " ").replace(",", " "))
-        if not family:
-            self.fail(block.start, "this probability block names no variable")
-        for name in family:
-            if name not in self.states:
-                self.fail(block.start, f"there is no variable {name[:30]!r} for this probability block")
-        child, parents = family[0], family[1:]
-        if len(set(family)) != len(family):
-            self.fail(block.start, f"a variable is named twice in the probability block of {child!r}")
-        if child in given:
-            self.fail(block.start, f"variable {child!r} has two probability blocks")
-        given.add(child)
-        body = Body(
-            self.text[block.body_at : block.body_end],
-            block.body_at,
-            (child, self.states[child]),
-            [(p, self.states[p]) for p in parents],
-            self.fail,
-            self._words,
-            max(_DEFAULT_CELLS_FLOOR, _DEFAULT_CELLS_PER_CHARACTER * len(self.text)) - self.default_cells,
-        )
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):  # sums of huge numbers, which are errors anyway
-                net.add_cpt(child, parents, body.table())
-        except ModelError as error:
-            self.fail(block.start, str(error))
+    def _table(self, family: list[str], begin: int, end: int) -> FloatArray:
+        spare = max(_DEFAULT_CELLS_FLOOR, _DEFAULT_CELLS_PER_CHARACTER * len(self.text)) - self.default_cells
+        child, *parents = [(name, self.states[name]) for name in family]
+        body = Body(self.text[begin:end], begin, child, parents, self.fail, self._words, spare)
+        table = body.table()
         self.default_cells += body.filled_cells
         for text in body.properties:
-            self._keep_property(child, text)
+            self._keep_property(family[0], text)
+        return table

@@ -1,4 +1,4 @@
-"""The way from what a file says to a Bayesian network, shared by the readers of XMLBIF and Hugin files."""
+"""The way from what a file says to a Bayesian network, shared by the readers of BIF, XMLBIF and Hugin files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.io._bif_plain import UNNAMED
 from markovfield.io._text import Source
@@ -17,13 +18,14 @@ from markovfield.models import BayesianNetwork
 __all__ = ["Families"]
 
 _MOST_AXES = 64
+Table = Callable[[], FloatArray]
 
 
 @dataclass
 class Families:
     """Variables, tables and properties as they are met; the network comes last, as variables may be declared late.
 
-    ``fail`` raises a `FormatError` at a position of the file, whatever positions are to the reader.
+    ``fail`` raises a `FormatError` at a position of the file, whatever positions are to the reader; -1 is its end.
     """
 
     source: Source
@@ -31,7 +33,7 @@ class Families:
     block: str
     name: str | None = None
     states: dict[str, list[str]] = field(default_factory=dict)
-    tables: list[tuple[int, list[str], list[str]]] = field(default_factory=list)
+    tables: list[tuple[int, list[str], Table]] = field(default_factory=list)
     properties: dict[str | None, list[str]] = field(default_factory=dict)
 
     def add_variable(self, at: int, name: str, states: Sequence[str]) -> None:
@@ -54,15 +56,15 @@ class Families:
 
     def add_table(self, at: int, family: list[str], words: list[str]) -> None:
         """Note a table: the variable first in ``family``, then its parents; its cells with the variable fastest."""
-        self.tables.append((at, family, words))
+        self.tables.append((at, family, lambda: self._values(at, family, words)))
 
     def network(self) -> BayesianNetwork:
         """Check all that was noted and make it a network."""
         if not self.states:
             self.fail(-1, "the file declares no variable")
         net = BayesianNetwork(self.states)
-        for at, family, words in self.tables:
-            self._add_cpt(net, at, family, words)
+        for at, family, table in self.tables:
+            self._add_cpt(net, at, family, table)
         for name in self.states:
             if not net.has_cpt(name):
                 self.fail(-1, f"variable {name!r} has no {self.block}")
@@ -74,7 +76,9 @@ class Families:
         net.properties = {owner: tuple(texts) for owner, texts in self.properties.items()}
         return net
 
-    def _add_cpt(self, net: BayesianNetwork, at: int, family: list[str], words: list[str]) -> None:
+    def _add_cpt(self, net: BayesianNetwork, at: int, family: list[str], table: Table) -> None:
+        if not family:
+            self.fail(at, f"this {self.block} names no variable")
         for name in family:
             if name not in self.states:
                 self.fail(at, f"there is no variable {name[:30]!r} for this {self.block}")
@@ -83,6 +87,14 @@ class Families:
             self.fail(at, f"a variable is named twice in the {self.block} of {child!r}")
         if net.has_cpt(child):
             self.fail(at, f"variable {child!r} has two {self.block}s")
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # sums of huge numbers, which are errors anyway
+                net.add_cpt(child, parents, table())
+        except ModelError as error:
+            self.fail(at, str(error))
+
+    def _values(self, at: int, family: list[str], words: list[str]) -> FloatArray:
+        child, parents = family[0], family[1:]
         try:
             value = {word: _number(word) for word in set(words)}
         except ValueError:
@@ -94,12 +106,7 @@ class Families:
             self.fail(at, f"expected {needed} probabilities of {child!r}, got {len(words)}")
         if len(shape) > _MOST_AXES:
             self.fail(at, f"variable {child!r} has {len(parents)} parents, more than NumPy has axes")
-        values = np.fromiter(map(value.__getitem__, words), np.float64, len(words))
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):  # sums of huge numbers, which are errors anyway
-                net.add_cpt(child, parents, values.reshape(shape))
-        except ModelError as error:
-            self.fail(at, str(error))
+        return np.fromiter(map(value.__getitem__, words), np.float64, len(words)).reshape(shape)
 
 
 def _number(word: str) -> float:

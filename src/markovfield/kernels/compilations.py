@@ -37,11 +37,11 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self.total = 0.0  # of compilations that have ended
-        self.since: float | None = None  # when the one going on began
+        # Seconds of compilations that have ended, and when the one going on began: one thing, since threads look at it.
+        self.state: tuple[float, float | None] = (0.0, None)
         self.lines = 0  # lines of progress in view, which say it in their own way
         self._depth = 0
-        self._burst = 0.0  # `total` when nothing had been compiled for a while
+        self._burst = 0.0  # seconds when nothing had been compiled for a while
         self._said = False
         self._timer: threading.Timer | None = None
 
@@ -49,7 +49,7 @@ class Watch:
         """A function is going to be compiled; only ours count, and what is compiled for them."""
         if self._depth or function.__module__.partition(".")[0] == _PACKAGE:
             if not self._depth:
-                self.since = time.perf_counter()
+                self.state = (self.state[0], time.perf_counter())
                 if self._timer is not None:
                     self._timer.cancel()
             self._depth += 1
@@ -61,17 +61,16 @@ class Watch:
             return
         self._depth -= 1
         self._say()
-        if not self._depth and self.since is not None:
-            self.total += time.perf_counter() - self.since
-            self.since = None
+        if not self._depth:
+            self.state = (self.seconds(), None)
             self._timer = threading.Timer(QUIET, self.end_burst)
             self._timer.daemon = True
             self._timer.start()
 
     def seconds(self) -> float:
         """So far."""
-        since = self.since
-        return self.total if since is None else self.total + time.perf_counter() - since
+        total, since = self.state
+        return total if since is None else total + time.perf_counter() - since
 
     def _say(self) -> None:
         quiet = self.lines or not settings.announce_compilation
@@ -82,9 +81,9 @@ class Watch:
     def end_burst(self) -> None:
         """Nothing more has come: say that it is over."""
         if self._said:
-            _tell(f" done in {self.total - self._burst:.0f} s\n")
+            _tell(f" done in {self.state[0] - self._burst:.0f} s\n")
         self._said = False
-        self._burst = self.total
+        self._burst = self.state[0]
 
 
 WATCH = Watch()
@@ -98,7 +97,7 @@ def seconds_compiling() -> float:
 
 def compiling() -> bool:
     """Whether a kernel is being compiled at this moment."""
-    return WATCH.since is not None
+    return WATCH.state[1] is not None
 
 
 def clock() -> float:

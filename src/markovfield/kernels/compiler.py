@@ -8,9 +8,12 @@ by that content alone: checkouts with the same code share them, wherever they li
 from __future__ import annotations
 
 import ast
+import atexit
 import hashlib
 import os
 import re
+import shutil
+import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +25,7 @@ from numba.core import caching, event
 from markovfield.kernels.compilations import WATCH
 from markovfield.kernels.interpreter import interpretable
 
-__all__ = ["kernel"]
+__all__ = ["kernel", "sweep"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,6 +43,10 @@ OPTIONS: dict[str, Any] = {
 }
 # How kernels are compiled and run, none of which changes what they are compiled to.
 _MACHINERY = frozenset({"compiler", "compilations", "interpreter"})
+
+# Folders of kernels that no process has asked for in so many days are removed, when others are compiled.
+KEPT_DAYS = 30.0
+_FOLDER = re.compile(r"\w+-[0-9a-f]{16}")
 
 _FUNCTIONS = re.compile(r"^(?=@|def |class )", re.MULTILINE)
 _PROSE = re.compile(r'^[ \t]*(?:#.*|[rR]?"""(?:.|\n)*?""")\n+', re.MULTILINE)
@@ -104,11 +111,33 @@ def _cache_directory(module: str) -> str:
     digest = hashlib.sha256(repr(options).encode())
     for path in sorted(_sources(module)):
         digest.update(str(path.relative_to(_ROOT)).encode() + b"\0" + _code(path) + b"\0")
+    folder = _base() / f"{module.rpartition('.')[2]}-{digest.hexdigest()[:16]}"
+    try:
+        if folder.stat().st_mtime < time.time() - 86400.0:
+            os.utime(folder)  # in use: `sweep` looks at this
+    except OSError:
+        pass  # not there yet, or not ours to touch
+    return str(folder)
+
+
+def _base() -> Path:
     if "NUMBA_CACHE_DIR" in os.environ:
-        base = Path(os.environ["NUMBA_CACHE_DIR"])
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "markovfield"
-    return str(base / f"{module.rpartition('.')[2]}-{digest.hexdigest()[:16]}")
+        return Path(os.environ["NUMBA_CACHE_DIR"])
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "markovfield"
+
+
+def sweep(base: Path | None = None) -> list[Path]:
+    """Remove folders of compiled kernels that nobody has used for a month; the ones removed."""
+    old = time.time() - 86400.0 * KEPT_DAYS
+    removed = []
+    try:
+        for folder in sorted((_base() if base is None else base).iterdir()):
+            if _FOLDER.fullmatch(folder.name) and folder.is_dir() and folder.stat().st_mtime < old:
+                shutil.rmtree(folder, ignore_errors=True)
+                removed.append(folder)
+    except OSError:
+        pass  # another process sweeps too
+    return removed
 
 
 # Numba 0.60 and 0.61 have no setting for it: there, every checkout compiles for itself.
@@ -134,6 +163,8 @@ if _Provided is not None:
 
 class _Listener(event.Listener):  # type: ignore[misc]
     def on_start(self, what: Any) -> None:
+        if not WATCH.seconds():
+            atexit.register(sweep)
         WATCH.begin(what.data["dispatcher"].py_func)
 
     def on_end(self, what: Any) -> None:

@@ -3,6 +3,11 @@
 Every factor of a forest joins one *upper* variable to others that are met through it for the first time. A variable's
 belief is what it and all that hangs below it add up to, in logs. Cells of -inf count as the factor's entry in
 ``floors``, which may be -inf as well.
+
+Forests elsewhere have passes of their own, each on the layout of its neighbours: messages on edges, also of maxima
+(`belief_propagation.forest_kernel`), reweighted pairs (`tree_reweighted.sweeps_kernel`), clusters with averages
+(`mean_field.mean_field_kernel`), blocks grown anew for every draw (`gibbs.tree_blocks_kernel`). To share one they would
+have to copy their numbers into its layout for every pass, which costs as much as the pass.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from markovfield._validation import generator_of, whole_number
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.diagnostics import LEAST_STEPS
 from markovfield.inference.core.running import Progress, Running
+from markovfield.kernels.compilations import clock
 from markovfield.lattice.averages import LatticeAverage, lattice_quantities
 from markovfield.lattice.simulation import LatticeRecord, LatticeSimulation
 
@@ -172,7 +172,7 @@ def advance(runs: Sequence[LatticeSimulation], sweeps: int, running: Running) ->
             if stopped or not running.still:
                 return
             limit = running.time_limit
-            left = None if limit is None else max(1e-3, limit - (time.perf_counter() - running.started))
+            left = None if limit is None else max(1e-3, limit - (clock() - running.started))
             run.run(n, time_limit=left, callback=told)
 
 

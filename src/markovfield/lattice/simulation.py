@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from markovfield._validation import generator_of, whole_number
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Progress, Running
+from markovfield.kernels.compilations import clock
 from markovfield.lattice.averages import lattice_average
 from markovfield.lattice.bits import BitEngine
 from markovfield.lattice.clusters_kernel import label_regions
@@ -260,7 +260,7 @@ class LatticeSimulation:
                 break
             last = self._parts[-1][1] if self._parts else np.zeros(0)
             value = -float(last[-1]) / self._lattice.n_sites if len(last) else None
-            if callback is not None and callback(Progress(self.sweeps, time.perf_counter() - running.started, value)):
+            if callback is not None and callback(Progress(self.sweeps, clock() - running.started, value)):
                 break
         return self._record(first, self.sweeps == goal)
 
@@ -315,14 +315,14 @@ class LatticeSimulation:
             raise KeyboardInterrupt
 
     def _advance(self, sweeps: int) -> None:
-        started = time.perf_counter()
+        started = clock()
         before = self._every - self._since
         scores, tallies = self._engine.advance(sweeps, self._every, self._since, self._jobs)
         when = self.sweeps + before + self._every * np.arange(len(scores))
         self._parts.append((when, scores + self._lattice.offset, _magnetisation(self._lattice, tallies)))
         self.sweeps += sweeps
         self._since = (self._since + sweeps) % self._every
-        seconds = max(time.perf_counter() - started, 1e-9)
+        seconds = max(clock() - started, 1e-9)
         # Steps grow to what fits the time: at most twofold, since the first ones may have compiled.
         wanted = int(sweeps * min(STEP_SECONDS / seconds, 2.0 if sweeps >= self._step else 1.0))
         most = max(1, STEP_NUMBERS // (self._lattice.box[0] * self._lattice.n_states)) * self._every

@@ -110,9 +110,7 @@ class ChowLiu:
     min_information: float = 0.0
 
     def __post_init__(self) -> None:
-        check_method(self)
-        if not self.min_information >= 0:
-            raise ModelError(f"min_information of ChowLiu must not be negative, got {self.min_information!r}")
+        check_method(self, least={"min_information": 0})
 
     def learn(self, table: DataTable, *, running: Running, rng: np.random.Generator) -> LearnedStructure:
         """Weigh all pairs, then grow the tree from the root (Prim)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -60,7 +59,7 @@ def _estimate(
         n_rows=table.n_rows,
         total_weight=table.total_weight,
         n_parameters=parameters.n_free(~kept),
-        seconds=time.perf_counter() - running.started,
+        seconds=running.seconds,
         statistics=SufficientStatistics(graph, counts, found.log_likelihood, table.total_weight),
     )
     return made

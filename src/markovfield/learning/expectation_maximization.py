@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,9 +10,9 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import ModelError, StoppedError
+from markovfield.exceptions import StoppedError
 from markovfield.inference.core.convergence import warn_not_converged
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.learning.data import DataTable
 from markovfield.learning.estimators import held
 from markovfield.learning.parameters import Parameters, fitted, prior_counts, template
@@ -83,13 +82,8 @@ class ExpectationMaximization:
     missing_values: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_method(self, above={"equivalent_sample_size": 0})
-        for setting in ("max_iterations", "restarts"):
-            value = getattr(self, setting)
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise ModelError(f"{setting} must be an integer of at least 1, got {value!r}")
-        if not isinstance(self.tolerance, int | float) or not self.tolerance >= 0:
-            raise ModelError(f"tolerance must be a number and not negative, got {self.tolerance!r}")
+        least = {"max_iterations": 1, "restarts": 1, "tolerance": 0}
+        check_method(self, least=least, above={"equivalent_sample_size": 0})
 
     def fit(
         self, network: BayesianNetwork, table: DataTable, *, rng: np.random.Generator, running: Running
@@ -132,7 +126,7 @@ class ExpectationMaximization:
             message=best.message or ("" if best.converged else f"no convergence in {self.max_iterations} iterations"),
             history=tuple(best.history),
             restarts=tuple(r.history[-1] for r in runs),
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             statistics=best.statistics,
         )
         return made
@@ -163,7 +157,7 @@ class ExpectationMaximization:
                 history.append(value)
                 last = pool, found
                 running.check(value)
-            except (StoppedError, TimeoutError, KeyboardInterrupt) as stop:
+            except STOPS as stop:
                 if last is None:
                     raise
                 message = str(stop) or "stopped by the keyboard"

@@ -202,20 +202,9 @@ class HillClimbing:
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        check_method(self)
+        counts = ("tabu", "patience", "reinsertions", "restarts", "max_parents", "max_iterations", "tolerance")
+        check_method(self, least=dict.fromkeys(counts, 0) | {"perturbation": 1})
         resolve_score(self.score)
-        for setting, least in (("tabu", 0), ("patience", 0), ("reinsertions", 0), ("restarts", 0)):
-            value = getattr(self, setting)
-            if not isinstance(value, int | np.integer) or value < least:
-                raise ModelError(f"{setting} of HillClimbing must be an integer of at least {least}, got {value!r}")
-        for setting, least in (("max_parents", 0), ("max_iterations", 0), ("perturbation", 1)):
-            value = getattr(self, setting)
-            if value is not None and (not isinstance(value, int | np.integer) or value < least):
-                raise ModelError(
-                    f"{setting} of HillClimbing must be None or an integer of at least {least}, got {value!r}"
-                )
-        if not self.tolerance >= 0:
-            raise ModelError(f"tolerance of HillClimbing must not be negative, got {self.tolerance!r}")
 
     def learn(self, table: DataTable, *, running: Running, rng: np.random.Generator) -> LearnedStructure:
         """Search; stopped by the clock, the callback or Ctrl-C, answer with the best structure so far."""

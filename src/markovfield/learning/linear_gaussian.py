@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
+from markovfield.kernels.compilations import clock
 from markovfield.learning.report import FitReport
 from markovfield.models.gaussian_network import LinearGaussianNetwork
 from markovfield.names import VariableName
@@ -53,7 +53,7 @@ def least_squares(
     >>> [round(w, 6) for w in fitted.cpd("y").weights], round(fitted.cpd("y").variance, 6)
     ([2.25], 0.013889)
     """
-    started = time.perf_counter()
+    started = clock()
     order = network.order()
     columns = _columns(network.variables, data)
     rows = len(next(iter(columns.values()), np.zeros(0)))
@@ -74,7 +74,7 @@ def least_squares(
         n_rows=rows,
         total_weight=total,
         n_parameters=sum(len(network.parents(v)) + 2 for v in order),
-        seconds=time.perf_counter() - started,
+        seconds=clock() - started,
     )
     return fitted
 

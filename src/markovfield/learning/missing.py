@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from markovfield.exceptions import MissingDataWarning, ModelError
+from markovfield.inference.core.convergence import warn_caller
 from markovfield.learning.data import DataTable
 from markovfield.names import VariableName
 
@@ -96,4 +96,4 @@ def _named(things: list[Any]) -> str:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, MissingDataWarning, stacklevel=4)
+    warn_caller(text, MissingDataWarning)

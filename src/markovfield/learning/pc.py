@@ -112,13 +112,9 @@ class PC:
     test: Literal["g2", "chi2"] = "g2"
 
     def __post_init__(self) -> None:
-        check_method(self)
-        if not 0 < self.alpha < 1:
-            raise ModelError(f"alpha of PC must lie between 0 and 1, got {self.alpha!r}")
-        if self.max_given is not None and self.max_given < 0:
-            raise ModelError(f"max_given of PC must be None or at least 0, got {self.max_given!r}")
-        if self.test not in ("g2", "chi2"):
-            raise ModelError(f"test of PC must be 'g2' or 'chi2', got {self.test!r}")
+        check_method(
+            self, least={"max_given": 0}, above={"alpha": 0}, below={"alpha": 1}, choices={"test": ("g2", "chi2")}
+        )
 
     def learn(self, table: DataTable, *, running: Running, rng: np.random.Generator) -> LearnedStructure:
         """Find the adjacencies, then the directions."""

@@ -6,7 +6,6 @@ history twice, once to add to it and for all inner products, once to combine it,
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +14,8 @@ import numpy as np
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
+from markovfield.kernels.compilations import clock
 from markovfield.learning.history_products_kernel import add_pair, combine
 
 __all__ = ["Minimum", "minimise"]
@@ -134,6 +134,7 @@ def minimise(
     tolerance: float = 1e-5,
     gradient_tolerance: float = 1e-5,
     period: int = 10,
+    most_steps: int = MOST_STEPS,
     callback: Callable[[int, float, FloatArray], bool | None] | None = None,
     n_jobs: int | None = 1,
 ) -> Minimum:
@@ -153,6 +154,8 @@ def minimise(
         Converged when the objective fell by less than this, relative to itself, over the last ``period`` iterations.
     gradient_tolerance
         Converged when the gradient's norm is below this times the larger of one and the weights' norm.
+    most_steps
+        Trials of one line search.
     callback
         Told the iteration, the objective and the weights; a true answer stops.
     n_jobs
@@ -167,7 +170,7 @@ def minimise(
     >>> minimise(lambda w: (float(((w - 1) ** 2).sum()), 2 * (w - 1)), np.zeros(3), l1=1.0).weights.round(6).tolist()
     [0.5, 0.5, 0.5]
     """
-    started = time.perf_counter()
+    started = clock()
     w = np.array(start, np.float64)
     running = Running(n_jobs)
     penalty = np.broadcast_to(np.asarray(l1, np.float64), w.shape)
@@ -176,7 +179,7 @@ def minimise(
     try:
         value, gradient = objective(w)
     except StoppedError as stop:
-        return Minimum(w, float("nan"), float("nan"), 0, 0, False, str(stop), (), time.perf_counter() - started)
+        return Minimum(w, float("nan"), float("nan"), 0, 0, False, str(stop), (), clock() - started)
     if sparse:
         value += float(penalty @ np.abs(w))
     evaluations, values = 1, [value]
@@ -193,7 +196,7 @@ def minimise(
                 direction[direction * slope >= 0] = 0.0
             first = 1.0 if history.length else min(1.0, 1.0 / max(norm, 1e-300))
             search = _orthant if sparse else _wolfe
-            found = search(objective, w, value, gradient, slope, direction, first, penalty)
+            found = search(objective, w, value, gradient, slope, direction, first, penalty, most_steps)
             if found is None and history.length:
                 history = _History(len(w), memory, running)  # forget a history that leads uphill, and try the gradient
                 continue
@@ -215,11 +218,11 @@ def minimise(
             if iteration >= period and values[-1 - period] - value < tolerance * abs(value):
                 message, converged = f"the objective fell by less than {tolerance:g} in {period} iterations", True
                 break
-    except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+    except STOPS as stop:
         if iteration == 0 and not isinstance(stop, StoppedError):
             raise
         message = str(stop) or "interrupted"
-    seconds = time.perf_counter() - started
+    seconds = clock() - started
     return Minimum(w, value, norm, iteration, evaluations, converged, message, tuple(values[1:]), seconds)
 
 
@@ -232,6 +235,7 @@ def _wolfe(
     direction: FloatArray,
     step: float,
     penalty: FloatArray,
+    most_steps: int,
 ) -> tuple[FloatArray, float, FloatArray, int] | None:
     """A step of sufficient decrease and curvature: by growing, then by cubic interpolation in a bracket."""
     along = float(gradient @ direction)
@@ -240,7 +244,7 @@ def _wolfe(
     low, low_value, low_along = 0.0, value, along
     high: tuple[float, float, float] | None = None
     best = None
-    for used in range(1, MOST_STEPS + 1):
+    for used in range(1, most_steps + 1):
         new = w + step * direction
         new_value, new_gradient = objective(new)
         new_along = float(new_gradient @ direction)
@@ -258,7 +262,7 @@ def _wolfe(
             step *= 2.0
         else:
             step = _between(low, low_value, low_along, *high)
-    return None if best is None else (*best[:3], MOST_STEPS)
+    return None if best is None else (*best[:3], most_steps)
 
 
 def _between(a: float, fa: float, da: float, b: float, fb: float, db: float) -> float:
@@ -286,12 +290,13 @@ def _orthant(
     direction: FloatArray,
     step: float,
     penalty: FloatArray,
+    most_steps: int,
 ) -> tuple[FloatArray, float, FloatArray, int] | None:
     """A step that stays in the orthant the slope points into: weights that would change sign stop at zero."""
     orthant = np.where(w != 0, np.sign(w), -np.sign(slope))
     orthant[penalty == 0] = 0.0
     held = penalty > 0
-    for used in range(1, MOST_STEPS + 1):
+    for used in range(1, most_steps + 1):
         new = w + step * direction
         new[held & (new * orthant < 0)] = 0.0
         moved = float(slope @ (new - w))

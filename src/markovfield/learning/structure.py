@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
 from markovfield.frames import Tabular, drawing
 from markovfield.inference.core.running import Progress, Running
+from markovfield.kernels.compilations import clock
 from markovfield.learning.data import DataTable, encode
 from markovfield.learning.registry import resolve
 from markovfield.models import BayesianNetwork
@@ -191,9 +191,9 @@ def learn_structure(
         table = table.complete_rows()
     if not table.n_rows:
         raise ModelError("a structure cannot be learned from no rows" + (" that are complete" if drop_missing else ""))
-    started = time.perf_counter()
+    started = clock()
     learned: LearnedStructure = chosen.learn(table, running=running, rng=generator_of(rng))
-    return replace(learned, seconds=time.perf_counter() - started)
+    return replace(learned, seconds=clock() - started)
 
 
 def arc_positions(table: DataTable, arcs: Any, argument: str) -> list[tuple[int, int]]:

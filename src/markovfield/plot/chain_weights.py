@@ -8,7 +8,7 @@ import numpy as np
 
 from markovfield.exceptions import ModelError
 from markovfield.plot import _style as style
-from markovfield.sequence.chain.weights_report import WeightsReport
+from markovfield.sequence.interface.weights_report import WeightsReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ def chain_weights(crf: Any, *, top: int = 5, labels: list[Any] | None = None, ti
     Examples
     --------
     >>> from markovfield.plot.chain_weights import chain_weights
-    >>> from markovfield.sequence.chain.weights_report import weights_report
+    >>> from markovfield.sequence.interface.weights_report import weights_report
     >>> report = weights_report(["N", "V"], {("N", "V"): 1.5, ("V", "V"): -0.5}, {("dog", "N"): 2.0}, 3)
     >>> heat, bars = chain_weights(report)
     >>> heat.images[0].get_array().shape, len(bars.patches)

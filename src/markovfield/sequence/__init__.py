@@ -8,6 +8,7 @@ Andres 6.3.
 In reading order:
 
 * `text`: from tokens, columns and templates to flat arrays; labels and scores of chunks;
+* `interface`: what all of the following answer, and names of sklearn-crfsuite;
 * `chain`: linear-chain conditional random fields, of first and second order;
 * `memm`: maximum-entropy Markov models, normalised at each token;
 * `hmm`: hidden Markov models, of symbols and of Gaussian observations;

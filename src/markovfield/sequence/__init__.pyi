@@ -2,16 +2,17 @@
 
 from markovfield.sequence.chain.crf import ChainCRF as ChainCRF
 from markovfield.sequence.chain.training import TrainingReport as TrainingReport
-from markovfield.sequence.chain.weights_report import WeightsReport as WeightsReport
 from markovfield.sequence.hmm.emissions import CategoricalEmissions as CategoricalEmissions
 from markovfield.sequence.hmm.filtering import HMMFilter as HMMFilter
 from markovfield.sequence.hmm.gaussian import GaussianEmissions as GaussianEmissions
 from markovfield.sequence.hmm.hmm import HMM as HMM
 from markovfield.sequence.hmm.training import HMMReport as HMMReport
+from markovfield.sequence.interface.weights_report import WeightsReport as WeightsReport
 from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.tagger import ChainTagger as ChainTagger
 from markovfield.sequence.text.entities import EntityReport as EntityReport
 from markovfield.sequence.text.entities import TokenReport as TokenReport
+from markovfield.sequence.text.entities import entity_f1_scorer as entity_f1_scorer
 from markovfield.sequence.text.entities import entity_report as entity_report
 from markovfield.sequence.text.entities import token_report as token_report
 from markovfield.sequence.text.labels import allowed_transitions as allowed_transitions

@@ -16,16 +16,25 @@ from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.belief_propagation.belief_propagation import BeliefPropagation
 from markovfield.inference.core.answers import Marginals
 from markovfield.inference.core.convergence import warn_caller
+from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
 from markovfield.inference.verbs import Callback, decode, marginals
 from markovfield.models.potts import Potts
 from markovfield.progress import shows_progress
+from markovfield.vision._labels import labels_of
 from markovfield.vision._observations import GaussianDensities, HistogramDensities, Observation
 
 __all__ = ["ImageSegmentation"]
 
 MOST_CELLS = 2**20
+# Pixels, drawn at random, that k-means looks at.
+MOST_CLUSTERED = 2**14
+# Sweeps of messages in an E step, at first and in the end.
+SWEEPS = (2, 50)
+# For EM, a class this much less likely than another in logs, beyond what all neighbours could say, is as good as
+# impossible; farther off, messages would have to be in logs, which takes them three times as long.
+IMPOSSIBLE = 100.0
 
 
 @dataclass(eq=False)
@@ -60,8 +69,8 @@ class ImageSegmentation:
     shrinkage
         How many pixels the prior is worth: a class's density is drawn that much towards that of the whole image.
     inference
-        How ``fit`` without labels finds marginals: a method of `markovfield.marginals`; None for belief propagation
-        that stops early.
+        How ``fit`` without labels finds marginals: a method of `markovfield.marginals`; None for belief propagation,
+        two sweeps in each E step, which go on from those before, and more once the objective has settled.
     max_iterations, tolerance
         Of EM: it ends when the objective gains less than ``tolerance`` for each pixel.
     rng
@@ -180,10 +189,15 @@ class ImageSegmentation:
                 f"an image of {distinct} different colours cannot start {self.n_classes} classes; label some"
             )
         seed = int(generator_of(self.rng).integers(2**31))
-        start = KMeans(self.n_classes, n_init=4, random_state=seed).fit_predict(seen)
+        few = seen[np.random.default_rng(seed).permutation(len(seen))[:MOST_CLUSTERED]]
+        if len(np.unique(few, axis=0)) < self.n_classes:
+            few = seen
+        start = KMeans(self.n_classes, n_init=4, random_state=seed).fit(few).predict(seen)
         bright = [float(seen[start == k].mean()) for k in range(self.n_classes)]
         weights = np.eye(self.n_classes)[np.argsort(np.argsort(bright))[start]]
-        method = BeliefPropagation(max_iterations=50, tolerance=1e-3) if self.inference is None else self.inference
+        # Messages go on from one E step to the next: few sweeps each are enough until the objective settles.
+        methods = [BeliefPropagation(max_iterations=n, tolerance=1e-3) for n in SWEEPS]
+        methods = methods if self.inference is None else [self.inference]
         prior = self._prior(image, shape)
         objective: list[float] = []
         self.converged_ = False
@@ -191,7 +205,8 @@ class ImageSegmentation:
         for _ in range(self.max_iterations):
             self.observation_ = self._densities(seen, weights, seen)
             try:
-                answer = _expect(self._posterior(prior, pixels, known), method, answer, running, objective)
+                posterior = self._posterior(prior, pixels, known, IMPOSSIBLE + 8 * abs(self.coupling))
+                answer = _expect(posterior, methods[0], answer, running, objective)
             except (StoppedError, TimeoutError) as stop:
                 warn_caller(f"ImageSegmentation.fit kept the densities of {len(objective)} iterations of EM: {stop}")
                 break
@@ -203,6 +218,9 @@ class ImageSegmentation:
             objective.append(float(answer.log_partition) + self.observation_.log_prior)
             weights = answer.values.reshape(-1, self.n_classes)[known]
             if len(objective) > 1 and objective[-1] - objective[-2] < self.tolerance * len(seen):
+                if len(methods) > 1:
+                    methods = methods[1:]
+                    continue
                 self.converged_ = answer.converged
                 break
         self.objective_, self.n_iter_ = np.array(objective), len(objective)
@@ -237,10 +255,14 @@ class ImageSegmentation:
             return Potts(shape, self.n_classes, couplings if self.contrast > 0 else self.coupling, field).compile()
         return Potts(edges, self.n_classes, couplings, field).compile()
 
-    def _posterior(self, prior: FactorGraph, pixels: FloatArray, known: npt.NDArray[np.bool_]) -> FactorGraph:
-        """The same structure with the log-densities of the pixels; those that are not known say nothing."""
+    def _posterior(
+        self, prior: FactorGraph, pixels: FloatArray, known: npt.NDArray[np.bool_], most: float = np.inf
+    ) -> FactorGraph:
+        """The same structure with the log-densities of the pixels, none ``most`` below another; unknown ones say
+        nothing."""
         field = np.zeros((len(pixels), self.n_classes))
         field[known] = self.observation_.log_density(pixels[known])
+        field = np.maximum(field, field.max(axis=1, keepdims=True) - most)
         return prior.with_tables(np.concatenate([prior.log_tables[: -field.size], field.ravel()]))
 
     def to_factor_graph(self, image: npt.ArrayLike) -> FactorGraph:
@@ -253,6 +275,16 @@ class ImageSegmentation:
         if pixels.shape[1] != channels:
             raise ModelError(f"fitted to images of {channels} channels, got one of {pixels.shape[1]}")
         return self._posterior(self._prior(image, shape), pixels, known)
+
+    def decode(
+        self, image: npt.ArrayLike, method: MethodLike = "auto", *, labels: npt.ArrayLike | None = None, **settings: Any
+    ) -> Decoding:
+        """The likeliest labels as a whole, with their score, its gap to a bound, and whether that has converged.
+
+        Parameters are those of `predict`; ``states.reshape(image.shape[:2])`` is the picture.
+        """
+        evidence = self._evidence(labels, _pixels(image)[1])
+        return decode(self.to_factor_graph(image), evidence, method=method, **settings)
 
     @shows_progress
     def predict(
@@ -268,6 +300,8 @@ class ImageSegmentation:
     ) -> IntArray:
         """The likeliest labels as a whole, ``int64[rows, columns]``.
 
+        Issues a ``ConvergenceWarning`` where the method was stopped far from its bound, or without any.
+
         Parameters
         ----------
         image
@@ -277,11 +311,8 @@ class ImageSegmentation:
         labels
             ``int[rows, columns]``: pixels whose labels are known and stay, -1 for others.
         """
-        graph = self.to_factor_graph(image)
-        _, shape, _ = _pixels(image)
         settings |= {"time_limit": time_limit, "callback": callback}
-        found = decode(graph, self._evidence(labels, shape), method=method, **settings)
-        return found.states.reshape(shape).astype(np.int64)
+        return labels_of(lambda: self.decode(image, method, labels=labels, **settings), np.shape(image)[:2])
 
     @shows_progress
     def predict_marginals(

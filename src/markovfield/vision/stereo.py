@@ -11,11 +11,13 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.verbs import Callback, decode, marginals
 from markovfield.models._sites import Sites, pair_graph, sites_of
 from markovfield.names import Names
 from markovfield.progress import shows_progress
+from markovfield.vision._labels import labels_of
 
 __all__ = ["StereoMatching", "disparity_error"]
 
@@ -39,7 +41,8 @@ class StereoMatching:
     ``[rows, columns]`` or ``[rows, columns, channels]``, of numbers from 0 to 1 or of bytes. Pixels are the variables
     0, 1, ... in row order of `to_factor_graph`; their states are the disparities 0 to ``max_disparity``.
 
-    There is nothing to fit; `predict` finds the likeliest disparities as a whole by any method of `markovfield.decode`.
+    There is nothing to fit; `predict` finds the likeliest disparities as a whole by any method of `markovfield.decode`,
+    and `decode` says how good they are.
 
     Parameters
     ----------
@@ -172,6 +175,15 @@ class StereoMatching:
 
     # ---- answers --------------------------------------------------------------------------------------------
 
+    def decode(
+        self, left: npt.ArrayLike, right: npt.ArrayLike, method: MethodLike = "auto", **settings: Any
+    ) -> Decoding:
+        """The likeliest disparities as a whole, with their score, its gap to a bound, and whether that has converged.
+
+        ``method`` and settings are those of `markovfield.decode`; ``states.reshape(left.shape[:2])`` is the picture.
+        """
+        return decode(self.to_factor_graph(left, right), method=method, **settings)
+
     @shows_progress
     def predict(
         self,
@@ -184,10 +196,12 @@ class StereoMatching:
         progress: bool = False,
         **settings: Any,
     ) -> IntArray:
-        """The likeliest disparities as a whole, ``int64[rows, columns]``; ``method`` and settings as for `decode`."""
-        graph = self.to_factor_graph(left, right)
-        found = decode(graph, method=method, time_limit=time_limit, callback=callback, **settings)
-        return found.states.reshape(np.shape(left)[:2]).astype(np.int64)
+        """The likeliest disparities as a whole, ``int64[rows, columns]``; ``method`` and settings as for `decode`.
+
+        Issues a ``ConvergenceWarning`` where the method was stopped far from its bound, or without any.
+        """
+        settings |= {"time_limit": time_limit, "callback": callback}
+        return labels_of(lambda: self.decode(left, right, method, **settings), np.shape(left)[:2])
 
     @shows_progress
     def predict_marginals(

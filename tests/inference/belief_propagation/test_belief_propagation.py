@@ -188,7 +188,9 @@ class TestRefusals:
     def test_n_best_and_marginal_map(self):
         net = mf.MarkovNetwork(dict.fromkeys("AB", 2))
         net.add_factor(["A", "B"], [[2, 1], [1, 3]])
-        with pytest.raises(mf.ModelError, match=r"one best assignment, not 3: use junction_tree"):
+        with pytest.raises(
+            mf.ModelError, match="belief_propagation finds one assignment, not the 3 best: use junction_tree"
+        ):
             mf.decode(net, n_best=3, method="bp")
         with pytest.raises(mf.ModelError, match=r"not 1 of them .* use junction_tree"):
             mf.decode(net, variables=["A"], method="bp")

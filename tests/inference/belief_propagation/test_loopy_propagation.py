@@ -309,8 +309,8 @@ class TestRunning:
 
     def test_settings_are_checked(self):
         for more, message in (
-            ({"schedule": "sideways"}, "schedule .* must be one of 'auto', 'tree', 'synchronous'"),
-            ({"damping": 1.0}, r"damping .* at least 0 and below 1, got 1\.0"),
+            ({"schedule": "sideways"}, "schedule .* must be 'auto', 'tree', 'synchronous'"),
+            ({"damping": 1.0}, r"damping .* below 1, got 1\.0"),
             ({"tolerance": 0.0}, "tolerance .* positive"),
             ({"max_iterations": 0}, "max_iterations .* at least 1"),
         ):

@@ -77,3 +77,16 @@ def test_a_climb_ends_in_a_local_optimum_whatever_the_size(size: float) -> None:
             other = answer.states.copy()
             other[v] = state
             assert graph.score(other) <= answer.score * (1 + 1e-12) + 1e-11 * size
+
+
+@pytest.mark.parametrize("name", ["mini_bucket", "trws", "dual_decomposition", "tree_reweighted"])
+def test_what_no_factor_reads_does_not_widen_the_tolerance(name: str) -> None:
+    """A clause over a variable of one state is decided, and its other cell, of 1.25, is read by nobody."""
+    net = mf.MarkovNetwork(dict.fromkeys(range(4), 2) | {"single": 1})
+    rng = np.random.default_rng(0)
+    for v in range(3):
+        net.add_factor([v, v + 1], log_table=1e-12 * rng.normal(size=(2, 2)))
+    net.add_clause({}, {"single": 0}, weight=1.25)
+    answer = mf.decode(net, method=name)
+    assert answer.tolerance < 1e-20
+    assert answer.score == pytest.approx(mf.decode(net, method="enumeration").score, rel=1e-9)

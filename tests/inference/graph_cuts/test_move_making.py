@@ -306,7 +306,7 @@ def test_messages_give_a_good_start_and_do_not_depend_on_the_steps(monkeypatch):
     monkeypatch.setattr(move_networks, "CELLS", 1000)
     again = Moves(pairs, np.argmax(pairs.unary, axis=1), keep=True)
     again.foresee(Running())
-    assert (again.states == moves.states).all() and (again._messages == moves._messages).all()
+    assert (again.states == moves.states).all() and (again.messages == moves.messages).all()
 
 
 def test_without_memory_for_networks_the_answer_is_the_same(monkeypatch):

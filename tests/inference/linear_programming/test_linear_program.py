@@ -156,7 +156,7 @@ def test_what_they_refuse() -> None:
         LinearProgram(cycles=-1)
     with pytest.raises(mf.ModelError, match="relative_gap of IntegerProgram must be at least 0"):
         IntegerProgram(relative_gap=-1.0)
-    with pytest.raises(mf.ModelError, match="linear_program finds one assignment, not 2"):
+    with pytest.raises(mf.ModelError, match="linear_program finds one assignment, not the 2 best"):
         mf.decode(net, method=LinearProgram(), n_best=2)
 
 

@@ -247,7 +247,7 @@ def test_a_wide_sum_below_few_maximised_variables_is_bracketed() -> None:
 def test_refusals() -> None:
     net = mf.MarkovNetwork({0: 2})
     net.add_factor([0], [1.0, 2.0])
-    with pytest.raises(mf.ModelError, match="the n best"):
+    with pytest.raises(mf.ModelError, match="finds one assignment, not the 2 best"):
         mf.decode(net, method="marginal_search", n_best=2)
-    with pytest.raises(mf.ModelError, match="restarts must be at least 0"):
+    with pytest.raises(mf.ModelError, match="restarts of MarginalSearch must be at least 0"):
         mf.methods.MarginalSearch(restarts=-1)

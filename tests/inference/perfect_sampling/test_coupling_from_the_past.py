@@ -197,11 +197,11 @@ def test_models_that_are_not_monotone_are_refused():
 
 
 def test_settings_are_checked():
-    with pytest.raises(
-        ModelError, match="moves of CouplingFromThePast must be one of 'auto', 'spins', 'bonds', got 'x'"
-    ):
+    with pytest.raises(ModelError, match="moves of CouplingFromThePast must be 'auto', 'spins' or 'bonds', got 'x'"):
         CouplingFromThePast(moves="x")
-    with pytest.raises(ModelError, match="max_doublings must be an integer from 0 to 60, got -1"):
+    with pytest.raises(
+        ModelError, match="max_doublings of CouplingFromThePast must be an integer from 0 to 60, got -1"
+    ):
         CouplingFromThePast(max_doublings=-1)
 
 

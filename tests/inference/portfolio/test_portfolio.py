@@ -217,9 +217,9 @@ def test_members_go_on_where_they_stopped():
 
 
 def test_refusals():
-    with pytest.raises(mf.ModelError, match="the n best"):
+    with pytest.raises(mf.ModelError, match="finds one assignment, not the 2 best"):
         mf.decode(frustrated_lattice(3), method="portfolio", n_best=2)
-    with pytest.raises(mf.ModelError, match="seconds must be positive"):
+    with pytest.raises(mf.ModelError, match="seconds of Portfolio must be positive"):
         Portfolio(seconds=0)
 
 

@@ -11,6 +11,7 @@ from markovfield.inference.problem.domains_kernel import (
     CHANGED,
     IMPOSSIBLE,
     UNCHANGED,
+    PlainTables,
     factors_of_variables,
     factors_with_zeros,
     shrink_domains,
@@ -29,21 +30,27 @@ def random_model(seed: int, zeros: float) -> Flat:
     return flat(cards, factors)
 
 
-def shrink(model: Flat, evidence: list[int], *, child=None, keep=(), propagate=True, drop=False, possible=()) -> tuple:
+def plain_tables(model: Flat, child=None) -> PlainTables:
     widths = [int(sum(model.cardinalities[v] for v in scope)) for scope, _ in model.factors]
-    return shrink_domains(
+    return PlainTables(
         model.cardinalities,
         model.scope_offsets,
         model.scopes,
         model.table_offsets,
         model.table_strides,
         fixed([-1] * len(model.factors) if child is None else child, np.int32),
-        model.log_tables,
         fixed(model.variable_offsets, np.int64),
         fixed(model.variable_factors, np.int32),
         model.value_offsets,
         max([1, *(len(scope) for scope, _ in model.factors)]),
         max([1, *widths]),
+    )
+
+
+def shrink(model: Flat, evidence: list[int], *, child=None, keep=(), propagate=True, drop=False, possible=()) -> tuple:
+    return shrink_domains(
+        plain_tables(model, child),
+        model.log_tables,
         fixed(evidence, np.int32),
         fixed(possible, np.bool_),
         fixed([], np.bool_),
@@ -123,14 +130,7 @@ def test_factors_by_variable_and_with_zeros(seed: int):
     for v in range(len(model.cardinalities)):
         own = [f for f, (scope, _) in enumerate(model.factors) if v in scope]
         assert factors[offsets[v] : offsets[v + 1]].tolist() == own
-    found = factors_with_zeros(
-        model.cardinalities,
-        model.scope_offsets,
-        model.scopes,
-        model.table_offsets,
-        model.table_strides,
-        model.log_tables,
-    )
+    found = factors_with_zeros(plain_tables(model), model.log_tables)
     assert found.tolist() == [bool(np.isneginf(table).any()) for _, table in model.factors]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from markovfield.inference.problem.separation_kernel import drop_separated
+from tests.inference.problem.test_domains_kernel import plain_tables
 from tests.kernels.arrays import flat
 
 
@@ -24,18 +25,7 @@ def test_only_what_paths_of_free_variables_reach_is_kept(seed: int):
     alive = rng.random(len(scopes)) < 0.8
     was_alive = alive.copy()
     domains, barren = np.full(2 * n, 1, np.int32), np.zeros(n, np.bool_)
-    dropped = drop_separated(
-        model.scope_offsets,
-        model.scopes,
-        model.variable_offsets,
-        model.variable_factors,
-        model.value_offsets,
-        keep,
-        sizes,
-        domains,
-        alive,
-        barren,
-    )
+    dropped = drop_separated(plain_tables(model), keep, sizes, domains, alive, barren)
     graph = nx.Graph()
     graph.add_nodes_from(v for v in range(n) if before[v] > 1)
     for f, scope in enumerate(scopes):

@@ -93,7 +93,7 @@ def test_what_is_refused(net: mf.BayesianNetwork):
     for method in METHODS:
         with pytest.raises(mf.ModelError, match=r"needs a directed model, .*take junction_tree"):
             mf.sample(other, 10, method=method)
-    with pytest.raises(mf.ModelError, match="max_tries must be at least 1, got 0"):
+    with pytest.raises(mf.ModelError, match="max_tries of RejectionSampling must be at least 1, got 0"):
         RejectionSampling(max_tries=0)
 
 

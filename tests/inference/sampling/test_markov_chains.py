@@ -19,7 +19,8 @@ from markovfield.inference.gibbs.single_site import check_moves
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.sampling.averages import estimate
-from markovfield.inference.sampling.markov_chains import run_chains
+from markovfield.inference.sampling.draws import run_chains
+from markovfield.inference.sampling.markov_chains import Begun
 from markovfield.inference.sampling.starts import initial_states
 from tests.inference.chains import grid
 
@@ -69,8 +70,8 @@ def count(
     net = mf.MarkovNetwork(dict.fromkeys(range(5), 10))
     moves = Counter(at_once, pause)
     found = run_chains(
-        problem_of(net), moves, size, n_chains=3, burn_in=10, thinning=thinning, rng=np.random.default_rng(0),
-        running=running or Running(), init=init, method="count", start=np.zeros((3, 5), np.int32),
+        Begun(problem_of(net), moves, np.zeros((3, 5), np.int32), 10), size, "count", 3, thinning,
+        rng=np.random.default_rng(0), running=running or Running(), init=init,
     )  # fmt: skip
     assert moves.longest <= at_once
     return found
@@ -168,8 +169,8 @@ def test_batches_average_every_sweep_once(sweeps: int):
 
     net = mf.MarkovNetwork({"A": 3})
     answer = estimate(
-        problem_of(net), Cycle(), sweeps=sweeps, n_chains=2, burn_in=0, rng=np.random.default_rng(0),
-        running=Running(), method="cycle", start=np.zeros((2, 1), np.int32),
+        Begun(problem_of(net), Cycle(), np.zeros((2, 1), np.int32), 0), sweeps, "cycle", 2,
+        rng=np.random.default_rng(0), running=Running(),
     )  # fmt: skip
     counts = np.bincount((np.arange(sweeps) + 1) % 3, minlength=3)
     np.testing.assert_allclose(answer.values, counts / sweeps)
@@ -213,10 +214,10 @@ def test_resuming_a_model_whose_zeros_have_moved():
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: Gibbs("backwards"), "scan of Gibbs must be 'systematic', 'random', 'coloured', 'trees'"),
-        (lambda: Gibbs(n_chains=0), "n_chains of Gibbs must be an integer of at least 1, got 0"),
+        (lambda: Gibbs("backwards"), "scan of Gibbs must be 'systematic', 'random', 'coloured' or 'trees'"),
+        (lambda: Gibbs(n_chains=0), "n_chains of Gibbs must be at least 1, got 0"),
         (lambda: Gibbs(thinning=1.5), "thinning of Gibbs"),
-        (lambda: Metropolis(burn_in=-1), "burn_in of Metropolis must be an integer of at least 0"),
+        (lambda: Metropolis(burn_in=-1), "burn_in of Metropolis must be at least 0"),
         (lambda: Metropolis(sweeps=0), "sweeps of Metropolis"),
         (lambda: Metropolis("nearest"), "proposal of Metropolis"),
         (lambda: Metropolis(scan="trees"), "scan of Metropolis must be"),

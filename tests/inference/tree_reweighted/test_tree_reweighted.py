@@ -364,7 +364,7 @@ class TestDecoding:
     def test_refusals(self):
         net = mf.MarkovNetwork(dict.fromkeys("AB", 2))
         net.add_factor(["A", "B"], [[2.0, 1.0], [1.0, 2.0]])
-        with pytest.raises(mf.ModelError, match="finds one assignment, not 2"):
+        with pytest.raises(mf.ModelError, match="finds one assignment, not the 2 best"):
             mf.decode(net, n_best=2, method=TreeReweighted())
         with pytest.raises(mf.ModelError, match="decodes all 2 variables, not 1"):
             mf.decode(net, variables=["A"], method=TreeReweighted())
@@ -479,7 +479,7 @@ class TestSettings:
             ({"tree_weights": [1.0]}, "go with trees that are given"),
             ({"trees": [[("A", "B")]], "tree_weights": [1.0, 2.0]}, "must be 1 positive numbers"),
             ({"trees": [[("A", "B")]], "tree_weights": [-1.0]}, "must be 1 positive numbers"),
-            ({"damping": 1.0}, "damping of TreeReweighted must be from 0 to below 1"),
+            ({"damping": 1.0}, "damping of TreeReweighted must be below 1"),
             ({"max_iterations": 0}, "max_iterations of TreeReweighted must be at least 1"),
             ({"tolerance": 0.0}, "tolerance of TreeReweighted must be positive"),
         ],

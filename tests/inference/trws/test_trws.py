@@ -26,7 +26,7 @@ from tests.strategies import Spec, specs, specs_with_evidence
 
 EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SEEDS = st.integers(0, 2**32 - 1)
-FORMS = pytest.mark.parametrize("form", ["potts", "steps", "table"])
+FORMS = pytest.mark.parametrize("form", ["potts", "steps", "table", "scaled"])
 
 
 @pytest.mark.parametrize("kind", ["graph", "forest", "bayesian"])
@@ -246,7 +246,7 @@ def test_small_models() -> None:
 
 def test_what_it_refuses() -> None:
     net = frustrated()
-    with pytest.raises(mf.ModelError, match="trws finds one assignment, not 2"):
+    with pytest.raises(mf.ModelError, match="trws finds one assignment, not the 2 best"):
         mf.decode(net, method=TRWS(), n_best=2)
     with pytest.raises(mf.ModelError, match="trws decodes all 36 variables, not 2 of them"):
         mf.decode(net, method=TRWS(), variables=[0, 1])

@@ -203,13 +203,6 @@ def test_weights_count_as_repeated_sequences():
     assert repeated.state_features_.keys() == weighted.state_features_.keys()
     for key, value in repeated.state_features_.items():
         assert weighted.state_features_[key] == pytest.approx(value, abs=1e-3)
-    # A sequence weighs the mean of its labels' weights.
-    by_label = {"A": 3.0, "B": 1.0, "C": 0.5}
-    means = [np.mean([by_label[k] for k in own]) for own in Y]
-    a = ChainCRF(class_weight=by_label).fit(X, Y)
-    b = ChainCRF().fit(X, Y, sample_weight=means)
-    np.testing.assert_allclose(a.model_.weights, b.model_.weights, atol=1e-9)
-    assert ChainCRF(class_weight="balanced").fit(X, Y).score(X, Y) > 0.6
     for bad, message in [
         ({"class_weight": {"Z": 1.0}}, "label 'Z'"),
         ({"class_weight": "heavy"}, "class_weight must be"),
@@ -250,18 +243,6 @@ def test_partial_fit_learns_from_further_sequences(solver: str):
     if solver == "perceptron":
         assert crf.report_.iterations == 1
     assert ChainCRF().partial_fit(X, Y).score(X, Y) > 0.6
-
-
-def test_early_stopping_keeps_the_best_weights():
-    dev, own = toy(30, seed=9)
-    crf = ChainCRF(l2=1e-6, early_stopping=3).fit(X, Y, dev, own)
-    accuracies = crf.report_.accuracies
-    assert len(accuracies) == crf.report_.iterations
-    assert crf.report_.message == "stopped by the callback"
-    assert crf.score(dev, own) == pytest.approx(max(accuracies))
-    assert len(accuracies) - 1 - int(np.argmax(accuracies)) == 3
-    # Labels of the development set that training has not seen count as wrong.
-    assert ChainCRF(max_iterations=3).fit(X, Y, [X[0]], [["Q"] * len(X[0])]).report_.accuracies == (0.0,) * 3
 
 
 def test_partly_labelled_sequences():

@@ -11,7 +11,6 @@ import pytest
 import markovfield as mf
 from markovfield.sequence.chain.crf import ChainCRF
 from markovfield.sequence.memm.memm import MEMM
-from markovfield.sequence.text.entities import entity_report
 from tests.sequence.chain.test_chain_crf import EDGES, X, Y, toy
 
 
@@ -78,18 +77,6 @@ def test_probabilities_join_into_a_vector_of_tables():
         np.testing.assert_array_equal(one, other)
 
 
-def test_early_stopping_by_chunks():
-    train, dev = chunked(40, 0), chunked(30, 9)
-    crf = ChainCRF(l2=1e-6, early_stopping=3, early_stopping_metric="f1").fit(*train, *dev)
-    scores = crf.report_.f1_scores
-    assert len(scores) == len(crf.report_.accuracies) == crf.report_.iterations
-    assert entity_report(dev[1], crf.predict(dev[0])).f1 == max(scores)
-    assert len(scores) - 1 - int(np.argmax(scores)) == 3
-    assert not ChainCRF(early_stopping=3).fit(*train, *dev).report_.f1_scores
-    with pytest.raises(mf.ModelError, match="early_stopping_metric must be one of accuracy, f1, got 'recall'"):
-        ChainCRF(early_stopping_metric="recall").fit(*train)
-
-
 @pytest.mark.parametrize("settings", [{}, {"order": 2}, {"hidden_states": 2, "rng": 0}])
 def test_labels_that_constraints_forbid_have_probability_zero(settings: dict):
     train = chunked(40, 0)
@@ -142,9 +129,7 @@ def test_the_development_set_is_decoded_under_constraints():
     X = [[["b"], ["i", "j", "k"]], [["o"], ["o"]]] * 5
     y = [["B-X", "I-X"], ["O", "O"]] * 5
     X_dev, y_dev = [[["o"], ["i", "j", "k"]]], [["O", "I-X"]]
-    crf = mf.ChainCRF(
-        l2=0.01, constraints="iob2", early_stopping=30, early_stopping_metric="f1", max_iterations=10
-    ).fit(X, y, X_dev, y_dev)
+    crf = mf.ChainCRF(l2=0.01, constraints="iob2", max_iterations=10).fit(X, y, X_dev, y_dev)
     assert crf.report_.accuracies[-1] == crf.score(X_dev, y_dev) == 0.5
     assert crf.report_.f1_scores[-1] == 0.0
 

@@ -68,24 +68,66 @@ def cost_augmented(case: Chains) -> tuple[np.ndarray, float]:
     return np.array(paths[at], np.int32), float((values + costs)[at] - values[paths.index(truth)])
 
 
+def rival(case: Chains, margin: int) -> tuple[np.ndarray, float]:
+    """The best path and what it lacks to be behind the true labels by a margin of its own, by enumeration."""
+    if margin == 2:
+        return cost_augmented(case)
+    paths, values = case.paths(0)
+    truth, at = tuple(case.labels.tolist()), int(np.argmax(values))
+    wrong = sum(a != b for a, b in zip(paths[at], truth, strict=True))
+    lead = float(values[at] - values[paths.index(truth)]) + (np.sqrt(wrong) if margin else 1.0)
+    return np.array(paths[at], np.int32), lead
+
+
 @pytest.mark.parametrize("kind", ["first", "edges"])
-@pytest.mark.parametrize("solver", ["pa", "pa2", "arow"])
-def test_one_update_with_a_margin(kind: str, solver: str):
+@pytest.mark.parametrize(("solver", "margin"), [("pa", 0), ("pa", 1), ("pa2", 0), ("pa2", 1), ("arow", 2)])
+def test_one_update_with_a_margin(kind: str, solver: str, margin: int):
     case = one(kind, scale=0.3)
-    worst, lead = cost_augmented(case)
+    worst, lead = rival(case, margin)
     difference = feature_counts(case, case.labels) - feature_counts(case, worst)
     size = float(difference @ difference)
-    assert lead > 0
+    assert lead > 0 and size > 0
     for step in (0.01, 2.0):
         expected = {"pa": min(step, lead / size), "pa2": lead / (size + 0.5 / step), "arow": lead / (size + 1 / step)}
-        found, said = ONLINE_SOLVERS[solver](online(case, step=step), case.weights)
-        np.testing.assert_allclose(found - case.weights, expected[solver] * difference, atol=1e-9)
-        assert said["objective"] == pytest.approx(lead)
+        for averaged in (True, False):  # of one sequence
+            run = online(case, step=step, margin=margin, averaged=averaged)
+            found, said = ONLINE_SOLVERS[solver](run, case.weights)
+            np.testing.assert_allclose(found - case.weights, expected[solver] * difference, atol=1e-9)
+            assert said["objective"] == pytest.approx(lead)
     if solver == "pa":
         # A step without a limit leaves exactly the margin that it was to leave.
-        after, _ = online(case, step=1e9).passive_aggressive(case.weights)
-        left = (after @ difference) - float((worst != case.labels).sum())
-        assert left == pytest.approx(0.0, abs=1e-9)
+        after, _ = online(case, step=1e9, margin=margin).passive_aggressive(case.weights)
+        wanted = np.sqrt(float((worst != case.labels).sum())) if margin else 1.0
+        assert after @ difference == pytest.approx(wanted, abs=1e-9)
+    if solver == "arow":
+        found, _ = online(case, step=0.5, variance=3.0).arow(case.weights)
+        np.testing.assert_allclose(found - case.weights, lead / (3.0 * size + 2.0) * 3.0 * difference, atol=1e-9)
+
+
+def test_weights_of_passive_aggressive_updates_without_averages():
+    case = random_chains(np.random.default_rng(5), [4, 3, 5, 2, 4, 3], 3, valued=False, full=False)
+    w = np.zeros(case.features.n_features)
+    for s in np.random.default_rng(11).permutation(6):
+        own = Chains(**{**vars(case), "data": case.data.select([s]), "labels": case.labels[case.span(s)], "weights": w})
+        worst, lead = rival(own, 1)
+        difference = feature_counts(own, own.labels) - feature_counts(own, worst)
+        if difference.any():
+            w = w + min(1.0, lead / float(difference @ difference)) * difference
+    run = online(case, rng=np.random.default_rng(11), step=1.0, averaged=False)
+    np.testing.assert_allclose(run.passive_aggressive(np.zeros(len(w)))[0], w, atol=1e-9)
+
+
+def test_descent_is_averaged_over_passes():
+    case = random_chains(np.random.default_rng(5), [4, 3, 5, 2, 4, 3], 3, valued=False, full=False)
+
+    def ends(n: int) -> np.ndarray:
+        run = online(case, rng=np.random.default_rng(1), l2=0.5, step=0.1, max_iterations=n, period=99)
+        return run.sgd(np.zeros(case.features.n_features))[0]
+
+    first, second, third = (ends(n) for n in (1, 2, 3))
+    # Each answer is the mean of the passes' ends, pass t counting t times: so the ends can be told from the answers.
+    last = first + 1.5 * (second - first), second + 2.0 * (third - second)
+    np.testing.assert_allclose(third, (first + 2 * last[0] + 3 * last[1]) / 6, atol=1e-12)
 
 
 def test_arow_grows_sure_of_what_it_has_seen():

@@ -86,6 +86,8 @@ def test_forms_of_tokens(kind, chunking):
     )
     def check(X, more):
         vectoriser = AttributeVectoriser()
+        if kind == "mixed":  # both kinds are to be known
+            X = [*X, [{}, []]]
         data = vectoriser.fit_transform(iter(X))
         assert decoded(data, vectoriser.attributes_) == kept(X)
         known = {n for sequence in kept(X) for token in sequence for n, _ in token}
@@ -99,6 +101,32 @@ def test_forms_of_tokens(kind, chunking):
         assert data.token_offsets.dtype == data.sequence_offsets.dtype == np.int64
 
     check()
+
+
+@pytest.mark.parametrize("hashing", [None, 64])
+def test_tokens_of_another_kind_than_in_training_are_refused(hashing):
+    dicts, lists, words = [[{"a": "b"}, {}]], [[["a:b"], ()], [{"c"}]], [["a:b"]]
+    for X, others, kind, other in ((dicts, (lists, words), "dict", "list"), (lists, (dicts,), "list", "dict")):
+        vectoriser = AttributeVectoriser(hashing=hashing).fit(X)
+        again = AttributeVectoriser.restored(*vectoriser.described())
+        for fitted in (vectoriser, again, pickle.loads(pickle.dumps(vectoriser))):
+            fitted.transform(X)
+            for wrong in others:
+                with pytest.raises(
+                    ModelError, match=f"token 0 of sequence 0 is a {other} where training had only {kind}s"
+                ):
+                    fitted.transform(wrong)
+    assert AttributeVectoriser().fit(lists).transform(words).attributes.tolist() == [0]  # a text is a list of one
+    both = AttributeVectoriser().fit([*dicts, *lists])
+    both.transform(dicts)
+    both.transform(lists)
+    learnt = AttributeVectoriser().fit(dicts).partial_fit(lists)
+    assert learnt.transform(lists).n_tokens == 3
+    old, arrays = both.described()
+    del old["kinds"]  # as files of earlier versions have it
+    AttributeVectoriser.restored(old, arrays).transform(dicts)
+    with pytest.raises(FormatError, match="the kinds of its tokens"):
+        AttributeVectoriser.restored({**old, "kinds": ["x"]}, arrays)
 
 
 def test_rules_are_those_of_python_crfsuite():
@@ -203,7 +231,9 @@ def test_bad_input(X, message):
     vectoriser = AttributeVectoriser()
     with pytest.raises(ModelError, match=message):
         vectoriser.fit(X)
-    fitted = AttributeVectoriser().fit([np.ones((1, 2))] if isinstance(X[0], (np.ndarray, csr_matrix)) else [[["a"]]])
+    fitted = AttributeVectoriser().fit(
+        [np.ones((1, 2))] if isinstance(X[0], (np.ndarray, csr_matrix)) else [[["a"], {}]]
+    )
     with pytest.raises(ModelError, match=message):
         fitted.transform(X)
 

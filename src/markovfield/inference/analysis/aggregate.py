@@ -11,6 +11,7 @@ import numpy as np
 from markovfield import semirings
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.constants.decoding import factor_constants, taken_out
 from markovfield.inference.constants.sums import centre_sums
 from markovfield.inference.core.answers import Marginals
 from markovfield.inference.core.evidence import Evidence
@@ -71,8 +72,11 @@ def aggregate(
         found = decode(graph, known, n_best=ring.k, method=resolve(method, "decode"))
         return tuple(s.score for s in found.n_best)
     if ring is semirings.ENTROPY:
-        # A constant in the scores changes no probability, and costs digits.
-        return _entropy(_marginals(method, centre_sums(graph).view, known), known)
+        # A constant in the scores changes no probability, and costs digits: the best of every factor goes, where
+        # factors that share cells agree on it.
+        constants = factor_constants(graph)
+        taken = taken_out(graph, np.where(np.isfinite(constants), constants, 0.0))
+        return _entropy(_marginals(method, centre_sums(graph).view if taken is None else taken[0], known), known)
     if ring is semirings.COUNTING:
         return _count(method, graph, known)
     if ring is semirings.SUM_PRODUCT:
@@ -88,7 +92,7 @@ def aggregate(
 
 
 def _marginals(method: Any, graph: FactorGraph, evidence: Evidence) -> Marginals:
-    found: Marginals = resolve(method, "marginals").marginals(graph, evidence, targets=(), running=Running())
+    found: Marginals = resolve(method, "marginals").marginals(graph, evidence, running=Running())
     return found
 
 

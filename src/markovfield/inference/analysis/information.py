@@ -79,7 +79,7 @@ def _posteriors(
 
     def run(evidence: Evidence) -> FloatArray:
         chosen = choose(method, "marginals", graph, evidence)
-        values: FloatArray = chosen.marginals(graph, evidence, targets=(), running=running).values
+        values: FloatArray = chosen.marginals(graph, evidence, running=running).values
         return values
 
     prior = run(known)[offsets[target] : offsets[target + 1]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
@@ -18,7 +17,7 @@ from markovfield.frames import Tabular, fresh_name
 from markovfield.inference.automatic import ENUMERATION_BITS, choose
 from markovfield.inference.core.answers import Guarantee
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.method import MethodLike, taken
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
@@ -187,7 +186,7 @@ def query(
     elif hasattr(chosen, "joint"):
         values = chosen.joint(graph, known, positions, running=running)
     else:
-        answer = chosen.marginals(graph, known, targets=[positions], running=running)
+        answer = chosen.marginals(graph, known, running=running, **taken(chosen, targets=[positions]))
         values, guarantee = answer.joint([*conditions, *wanted]), answer.guarantee
     if conditions:
         total = values.sum(axis=tuple(range(len(conditions), values.ndim)), keepdims=True)
@@ -200,7 +199,7 @@ def query(
         values=values,
         guarantee=guarantee,
         method=chosen.name,
-        seconds=time.perf_counter() - running.started,
+        seconds=running.seconds,
     )
 
 

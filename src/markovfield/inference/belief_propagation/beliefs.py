@@ -173,7 +173,7 @@ def assignment(messages: LoopyMessages, graph: FactorGraph, running: Running) ->
     def score(states: npt.NDArray[np.int64]) -> float:
         if (states[fixed] != seen[fixed]).any():
             return -np.inf
-        return float(graph.score(states)) + sum(float(vector[states[v]]) for v, vector in m.evidence.likelihoods)
+        return float(graph.score(states)) + m.evidence.log_likelihood(states)
 
     found = [(states, score(states)) for states in (chosen[:own], best[:own])]
     return max(found, key=lambda pair: pair[1])

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from markovfield.inference.belief_propagation.edges_kernel import (
+from markovfield.inference.belief_propagation.log_messages_kernel import (
     best_index,
     fill_scores,
     message_scratch,

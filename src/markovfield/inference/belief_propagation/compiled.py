@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +20,7 @@ from markovfield.inference.core.batches import MarginalsBatch
 from markovfield.inference.core.convergence import DAMPING, warn_not_converged
 from markovfield.inference.core.evidence import Evidence, rows
 from markovfield.inference.core.running import Running
+from markovfield.kernels.compilations import clock
 
 if TYPE_CHECKING:
     from markovfield.inference.belief_propagation.belief_propagation import BeliefPropagation
@@ -91,7 +91,7 @@ class CompiledPropagation:
         Rows go through side by side, synchronously, until each has converged. ``impossible="nan"`` gives rows found to
         be of probability zero a log_partition of -inf and marginals of nan, where the default raises an error.
         """
-        start = time.perf_counter()
+        start = clock()
         if impossible not in ("raise", "nan"):
             raise ModelError(f"impossible must be 'raise' or 'nan', got {impossible!r}")
         given = rows(self.graph.structure, evidence)
@@ -131,7 +131,7 @@ class CompiledPropagation:
             log_partition=value,
             guarantee="approximate",
             method=self.method.name,
-            seconds=time.perf_counter() - start,
+            seconds=clock() - start,
             converged=converged,
             iterations=iterations,
         )

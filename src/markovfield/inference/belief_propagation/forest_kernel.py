@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.inference.belief_propagation.edges_kernel import (
+from markovfield.inference.belief_propagation.log_messages_kernel import (
     AXIS,
     best_index,
     fill_scores,

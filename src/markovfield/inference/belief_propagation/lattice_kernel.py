@@ -3,6 +3,8 @@
 A message is one number, its second entry over its first. ``planes[d, i, j]`` is the message to variable (i, j) from its
 neighbour on the left, on the right, above, below (d = 0 to 3). A table is three numbers, its cells (0, 1), (1, 0) and
 (1, 1) over its cell (0, 0), with the left or upper variable's state first. Where there is no factor all are one.
+
+Kept beside `sweeps_kernel` for its speed: 30 synchronous sweeps of 300 x 300 take a quarter of the time.
 """
 
 from __future__ import annotations

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.inference.belief_propagation.edges_kernel import message_scratch, send_to_all_factors, send_to_variable
+from markovfield.inference.belief_propagation.log_messages_kernel import (
+    message_scratch,
+    send_to_all_factors,
+    send_to_variable,
+)
 from markovfield.inference.belief_propagation.tables_kernel import CONTRADICTION
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovfield.inference.belief_propagation.edges_kernel import message_scratch, send_to_variable
+from markovfield.inference.belief_propagation.log_messages_kernel import message_scratch, send_to_variable
 from markovfield.inference.belief_propagation.logs_kernel import (
     bounded_logs,
     log_distance,

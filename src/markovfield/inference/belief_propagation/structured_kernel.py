@@ -16,7 +16,7 @@ from markovfield.factors.dispatch_kernel import (
     structured_work_size,
 )
 from markovfield.inference.belief_propagation.beliefs_kernel import edge_term
-from markovfield.inference.belief_propagation.edges_kernel import best_index, message_scratch, send_to_variable
+from markovfield.inference.belief_propagation.log_messages_kernel import best_index, message_scratch, send_to_variable
 from markovfield.inference.belief_propagation.logs_kernel import keep_logs
 from markovfield.inference.belief_propagation.tables_kernel import CONTRADICTION, LOW, keep_message
 from markovfield.kernels.compiler import kernel

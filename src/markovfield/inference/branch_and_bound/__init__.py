@@ -10,7 +10,8 @@ In reading order:
 * ``consistency_kernel.py``: costs moved between functions of one and two variables, exactly, so that a bound rises;
 * ``propagate_kernel.py``: the same for functions of three variables or more, and restoring consistency, in every node
   of the search;
-* ``root_kernel.py``: message passing, dead-end elimination and a first descent, once before the search;
+* ``root_kernel.py``, ``descent_kernel.py``: message passing and dead-end elimination, and a first assignment, once
+  before the search;
 * ``search_kernel.py``: depth-first search in one subtree, in pieces that can be interrupted;
 * ``toulbar2.py``, ``_toulbar2_worker.py``: handing a model to toulbar2, in a process of its own.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import heapq
-import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -13,11 +12,12 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.arrays import IntArray
-from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
+from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.branch_and_bound.consistency_kernel import BOUND, CUT, LIMIT, THETA
 from markovfield.inference.branch_and_bound.costs import CostNetwork, Costs
-from markovfield.inference.branch_and_bound.root_kernel import descend, dominate, pass_messages
+from markovfield.inference.branch_and_bound.descent_kernel import descend
+from markovfield.inference.branch_and_bound.root_kernel import dominate, pass_messages
 from markovfield.inference.branch_and_bound.search_kernel import (
     BEST,
     DECISIONS,
@@ -34,7 +34,7 @@ from markovfield.inference.branch_and_bound.search_kernel import (
 )
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.problem import Problem, prepare
@@ -45,6 +45,8 @@ __all__ = ["BranchAndBound"]
 
 # Cells looked at in one call of a kernel: well under 0.2 s.
 WORK = 30_000_000
+# Variables whose consistency is looked at in one call.
+ROOT_VARIABLES = 8192
 # Steps back before a subtree is put aside (Allouche et al. 2015), and the share of nodes seen a second time between
 # which that number is kept.
 FIRST_BACKTRACKS, MOST_BACKTRACKS = 16, 1 << 14
@@ -122,13 +124,26 @@ class _Component:
         self.board.registers[BEST] = cost
         self.board.registers[CUT] = cost - self.parts + 1
 
-    def propagate(self) -> bool:
-        """Consistency at the root, for good; marks the component as finished where nothing is left."""
+    def propagate(self, check: Callable[[], None]) -> bool:
+        """Consistency at the root, for good; marks the component as finished where nothing is left.
+
+        Of very many variables some are looked at after the others, so that there is a look at the clock between.
+        """
         registers = self.board.registers
         room = int(registers[CUT] - self.board.state[BOUND])
         registers[THETA] = min(self.parts >> 4, room >> 16) if self.parts > 16 else room >> (20 if self.solved else 30)
-        if not propagate_root(self.net, self.board, self.search):
-            self.finished = True
+        n, flags = self.network.n_variables, (self.board.arc, self.board.directional, self.board.existential)
+        waiting = [flag.copy() for flag in flags]
+        for begin in range(0, n, ROOT_VARIABLES):
+            if n > ROOT_VARIABLES:
+                piece = slice(begin, begin + ROOT_VARIABLES)
+                for flag, wait in zip(flags, waiting, strict=True):
+                    flag[:] = False
+                    flag[piece] = wait[piece]
+                check()
+            if not propagate_root(self.net, self.board, self.search):
+                self.finished = True
+                break
         return not self.finished
 
     def flag_all(self) -> None:
@@ -189,23 +204,9 @@ class BranchAndBound:
     def __post_init__(self) -> None:
         check_method(self, least={"sweeps": 0, "local_search": 0, "max_factor_cells": 1, "seed": 0, "max_work": 0})
 
-    def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-    ) -> Decoding:
+    def decode(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> Decoding:
         """The best assignment, or the best so far with its gap where the search is stopped."""
-        if n_best != 1:
-            raise ModelError("method 'branch_and_bound' finds one best assignment; ask junction_tree for n_best")
-        if variables is not None and len(set(variables)) != graph.n_variables:
-            raise ModelError("method 'branch_and_bound' does not sum variables out; ask junction_tree for marginal MAP")
-        if graph.structure.has_latent:
-            raise ModelError("method 'branch_and_bound' cannot maximise a noisy-max; ask junction_tree")
-        return _Run(self, prepare(graph, evidence), running).decode(variables)
+        return _Run(self, prepare(graph, evidence), running).decode()
 
 
 class _Run:
@@ -225,23 +226,23 @@ class _Run:
         self.single = 0
         self.stopped = False
 
-    def decode(self, variables: Sequence[int] | None) -> Decoding:
+    def decode(self) -> Decoding:
         stop: BaseException | None = None
         try:
             self._split()
             for component in self.components:
                 self._root(component)
             if not all(component.finished for component in self.components):
-                found = self._eliminate(variables)
+                found = self._eliminate()
                 if found is not None:
                     return found
             for component in self.components:
                 self._search(component)
-        except (TimeoutError, StoppedError, KeyboardInterrupt) as caught:
+        except STOPS as caught:
             stop = caught
-        return self._answer(variables, stop)
+        return self._answer(stop)
 
-    def _eliminate(self, variables: Sequence[int] | None) -> Decoding | None:
+    def _eliminate(self) -> Decoding | None:
         """By a junction tree, where one found without much searching is small enough."""
         if self.method.max_work <= 0:
             return None
@@ -254,9 +255,8 @@ class _Run:
         return decoding_of_states(
             graph,
             [(found.states, found.score)],
-            variables,
             method=self.name,
-            seconds=time.perf_counter() - self.running.started,
+            seconds=self.running.seconds,
             width=found.width,
         )
 
@@ -295,7 +295,7 @@ class _Run:
         board, registers = component.board, component.board.registers
         stream = streams(np.random.default_rng(self.method.seed), 1)[0]
         self._check()
-        if not component.propagate():
+        if not component.propagate(self._check):
             raise self.problem.impossible()
         self._descend(component, stream, np.bool_(True), 0)
         first = last = int(board.state[BOUND])
@@ -317,11 +317,11 @@ class _Run:
                 break
             last = bound
         component.flag_all()
-        if not component.propagate():
+        if not component.propagate(self._check):
             return
         self._descend(component, stream, np.bool_(True), self.method.local_search)
         while not component.finished:
-            if not component.propagate() or not self._dominate(component):
+            if not component.propagate(self._check) or not self._dominate(component):
                 break
 
     def _descend(self, component: _Component, stream: npt.NDArray[np.uint64], start: np.bool_, rounds: int) -> None:
@@ -360,7 +360,7 @@ class _Run:
         while component.open and not component.finished:
             if component.best < propagated:
                 propagated = component.best
-                if not component.propagate():
+                if not component.propagate(self._check):
                     break
             if component.open[0].bound >= registers[CUT]:
                 break
@@ -405,7 +405,7 @@ class _Run:
 
     # ---- the answer -----------------------------------------------------------------------------------------------
 
-    def _answer(self, variables: Sequence[int] | None, stop: BaseException | None) -> Decoding:
+    def _answer(self, stop: BaseException | None) -> Decoding:
         scale = self.costs.scale
         if any(component.finished and not component.solved for component in self.components):
             raise self.problem.impossible()
@@ -433,14 +433,13 @@ class _Run:
         return decoding_of_states(
             self.problem.graph,
             [(states, score)],
-            variables,
             gap=float(gap),
             tolerance=float(tolerance),
             guarantee="exact" if gap <= tolerance else "lower",
             method=self.name,
             converged=done,
             iterations=int(sum(component.board.registers[NODES] for component in self.components)),
-            seconds=time.perf_counter() - self.running.started,
+            seconds=self.running.seconds,
         )
 
     @property

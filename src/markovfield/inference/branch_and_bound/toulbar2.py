@@ -6,9 +6,7 @@ import json
 import signal
 import subprocess
 import tempfile
-import time
 import weakref
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -19,14 +17,14 @@ import numpy as np
 
 from markovfield._validation import check_method
 from markovfield.arrays import IntArray
-from markovfield.exceptions import ModelError, StoppedError
+from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.branch_and_bound.costs import CostScale, cost_scale
 from markovfield.inference.core._end_with_parent import command
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.running import Running
-from markovfield.inference.local_search.incumbent import unit_of
+from markovfield.inference.core.running import STOPS, Running
+from markovfield.inference.local_search.incumbent import ScoreUnits
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.problem import Problem, prepare
 
@@ -89,31 +87,17 @@ class Toulbar2:
     def __post_init__(self) -> None:
         check_method(self, least={"vac": 0, "max_factor_cells": 1}, above={"tolerance": 0})
 
-    def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-    ) -> Decoding:
+    def decode(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> Decoding:
         """The best assignment, or the best so far with its gap."""
         if not installed():
             raise ModelError(
                 "method 'toulbar2' needs the package pytoulbar2, which is not installed: "
                 "pip install markovfield[exact], or use branch_and_bound"
             )
-        if n_best != 1:
-            raise ModelError("method 'toulbar2' finds one best assignment; ask junction_tree for n_best")
-        if variables is not None and len(set(variables)) != graph.n_variables:
-            raise ModelError("method 'toulbar2' does not sum variables out; ask junction_tree for marginal MAP")
-        if graph.structure.has_latent:
-            raise ModelError("method 'toulbar2' cannot maximise a noisy-max; ask junction_tree")
         work = Toulbar2Process(self, prepare(graph, evidence))
         with work:
             stop = work.wait(running)
-            return work.answer(variables, stop, running)
+            return work.answer(stop, running)
 
 
 class Toulbar2Process:
@@ -177,7 +161,7 @@ class Toulbar2Process:
             while not self.done:
                 running.check()
                 self.rest(_POLL)
-        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+        except STOPS as stop:
             self.ask(_GRACE)
             return stop
         return None
@@ -202,11 +186,11 @@ class Toulbar2Process:
         """The best assignment that it has written, with no bound, while it is at work."""
         if self.process is None or _solution(self.folder, self.problem.structure.n_variables) is None:
             return None
-        return self.answer(None, TimeoutError(), running)
+        return self.answer(TimeoutError(), running)
 
-    def answer(self, variables: Sequence[int] | None, stop: BaseException | None, running: Running) -> Decoding:
+    def answer(self, stop: BaseException | None, running: Running) -> Decoding:
         """What it found, as a decoding; without ``stop`` it has worked to its end."""
-        return self.handed.answer(self.folder, variables, stop, running, self.method.name, self.known)
+        return self.handed.answer(self.folder, stop, running, self.method.name, self.known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +214,7 @@ class _HandedOver:
             raise problem.impossible()
         factors = int((arity > 0).sum() + problem.active.sum())
         exact = cost_scale(np.concatenate([pool, problem.likelihood]), factors, most_bits=MOST_BITS)
-        scale = _coarser(exact, method.tolerance * unit_of(problem), factors)
+        scale = _coarser(exact, method.tolerance * ScoreUnits.of(problem).unit, factors)
         scopes: list[IntArray] = []
         tables: list[IntArray] = []
         for f in np.flatnonzero(arity > 0).tolist():
@@ -284,7 +268,6 @@ class _HandedOver:
     def answer(
         self,
         folder: Path,
-        variables: Sequence[int] | None,
         stop: BaseException | None,
         running: Running,
         name: str,
@@ -313,7 +296,7 @@ class _HandedOver:
             states = feasible.climbed(found)
         reduced = self.problem.states(np.asarray(states, np.int64))
         score = float(self.problem.graph.score(reduced))
-        score += sum(float(vector[reduced[v]]) for v, vector in self.problem.evidence.likelihoods)
+        score += self.problem.evidence.log_likelihood(reduced)
         gap = tolerance = 0.0
         ulps = 4.0 * np.finfo(float).eps * (len(self.tables) + 1)
         if result is None:
@@ -328,14 +311,13 @@ class _HandedOver:
         return decoding_of_states(
             self.problem.graph,
             [(reduced, score)],
-            variables,
             gap=float(gap),
             tolerance=float(tolerance),
             guarantee="exact" if gap <= tolerance else "lower",
             method=name,
             converged=gap <= tolerance,
             iterations=1 if result is None else int(result["nodes"]),
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
         )
 
 

@@ -19,8 +19,8 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.problem.spins import potts_model, spin_model
-from markovfield.inference.sampling.chain_method import Begun, ChainMethod
-from markovfield.inference.sampling.markov_chains import check_settings
+from markovfield.inference.sampling.chain_method import LEAST, ChainMethod
+from markovfield.inference.sampling.markov_chains import Begun
 
 __all__ = ["ClusterMethod", "ClusterModel", "ClusterTransition", "SwendsenWang"]
 
@@ -170,17 +170,6 @@ class ClusterTransition:
         self._moved(states, stream, sweeps, _NO_ROWS, sums)
 
 
-def check_cluster_settings(method: Any, *counts: str) -> None:
-    """Raise where a setting of a cluster method makes no sense; ``counts`` are its own, at least 1 or None."""
-    check_method(method)
-    check_settings(method)
-    for setting, least in (("local_sweeps", 0), *((count, 1) for count in counts)):
-        value = getattr(method, setting)
-        if value is not None and (not isinstance(value, (int, np.integer)) or value < least):
-            name = type(method).__name__
-            raise ModelError(f"{setting} of {name} must be None or an integer of at least {least}, got {value!r}")
-
-
 class ClusterMethod(ChainMethod):
     """What the methods that move clusters share: the model behind the graph, its sweeps and starts."""
 
@@ -250,13 +239,9 @@ class SwendsenWang(ClusterMethod):
     local_sweeps: int | None = None
 
     name: ClassVar[str] = "swendsen_wang"
-    exact: ClassVar[bool] = False
-    needs: ClassVar[str] = "potts"
-    verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
-        check_cluster_settings(self)
+        check_method(self, least=LEAST | {"local_sweeps": 0})
 
     def transition(self, model: ClusterModel) -> ClusterTransition:
         """A sweep as a transition of Markov chains."""

@@ -8,15 +8,16 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.arrays import FloatArray, States
 from markovfield.inference.cluster_sampling.cluster_moves_kernel import swendsen_wang, wolff
 from markovfield.inference.cluster_sampling.swendsen_wang import (
     ClusterMethod,
     ClusterModel,
     ClusterTransition,
-    check_cluster_settings,
 )
 from markovfield.inference.core.running import Running
+from markovfield.inference.sampling.chain_method import LEAST
 from markovfield.kernels.random import streams
 
 __all__ = ["Wolff"]
@@ -69,12 +70,9 @@ class Wolff(ClusterMethod):
     local_sweeps: int | None = None
 
     name: ClassVar[str] = "wolff"
-    exact: ClassVar[bool] = False
-    verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
-        check_cluster_settings(self, "clusters")
+        check_method(self, least=LEAST | {"local_sweeps": 0, "clusters": 1})
 
     def transition(self, model: ClusterModel) -> ClusterTransition:
         """A sweep as a transition of Markov chains."""

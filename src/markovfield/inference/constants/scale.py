@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.factors.factor_kinds import NOISY_MAX, TABLE, caps, table_cells
+from markovfield.factors.factor_kinds import NOISY_MAX, TABLE, caps, cell_reader, table_cells
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
@@ -119,6 +119,17 @@ def own_cells(structure: Structure) -> IntArray:
 
 
 @remembered
+def _decided(s: Structure) -> tuple[IntArray, IntArray]:
+    """Structured factors all of whose variables have one state, and the one cell that each of them reads."""
+    if s.is_plain:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
+    choices = np.bincount(factor, s.cardinalities[s.scopes] > 1, s.n_factors)
+    factors = np.flatnonzero((choices == 0) & (s.kind != TABLE) & (s.kind != NOISY_MAX))
+    return factors, cell_reader(s)(np.zeros(s.n_variables, np.int64))[factors]
+
+
+@remembered
 def few_cells(s: Structure) -> tuple[IntArray, IntArray, IntArray] | None:
     """Of a small structure, the factors that read cells, where their cells start in a list, and the list."""
     own = own_cells(s)
@@ -181,6 +192,10 @@ def _extremes(graph: FactorGraph, every: int) -> Extremes:
         values = graph.log_tables[few[2]]
         top[few[0]] = np.maximum.reduceat(values, few[1])
         low[few[0]] = np.minimum.reduceat(np.where(np.isneginf(values), np.inf, values), few[1])
+    decided, cells = _decided(s)
+    if every == 1 and len(decided):
+        values = graph.log_tables[cells]
+        top[decided] = low[decided] = np.where(np.isneginf(values), 0.0, values)
     impossible = top < low
     if impossible.any():
         top[impossible] = low[impossible] = 0.0

@@ -173,6 +173,9 @@ class Marginals(Answer):
     _again: Callable[[], Marginals] | None = field(default=None, repr=False)
     _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        self.values.flags.writeable = False
+
     def __getstate__(self) -> dict[str, Any]:
         # What is computed later is not data: a copy asks the model again for it (`_deferred`). Nor can it go on.
         return super().__getstate__() | dict.fromkeys(("_joint", "_max_marginals", "_counts", "_state"))

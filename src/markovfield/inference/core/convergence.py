@@ -7,13 +7,34 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any, Protocol
 
-__all__ = ["DAMPING", "warn_caller", "warn_not_converged", "without_warnings"]
+from markovfield.inference.core.running import Running
+
+__all__ = ["DAMPING", "Iterated", "how_it_went", "warn_caller", "warn_not_converged", "without_warnings"]
 
 DAMPING = "more damping or max_iterations may help"
 """Advice for methods that have both."""
 
 _silent: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+class Iterated(Protocol):
+    """A run that iterates: whether it has converged, and how much each iteration changed."""
+
+    converged: bool
+    residuals: list[float]
+
+
+def how_it_went(method: str, run: Iterated, running: Running) -> dict[str, Any]:
+    """What an answer says of the run behind it."""
+    return {
+        "method": method,
+        "converged": run.converged,
+        "iterations": len(run.residuals),
+        "residuals": tuple(run.residuals),
+        "seconds": running.seconds,
+    }
 
 
 @contextmanager
@@ -42,11 +63,14 @@ def warn_not_converged(
     )
 
 
-def warn_caller(message: str) -> None:
-    """Issue scikit-learn's ``ConvergenceWarning`` at the line that called the library, however deep this is in it."""
-    from sklearn.exceptions import ConvergenceWarning
+def warn_caller(message: str, category: type[Warning] | None = None) -> None:
+    """Issue a warning, scikit-learn's ``ConvergenceWarning`` unless another is named, at the line that called the
+    library, however deep this is in it."""
+    if category is None:
+        from sklearn.exceptions import ConvergenceWarning
 
+        category = ConvergenceWarning
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "markovfield":
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, ConvergenceWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)

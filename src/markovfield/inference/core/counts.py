@@ -13,7 +13,6 @@ method can offer them:
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -32,6 +31,7 @@ from markovfield.inference.core.evidence import Evidence, rows
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
+from markovfield.kernels.compilations import clock
 
 __all__ = ["Counts", "CountsMethod", "counts_of", "counts_of_samples", "resolve_counts"]
 
@@ -108,7 +108,7 @@ def counts_of(
         raise ModelError(f"expected_counts needs one weight for each of {len(given)} rows, got shape {weight.shape}")
     if not np.isfinite(weight).all():
         raise ModelError("the weights of expected_counts must be finite")
-    started = time.perf_counter()
+    started = clock()
     if isinstance(method, CountsMethod):
         answer = method.counts(graph, given, weight, running=running)
     else:
@@ -126,7 +126,7 @@ def counts_of(
         guarantee=answer.guarantee,
         converged=answer.converged,
         iterations=answer.iterations,
-        seconds=time.perf_counter() - started,
+        seconds=clock() - started,
     )
 
 
@@ -162,7 +162,7 @@ def _row_by_row(
                 variance = np.zeros(len(total)) if variance is None else variance
                 variance += np.square(weights[i] * errors)
             else:
-                found = answer = method.marginals(graph, Evidence(row), targets=(), running=running, **extra)
+                found = answer = method.marginals(graph, Evidence(row), running=running, **extra)
                 counts = answer.expected_counts
         except ImpossibleEvidenceError:
             continue

@@ -181,7 +181,7 @@ def named_states(
 def decoding_of_states(
     graph: FactorGraph,
     solutions: Sequence[tuple[npt.NDArray[np.int32], float]],
-    variables: Sequence[int] | None,
+    variables: Sequence[int] | None = None,
     **details: Any,
 ) -> Decoding:
     """Dress proven best assignments (state indices and scores, best first) as the user's answer."""

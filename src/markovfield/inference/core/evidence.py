@@ -134,6 +134,10 @@ class Evidence(Frozen):
             )
         return ImpossibleEvidenceError("the model gives probability zero to every assignment, even without evidence")
 
+    def log_likelihood(self, states: npt.NDArray[np.integer[Any]]) -> float:
+        """What virtual evidence adds to the score of an assignment of all variables."""
+        return sum(float(vector[states[v]]) for v, vector in self.likelihoods)
+
     def __bool__(self) -> bool:
         """Whether anything is known."""
         return bool(self.likelihoods) or bool((self.states >= 0).any())

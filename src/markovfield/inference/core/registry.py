@@ -103,6 +103,7 @@ ENTRIES = (
     Entry("graph_cut", "inference.graph_cuts.graph_cut:GraphCut", ("decode",), aliases=("graphcut", "maxflow", "qpbo")),
     Entry("alpha_expansion", "inference.graph_cuts.move_making:AlphaExpansion", ("decode",), aliases=("expansion",)),
     Entry("alpha_beta_swap", "inference.graph_cuts.move_making:AlphaBetaSwap", ("decode",), aliases=("swap",)),
+    Entry("fusion_moves", "inference.graph_cuts.fusion_moves:FusionMoves", ("decode",), aliases=("fusion",)),
     Entry("trws", "inference.trws.trws:TRWS", ("decode",), aliases=("trw_s",)),
     Entry(
         "dual_decomposition",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -11,9 +10,13 @@ from functools import cache
 
 from markovfield._validation import number, whole_number
 from markovfield.exceptions import ModelError, StoppedError
+from markovfield.kernels.compilations import clock
 from markovfield.kernels.interpreter import is_small
 
-__all__ = ["Progress", "Running"]
+__all__ = ["STOPS", "Progress", "Running"]
+
+# What ends a computation from outside: a method that has something to show catches it and answers.
+STOPS = (TimeoutError, StoppedError, KeyboardInterrupt)
 
 
 @cache
@@ -51,7 +54,7 @@ class Running:
     time_limit: float | None = None
     callback: Callable[[Progress], bool | None] | None = None
     # Looked up at each call, so that a test can put another clock in its place.
-    started: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108
+    started: float = field(default_factory=lambda: clock())  # noqa: PLW0108
     _steps: list[int] = field(default_factory=lambda: [0])
     _stops: list[BaseException] = field(default_factory=list)
 
@@ -68,17 +71,22 @@ class Running:
         if self._stops:
             raise self._stops[0]
         self._steps[0] += 1
-        seconds = time.perf_counter() - self.started
+        seconds = self.seconds
         if self.callback is not None and self.callback(Progress(self._steps[0], seconds, value, bound)):
             raise StoppedError("stopped by the callback")
         if self.time_limit is not None and seconds > self.time_limit:
             raise TimeoutError(f"no answer within the time limit of {self.time_limit:g} s")
 
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return clock() - self.started
+
     def within(self, share: float) -> Running:
         """The same, with only so much of the time that is left."""
         if self.time_limit is None:
             return self
-        spent = time.perf_counter() - self.started
+        spent = self.seconds
         return replace(self, time_limit=max(spent + share * (self.time_limit - spent), 1e-9))
 
     @property
@@ -86,12 +94,12 @@ class Running:
         """What is left of the time limit, never nothing; None without one."""
         if self.time_limit is None:
             return None
-        return max(self.time_limit - (time.perf_counter() - self.started), 1e-9)
+        return max(self.time_limit - (clock() - self.started), 1e-9)
 
     @property
     def still(self) -> bool:
         """Whether there is time left, and nobody has asked to stop."""
-        return not self._stops and (self.time_limit is None or time.perf_counter() - self.started <= self.time_limit)
+        return not self._stops and (self.time_limit is None or self.seconds <= self.time_limit)
 
     def remember(self, stop: BaseException) -> None:
         """Every later check raises what a part of the work has caught, so that the whole stops too.

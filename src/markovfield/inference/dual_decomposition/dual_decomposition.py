@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,14 +9,14 @@ import numpy as np
 
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import ModelError, StoppedError
+from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.convergence import warn_not_converged
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.dual_decomposition.subproblems import Factors, Forests, Subproblems
-from markovfield.inference.local_search.incumbent import Incumbent, check_decodes_all, relaxed_decoding
+from markovfield.inference.local_search.incumbent import Incumbent, relaxed_decoding
 from markovfield.inference.problem.merged_pairs import prepare_merged
 
 __all__ = ["DualDecomposition"]
@@ -117,28 +116,14 @@ class DualDecomposition:
     abilities: ClassVar[frozenset[str]] = frozenset({"init"})
 
     def __post_init__(self) -> None:
-        check_method(self, least={"max_iterations": 1}, above={"tolerance": 0})
-        if self.algorithm not in ("ad3", "subgradient"):
-            raise ModelError(f"algorithm of DualDecomposition must be 'ad3' or 'subgradient', got {self.algorithm!r}")
-        if self.subproblems not in ("factors", "trees"):
-            raise ModelError(f"subproblems of DualDecomposition must be 'factors' or 'trees', got {self.subproblems!r}")
+        words = {"algorithm": ("ad3", "subgradient"), "subproblems": ("factors", "trees")}
+        above, below = {"tolerance": 0, "penalty": 0}, {"penalty": np.inf}
+        check_method(self, least={"max_iterations": 1}, above=above, below=below, choices=words)
         if self.algorithm == "ad3" and self.subproblems == "trees":
             raise ModelError("subproblems='trees' of DualDecomposition needs algorithm='subgradient'")
-        if self.penalty is not None and not 0 < self.penalty < np.inf:
-            raise ModelError(f"penalty of DualDecomposition must be positive and finite, got {self.penalty}")
 
-    def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-    ) -> Decoding:
+    def decode(self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None) -> Decoding:
         """Draw the copies together until they agree; ``init`` is a warm start from its multipliers."""
-        check_decodes_all(self.name, graph, variables, n_best)
         problem = prepare_merged(graph, evidence)
         best = Incumbent(problem)
         parts: Subproblems = Factors(problem) if self.subproblems == "factors" else Forests(problem)
@@ -150,7 +135,7 @@ class DualDecomposition:
                 best.offer_given(init, running)
             solve = self._ad3 if self.algorithm == "ad3" else self._subgradient
             converged, residual = solve(found)
-        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+        except STOPS as stop:
             stopped = stop
         quiet = Running()
         if best.score == -np.inf:
@@ -167,7 +152,6 @@ class DualDecomposition:
             best,
             found.bound,
             running,
-            variables=variables,
             converged=converged,
             iterations=found.iterations,
             residuals=tuple((-np.diff(found.bounds)).tolist()),

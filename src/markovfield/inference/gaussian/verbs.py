@@ -12,9 +12,8 @@ from markovfield.columns import single_row
 from markovfield.exceptions import ModelError
 from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.inference.core.answers import LogPartition
-from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.method import Question
 from markovfield.inference.core.registry import resolve
-from markovfield.inference.core.running import Running
 from markovfield.inference.gaussian.answers import GaussianDecoding, GaussianMarginals, GaussianSamples
 from markovfield.names import VariableName
 
@@ -42,82 +41,44 @@ def _known(field: GaussianField, evidence: Any) -> Known:
     return found
 
 
-def _method(method: MethodLike, verb: str, init: Any) -> Any:
-    if init is not None:
+def _ask(verb: str, field: GaussianField, question: Question, *words: Any, **asked: Any) -> Any:
+    """The answer of the method that was named."""
+    if question.init is not None:
         raise ModelError("Gaussian fields are answered for exactly, in one step, which takes no init")
-    return resolve("sparse_cholesky" if method == "auto" else method, verb, "GaussianField")
+    method = resolve("sparse_cholesky" if question.method == "auto" else question.method, verb, "GaussianField")
+    known = _known(field, question.evidence)
+    return getattr(method, verb)(field, *words, known, running=question.running, **asked)
 
 
 def marginals(
-    field: GaussianField,
-    evidence: Mapping[Any, Any] | None,
-    targets: Sequence[Sequence[VariableName]] | None,
-    method: MethodLike,
-    *,
-    init: Any,
-    rng: Any,
-    running: Running,
+    field: GaussianField, question: Question, targets: Sequence[Sequence[VariableName]] | None
 ) -> GaussianMarginals:
     """Means and variances given the evidence, and log Z; any joint distribution can be asked of the answer."""
     for group in targets or ():
         field.names.positions(group)
-    answer: GaussianMarginals = _method(method, "marginals", init).marginals(
-        field, _known(field, evidence), running=running
-    )
+    answer: GaussianMarginals = _ask("marginals", field, question)
     return answer
 
 
-def log_partition(
-    field: GaussianField,
-    evidence: Mapping[Any, Any] | None,
-    method: MethodLike,
-    *,
-    init: Any,
-    rng: Any,
-    running: Running,
-) -> LogPartition:
+def log_partition(field: GaussianField, question: Question) -> LogPartition:
     """log of the integral over what was not observed."""
-    answer: LogPartition = _method(method, "log_partition", init).log_partition(
-        field, _known(field, evidence), running=running
-    )
+    answer: LogPartition = _ask("log_partition", field, question)
     return answer
 
 
 def decode(
-    field: GaussianField,
-    evidence: Mapping[Any, Any] | None,
-    variables: Sequence[VariableName] | None,
-    loss: Any,
-    n_best: int,
-    method: MethodLike,
-    *,
-    init: Any,
-    rng: Any,
-    running: Running,
+    field: GaussianField, question: Question, variables: Sequence[VariableName] | None, loss: Any, n_best: int
 ) -> GaussianDecoding:
     """The mode."""
     if loss is not None or whole_number(n_best, "n_best", 1) != 1:
         raise ModelError("a Gaussian field has one mode: decode takes neither loss nor n_best there")
     positions = None if variables is None else field.names.positions(variables)
-    answer: GaussianDecoding = _method(method, "decode", init).decode(
-        field, _known(field, evidence), variables=positions, running=running
-    )
+    answer: GaussianDecoding = _ask("decode", field, question, variables=positions)
     return answer
 
 
-def sample(
-    field: GaussianField,
-    size: int,
-    evidence: Mapping[Any, Any] | None,
-    method: MethodLike,
-    *,
-    init: Any,
-    rng: Any,
-    running: Running,
-) -> GaussianSamples:
+def sample(field: GaussianField, question: Question, size: int) -> GaussianSamples:
     """Independent draws given the evidence."""
     size = whole_number(size, "size", 0)
-    answer: GaussianSamples = _method(method, "sample", init).sample(
-        field, size, _known(field, evidence), rng=generator_of(rng), running=running
-    )
+    answer: GaussianSamples = _ask("sample", field, question, size, rng=generator_of(question.rng))
     return answer

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
@@ -17,7 +15,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedE
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf
 from markovfield.inference.core.answers import LogPartition, Marginals
-from markovfield.inference.core.convergence import DAMPING, warn_not_converged
+from markovfield.inference.core.convergence import DAMPING, how_it_went, warn_not_converged
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.limits import memory_limit_bytes
 from markovfield.inference.core.running import Running
@@ -104,7 +102,8 @@ class GeneralizedBP:
     abilities: ClassVar[frozenset[str]] = frozenset({"init"})
 
     def __post_init__(self) -> None:
-        check_method(self, least={"max_cycle": 0, "max_states": 1, "max_iterations": 1}, above={"tolerance": 0})
+        least = {"max_cycle": 0, "max_states": 1, "max_iterations": 1, "damping": 0}
+        check_method(self, least=least, above={"tolerance": 0}, below={"damping": 1})
         memory_limit_bytes(self.memory_limit)
         if isinstance(self.regions, str):
             if self.regions not in NAMED_REGIONS:
@@ -113,8 +112,6 @@ class GeneralizedBP:
                 )
         else:
             object.__setattr__(self, "regions", tuple(tuple(r) for r in self.regions))
-        if not 0 <= self.damping < 1:
-            raise ModelError(f"damping of GeneralizedBP must be at least 0 and below 1, got {self.damping}")
 
     def region_graph(self, graph: FactorGraph, evidence: Evidence) -> RegionGraph:
         """The regions that a query under some evidence would use; variables by position, auxiliary ones last."""
@@ -128,28 +125,15 @@ class GeneralizedBP:
         return LogPartition(
             log_partition=run.log_partition,
             guarantee="exact" if run.proven else "approximate",
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=time.perf_counter() - running.started,
+            **how_it_went(self.name, run, running),
             width=run.width,
         )
 
-    def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-        init: Any = None,
-    ) -> Marginals:
+    def marginals(self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None) -> Marginals:
         """All single marginals; joint distributions are read off regions, or worked out by conditioning."""
         problem = prepare(graph, evidence)
         run = _Run(self, problem, init, running)
         values = problem.expand(run.values(), 0.0)
-        values.flags.writeable = False
         value = run.log_partition
         return Marginals(
             graph=graph,
@@ -157,11 +141,7 @@ class GeneralizedBP:
             log_partition=value,
             guarantee="exact" if run.proven else "approximate",
             log_partition_bounds=(value, value) if run.proven else (-np.inf, np.inf),
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=time.perf_counter() - running.started,
+            **how_it_went(self.name, run, running),
             width=run.width,
             _joint=lambda positions: _joint(self, run, values, positions),
             _counts=lambda: problem.counts(run.counts()),

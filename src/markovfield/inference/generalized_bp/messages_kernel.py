@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
+from markovfield.kernels.log_space import log_sum
 
 __all__ = [
     "IMPOSSIBLE",
@@ -220,17 +221,11 @@ def outer_beliefs(layout, potentials, messages, log_beliefs):
 @kernel
 def _normalise(log_values, start, n):
     """Shift logs so that they are those of a distribution; False where all are -inf."""
-    top = -np.inf
-    for j in range(n):
-        top = max(top, log_values[start + j])
-    if top == -np.inf:
+    whole = log_sum(log_values, start, start + n)
+    if whole == -np.inf:
         return False
-    total = 0.0
     for j in range(n):
-        total += exp_scalar(log_values[start + j] - top)
-    top += math.log(total)
-    for j in range(n):
-        log_values[start + j] -= top
+        log_values[start + j] -= whole
     return True
 
 

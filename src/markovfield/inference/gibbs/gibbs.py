@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from markovfield.exceptions import ModelError
+from markovfield._validation import check_method
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.gibbs.single_site import ColouredSites, SingleSite, check_moves, prepare_chains
 from markovfield.inference.gibbs.tree_blocks import TreeBlocks
 from markovfield.inference.problem.problem import Problem
-from markovfield.inference.sampling.chain_method import Begun, ChainMethod
+from markovfield.inference.sampling.chain_method import LEAST, ChainMethod
 from markovfield.inference.sampling.markov_chains import (
-    check_settings,
+    Begun,
     resumed_state,
 )
 from markovfield.inference.sampling.modes import dispersed_states
@@ -80,9 +80,7 @@ class Gibbs(ChainMethod):
     name: ClassVar[str] = "gibbs"
 
     def __post_init__(self) -> None:
-        if self.scan not in SCANS:
-            raise ModelError(f"scan of Gibbs must be {', '.join(map(repr, SCANS))}, got {self.scan!r}")
-        check_settings(self)
+        check_method(self, least=LEAST, choices={"scan": SCANS})
 
     def _transition(self, problem: Problem, running: Running) -> Any:
         if self.scan == "trees":

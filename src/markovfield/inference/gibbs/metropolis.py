@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from markovfield.exceptions import ModelError
+from markovfield._validation import check_method
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.gibbs.single_site import SingleSite, check_moves, prepare_chains
 from markovfield.inference.gibbs.single_site_kernel import CONDITIONAL, UNIFORM
-from markovfield.inference.sampling.chain_method import Begun, ChainMethod
-from markovfield.inference.sampling.markov_chains import check_settings
+from markovfield.inference.sampling.chain_method import LEAST, ChainMethod
+from markovfield.inference.sampling.markov_chains import Begun
 from markovfield.inference.sampling.modes import dispersed_states
 
 __all__ = ["Metropolis"]
@@ -63,11 +63,7 @@ class Metropolis(ChainMethod):
     name: ClassVar[str] = "metropolis"
 
     def __post_init__(self) -> None:
-        if self.proposal not in PROPOSALS:
-            raise ModelError(f"proposal of Metropolis must be 'uniform' or 'conditional', got {self.proposal!r}")
-        if self.scan not in ("systematic", "random"):
-            raise ModelError(f"scan of Metropolis must be 'systematic' or 'random', got {self.scan!r}")
-        check_settings(self)
+        check_method(self, least=LEAST, choices={"proposal": tuple(PROPOSALS), "scan": ("systematic", "random")})
 
     def begin(
         self, graph: FactorGraph, evidence: Evidence, rng: np.random.Generator, running: Running, init: Any, kept: int

@@ -26,10 +26,10 @@ from markovfield.inference.gibbs.single_site import (
 )
 from markovfield.inference.gibbs.single_site_kernel import CONDITIONAL, HEAT_BATH, temper
 from markovfield.inference.problem.problem import Problem
-from markovfield.inference.sampling.chain_method import Begun, ChainMethod
+from markovfield.inference.sampling.chain_method import LEAST, ChainMethod
 from markovfield.inference.sampling.markov_chains import (
+    Begun,
     ChainState,
-    check_settings,
     resolved_burn_in,
     resumed_state,
 )
@@ -169,16 +169,7 @@ class ParallelTempering(ChainMethod):
     name: ClassVar[str] = "parallel_tempering"
 
     def __post_init__(self) -> None:
-        check_method(self)
-        check_settings(self)
-        if self.base not in BASES:
-            raise ModelError(f"base of ParallelTempering must be 'gibbs' or 'metropolis', got {self.base!r}")
-        for setting, least in (("n_temperatures", 2), ("swaps_every", 1)):
-            if not isinstance(getattr(self, setting), (int, np.integer)) or getattr(self, setting) < least:
-                raise ModelError(
-                    f"{setting} of ParallelTempering must be an integer of at least {least}, "
-                    f"got {getattr(self, setting)!r}"
-                )
+        check_method(self, least=LEAST | {"n_temperatures": 2, "swaps_every": 1}, choices={"base": tuple(BASES)})
         if self.temperatures is not None:
             try:
                 given = np.asarray(self.temperatures, np.float64)

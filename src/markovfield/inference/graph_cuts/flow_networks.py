@@ -51,6 +51,8 @@ BUDGET = 10_000_000
 # answers do not depend on it. Fewer where slabs would be lower than SLAB_ROWS, one for less than SLAB_NODES.
 SLABS = (8, 2, 1)
 SLAB_ROWS, SLAB_NODES = 16, 40_000
+# Nodes whose numbers are looked at first: where they are not whole, cells are floats from the start.
+LOOKED_AT = 64
 # At which sum of both trees' levels, relative to a slab's height, to go on in fewer slabs.
 REACHES = 1.5
 
@@ -232,6 +234,9 @@ class FlowGrid(Network):
         self.state[:] = 0
         self.active, self.stage = nodes, 0 if len(nodes) >= self.least else len(self.slabs) - 1
         self.parts = self._cut()
+        few = self.excess[nodes[:LOOKED_AT]]
+        if self.cell.dtype == np.int32 and not np.array_equal(few, np.rint(few)):
+            self.cell = _cells(len(self.excess), np.float64)  # seen at once: nothing is loaded twice
         if not self._load():
             self.cell = _cells(len(self.excess), np.float64)
             self._load()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,18 +10,18 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.arrays import BoolArray
-from markovfield.exceptions import ModelError, StoppedError
+from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.constants.scale import score_scale
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.graph_cuts.flow_networks import FlowGraph, Network
 from markovfield.inference.graph_cuts.max_flow_kernel import balance
 from markovfield.inference.graph_cuts.penalties import Penalties, penalties_of
-from markovfield.inference.local_search.incumbent import fixed_score, unit_of
+from markovfield.inference.local_search.incumbent import ScoreUnits
 from markovfield.inference.problem.feasible import BUDGET, Feasible
-from markovfield.inference.problem.pairs import PairProblem, check_decodable, pair_problem
+from markovfield.inference.problem.pairs import PairProblem, pair_problem
 
 __all__ = ["GraphCut", "is_submodular"]
 
@@ -86,17 +84,9 @@ class GraphCut:
         check_method(self, least={"improve": 0})
 
     def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Decoding | None = None,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Decoding | None = None
     ) -> Decoding:
         """A best assignment, or a good one with the bound of roof duality."""
-        check_decodable(self.name, graph, variables, n_best)
         pairs = pair_problem(self.name, graph, evidence, shrink=True)
         _check_binary(pairs)
         penalties = penalties_of(pairs)
@@ -110,14 +100,14 @@ class GraphCut:
                         "takes no other: allow persistency, or use tree_reweighted"
                     )
                 run.by_roof(running)
-        except (TimeoutError, StoppedError, KeyboardInterrupt):
+        except STOPS:
             converged = False
         if not run.proven.all():
             try:
                 run.complete(init, self.improve if converged else 0, running)
-            except (TimeoutError, StoppedError, KeyboardInterrupt):
+            except STOPS:
                 converged = False
-        return run.answer(self.name, converged, variables, running)
+        return run.answer(self.name, converged, running)
 
 
 def _check_binary(pairs: PairProblem) -> None:
@@ -157,8 +147,9 @@ def is_submodular(graph: FactorGraph, evidence: Evidence) -> bool:
     >>> is_submodular(graph, Evidence.parse(graph.structure, None))
     False
     """
+    if graph.structure.has_latent:
+        return False
     try:
-        check_decodable("graph_cut", graph, None, 1)
         pairs = pair_problem("graph_cut", graph, evidence, shrink=True)
         _check_binary(pairs)
     except ModelError:
@@ -171,7 +162,7 @@ class _Run:
 
     def __init__(self, pairs: PairProblem, penalties: Penalties) -> None:
         self.pairs, self.penalties = pairs, penalties
-        self.unit = unit_of(pairs.problem)
+        self.units = ScoreUnits.of(pairs.problem)
         n = pairs.n_variables
         alone = np.bincount(penalties.low, minlength=n) + np.bincount(penalties.high, minlength=n) == 0
         self.fixed = pairs.problem.structure.cardinalities == 1
@@ -237,7 +228,7 @@ class _Run:
         least = penalties.penalty(self.states)
         scale = score_scale(pairs.problem.graph, pairs.problem.evidence)
         for k in range(rounds):
-            if scale.proves(least - self.paid, SAME * max(self.unit, abs(least))):
+            if scale.proves(least - self.paid, SAME * max(self.units.unit, abs(least))):
                 break
             running.check()
             self.rounds += 1
@@ -261,25 +252,24 @@ class _Run:
         again[free[labelled]] = states[labelled]
         return again
 
-    def answer(self, method: str, converged: bool, variables: Sequence[int] | None, running: Running) -> Decoding:
+    def answer(self, method: str, converged: bool, running: Running) -> Decoding:
         """Dress what was found as the user's answer."""
         problem = self.pairs.problem
         score = self.pairs.score(self.states)
         gap = max(0.0, self.penalties.penalty(self.states) - self.paid)
-        tolerance = SAME * max(self.unit, min(abs(score), abs(score - fixed_score(problem))))
+        tolerance = SAME * self.units.size(score)
         persistent = self.proven[: problem.graph.n_variables] | (gap <= tolerance)
         persistent.flags.writeable = False
         found = decoding_of_states(
             problem.graph,
             [(problem.states(self.states), score)],
-            variables,
             gap=gap,
             tolerance=tolerance,
             guarantee="exact" if gap <= tolerance else "lower",
             method=method,
             converged=converged,
             iterations=self.rounds,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
         )
         return replace(found, persistent=persistent)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar
@@ -12,18 +11,18 @@ import numpy as np
 
 from markovfield._validation import check_method
 from markovfield.arrays import IntArray
-from markovfield.exceptions import ModelError, StoppedError
+from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.convergence import warn_not_converged
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.graph_cuts.move_networks import Moves
 from markovfield.inference.problem.feasible import BUDGET, Feasible
-from markovfield.inference.problem.pairs import PairProblem, check_decodable, pair_problem
+from markovfield.inference.problem.pairs import PairProblem, pair_problem
 from markovfield.inference.problem.problem import prepare
 
-__all__ = ["AlphaBetaSwap", "AlphaExpansion"]
+__all__ = ["AlphaBetaSwap", "AlphaExpansion", "first_states", "states_by_merit"]
 
 
 @dataclass(frozen=True)
@@ -73,21 +72,14 @@ class AlphaExpansion:
         check_method(self, least={"max_iterations": 1})
 
     def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Decoding | None = None,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Decoding | None = None
     ) -> Decoding:
         """An assignment that no expansion improves."""
 
         def cycle(order: list[int]) -> Iterator[tuple[int, int]]:
             return ((-1, beta) for beta in order)
 
-        return _decode(self, cycle, graph, evidence, variables, n_best, running, init)
+        return _decode(self, cycle, graph, evidence, running, init)
 
 
 @dataclass(frozen=True)
@@ -130,21 +122,14 @@ class AlphaBetaSwap:
         check_method(self, least={"max_iterations": 1})
 
     def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Decoding | None = None,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Decoding | None = None
     ) -> Decoding:
         """An assignment that no swap improves."""
 
         def cycle(order: list[int]) -> Iterator[tuple[int, int]]:
             return combinations(order, 2)
 
-        return _decode(self, cycle, graph, evidence, variables, n_best, running, init)
+        return _decode(self, cycle, graph, evidence, running, init)
 
 
 def _decode(
@@ -152,19 +137,13 @@ def _decode(
     cycle: Callable[[list[int]], Iterator[tuple[int, int]]],
     graph: FactorGraph,
     evidence: Evidence,
-    variables: Sequence[int] | None,
-    n_best: int,
     running: Running,
     init: Decoding | None,
 ) -> Decoding:
-    check_decodable(method.name, graph, variables, n_best)
     pairs = pair_problem(method.name, graph, evidence, shrink=False)
-    # States that are good for many variables come first: measured, that ends at better scores than their own order.
-    order = np.argsort(
-        -np.maximum(pairs.unary, pairs.unary[pairs.unary > -np.inf].min(initial=0.0)).sum(axis=0)
-    ).tolist()
+    order = states_by_merit(pairs)
     expanding = method.name == AlphaExpansion.name
-    moves = Moves(pairs, _first_states(method.name, pairs, init, order), keep=expanding)
+    moves = Moves(pairs, first_states(method.name, pairs, init, order), keep=expanding)
     converged = False
     stopped = False
     residuals: list[float] = []
@@ -186,7 +165,7 @@ def _decode(
                     break
             converged = idle >= n_moves
             residuals.append(moves.score - before)
-    except (TimeoutError, StoppedError, KeyboardInterrupt):
+    except STOPS:
         stopped = True
     if not converged and not stopped:
         warn_not_converged(method.name, len(residuals), residuals[-1], 0.0)
@@ -194,18 +173,24 @@ def _decode(
     return decoding_of_states(
         graph,
         [(problem.states(moves.states), pairs.score(moves.states))],
-        variables,
         gap=np.inf,
         guarantee="lower",
         method=method.name,
         converged=converged,
         iterations=len(residuals),
         residuals=tuple(residuals),
-        seconds=time.perf_counter() - running.started,
+        seconds=running.seconds,
     )
 
 
-def _first_states(method: str, pairs: PairProblem, init: Decoding | None, order: list[int]) -> IntArray:
+def states_by_merit(pairs: PairProblem) -> list[int]:
+    """States that are good for many variables first: measured, that ends at better scores than their own order."""
+    least = pairs.unary[pairs.unary > -np.inf].min(initial=0.0)
+    order: list[int] = np.argsort(-np.maximum(pairs.unary, least).sum(axis=0)).tolist()
+    return order
+
+
+def first_states(method: str, pairs: PairProblem, init: Decoding | None, order: list[int]) -> IntArray:
     """States to start from, free of hard zeros: an earlier answer's, or the better of each variable's best unary state
     and one and the same for all.
     """

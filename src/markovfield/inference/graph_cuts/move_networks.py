@@ -95,7 +95,7 @@ class Moves:
         self._all = np.arange(n, dtype=np.int32)
         self._active, self._stale = self._all.copy(), self._all[:0]
         self._lists = np.empty((4, n), np.int32)
-        self._messages, self._grain = np.zeros((0, most), np.float32), 0.0
+        self.messages, self._grain = np.zeros((0, most), np.float32), 0.0
 
     def _lay_network(self, n: int, low: IntArray, high: IntArray) -> None:
         width = lattice_width(n, low, high)
@@ -118,10 +118,15 @@ class Moves:
         self._out[self._incoming] = self._arcs
         self._back[self._incoming] = self._arcs.reshape(-1, 2)[:, ::-1].ravel()
 
+    @property
+    def foretells(self) -> bool:
+        """Whether messages can foretell flows: all pairs are finite, and there is memory for them."""
+        return self._finite and 0 < self._pair.size * self._unary.shape[1] <= MOST_MESSAGES
+
     def foresee(self, running: Running) -> None:
         """Start from what messages say, if that is better; they also foretell flows."""
         n, most = self._unary.shape
-        if not self._finite or not len(self._pair) or len(self._pair) * most > MOST_MESSAGES:
+        if not self.foretells:
             return
         pool, low, _, base, p, q = self._tables
         sizes = self.pairs.problem.structure.cardinalities
@@ -139,12 +144,29 @@ class Moves:
                     backward, decide, begin, end, self._unary, sizes, pool, low, base, p, q, *entries, messages, *room,
                     states,
                 )  # fmt: skip
-        self._messages = messages
-        self._grain = self._grain_of_flows()
+        self.foretell(messages)
+        self.offer(states)
+
+    def foretell(self, messages: npt.NDArray[np.float32]) -> None:
+        """Have flows foretold by messages ``[2 m, most states]``: of each variable in turn, those of its pairs."""
+        self.messages, self._grain = messages, self._grain_of_flows()
+
+    @property
+    def incoming(self) -> IntArray:
+        """``int64[2 m]``: which message each pair has for its lower and for its higher variable."""
+        return self._incoming
+
+    def offer(self, states: IntArray) -> bool:
+        """Go over to an assignment that others found, if it is better; whether it is."""
         score = self.pairs.score(states)
-        if score > self.score:
-            self.states[:] = self._moved[:] = states
-            self.score = score
+        if not score > self.score:
+            return False
+        changed = states != self.states
+        self._count += 1
+        self._stamp[changed] = self._count
+        self.states[:] = self._moved[:] = states
+        self.score = score
+        return True
 
     def _grain_of_flows(self) -> float:
         """What flows that are foretold are multiples of: integer scores keep integer flows, which are faster."""
@@ -170,7 +192,7 @@ class Moves:
             if not kept:
                 net.capacity.fill(0.0)
                 if self._grain:
-                    incoming = (self._incoming, self._messages, self._grain)
+                    incoming = (self._incoming, self.messages, self._grain)
                     foretell(alpha, self.states, self._unary, *self._tables, *incoming, self._arcs, net.capacity)
             expansion(alpha, self.states, self._unary, *self._tables, self._node, self._arcs, net.capacity, net.excess)
             found = hopeful(self._node, net.excess, ROUNDING * self._scale if self._finite else 0.0, self._active)
@@ -236,7 +258,7 @@ class Moves:
         net.clear(self._stale)
         submodular = swap(
             alpha, beta, active, self._first, self._pair, self.states, self._unary, *self._tables, self._incoming,
-            self._messages, self._grain, self._node, self._arcs, net.capacity, net.excess,
+            self.messages, self._grain, self._node, self._arcs, net.capacity, net.excess,
         )  # fmt: skip
         if not submodular:
             # What was made dearer depends on the states: after a move there may be another.

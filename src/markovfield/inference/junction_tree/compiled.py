@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
@@ -23,6 +22,7 @@ from markovfield.inference.junction_tree.batch_kernel import LANES, Program, cel
 from markovfield.inference.junction_tree.propagate import LN2, propagate
 from markovfield.inference.problem.potentials_kernel import enter_states
 from markovfield.inference.problem.problem import Problem
+from markovfield.kernels.compilations import clock
 from markovfield.kernels.interpreter import small
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class CompiledJunctionTree:
         ``impossible="nan"`` gives rows of probability zero a log_partition of -inf and marginals of nan, where the
         default raises an error that names the first of them.
         """
-        start = time.perf_counter()
+        start = clock()
         if impossible not in ("raise", "nan"):
             raise ModelError(f"impossible must be 'raise' or 'nan', got {impossible!r}")
         given = rows(self.graph.structure, evidence)
@@ -138,7 +138,7 @@ class CompiledJunctionTree:
                     f"{row.describe(self.graph.structure)}"
                 )
             values[dead] = np.nan
-        seconds = time.perf_counter() - start
+        seconds = clock() - start
         return MarginalsBatch(graph=self.graph, values=values, log_partition=log_partition, seconds=seconds)
 
     def _reduced_rows(self, given: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -43,6 +42,7 @@ from markovfield.inference.junction_tree.plan import (
 )
 from markovfield.inference.junction_tree.propagate import Propagation, propagate
 from markovfield.inference.problem.problem import Problem, prepare
+from markovfield.kernels.compilations import clock
 from markovfield.names import VariableName
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class JunctionTree:
     name: ClassVar[str] = "junction_tree"
     exact: ClassVar[bool] = True
     verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals", "decode", "log_partition"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"n_best", "marginal_map"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"n_best", "marginal_map", "targets"})
 
     compile: ClassVar[_Compile] = _Compile()
 
@@ -239,7 +239,7 @@ class JunctionTree:
         return LogPartition(
             log_partition=result.value,
             method=self.name,
-            seconds=time.perf_counter() - running.started,
+            seconds=clock() - running.started,
             width=plan.width,
         )
 
@@ -295,7 +295,7 @@ class JunctionTree:
         everything = variables is None or len(set(variables)) == graph.n_variables
         if everything and graph.structure.has_latent:
             best, width = latent_best(self, graph, evidence, n_best, running)
-            seconds = time.perf_counter() - running.started
+            seconds = clock() - running.started
             return _decoding(graph, best, variables, method=self.name, seconds=seconds, width=width)
         problem = self.prepare(graph, evidence)
         chosen = stage = None
@@ -311,7 +311,7 @@ class JunctionTree:
             [(problem.states(states), result.value - loss) for states, loss in found],
             variables,
             method=self.name,
-            seconds=time.perf_counter() - running.started,
+            seconds=clock() - running.started,
             width=plan.width,
         )
 
@@ -323,7 +323,7 @@ class JunctionTree:
         plan = self.plan(problem, running=running)
         result = propagate(plan, problem, downward=False, running=running)
         states = problem.states(draw_samples(result, size, rng))
-        return Samples(graph=graph, states=states, method=self.name, seconds=time.perf_counter() - running.started)
+        return Samples(graph=graph, states=states, method=self.name, seconds=clock() - running.started)
 
 
 def deferred(
@@ -372,7 +372,7 @@ def dress(
         log_partition=log_partition,
         log_partition_bounds=(log_partition, log_partition),
         method=method.name,
-        seconds=time.perf_counter() - running.started,
+        seconds=clock() - running.started,
         width=width,
         _joint=joint,
         _max_marginals=max_marginals,

@@ -16,7 +16,7 @@ import numpy as np
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
 from markovfield.inference.core._end_with_parent import command
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.linear_programming._highs_worker import run_highs
 
 __all__ = ["Highs", "Solved"]
@@ -91,14 +91,14 @@ class Highs:
             # Where one program took long, the next of the same model will.
             self.elsewhere = True
             return _better(self._in_other_process(program), first)
-        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+        except STOPS as stop:
             return _better(_nothing(stop), first)
 
     def _seconds_left(self) -> float:
         limit = self.running.time_limit
         if limit is None:
             return np.inf
-        return max(0.01, limit - (time.perf_counter() - self.running.started))
+        return max(0.01, limit - (self.running.seconds))
 
     def _in_other_process(self, program: dict[str, Any]) -> Solved:
         with tempfile.TemporaryDirectory() as name:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,15 +9,14 @@ import numpy as np
 
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.linear_programming.cycle_cuts import WHOLE, CycleCuts
 from markovfield.inference.linear_programming.highs import INFEASIBLE, Highs
 from markovfield.inference.linear_programming.local_polytope import LocalPolytope, local_polytope
-from markovfield.inference.local_search.incumbent import Incumbent, check_decodes_all, relaxed_decoding
+from markovfield.inference.local_search.incumbent import Incumbent, relaxed_decoding
 from markovfield.inference.problem.merged_pairs import prepare_merged
 
 __all__ = ["IntegerProgram", "LinearProgram"]
@@ -81,17 +79,8 @@ class LinearProgram:
     def __post_init__(self) -> None:
         check_method(self, least={"cycles": 0, "cuts": 1, "max_columns": 1})
 
-    def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-    ) -> Decoding:
+    def decode(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> Decoding:
         """Solve, round, and tighten as long as that helps."""
-        check_decodes_all(self.name, graph, variables, n_best)
         problem = prepare_merged(graph, evidence)
         polytope = local_polytope(self.name, problem, self.max_columns)
         best = Incumbent(problem)
@@ -99,7 +88,7 @@ class LinearProgram:
         stop: BaseException | None = None
         try:
             self._rounds(solved, running)
-        except (TimeoutError, StoppedError, KeyboardInterrupt) as wish:
+        except STOPS as wish:
             stop = wish
             best.offer(polytope.rounded(polytope.scores), Running())
         best.search(solved.weights[: polytope.n_states], Running())
@@ -110,7 +99,6 @@ class LinearProgram:
             best,
             min(solved.bounds, default=polytope.plain_bound),
             running,
-            variables=variables,
             # The multipliers are exact to the solver's tolerance, and so is the bound they prove.
             tolerance=SOLVER_TOLERANCE * best.size,
             converged=stop is None,
@@ -224,21 +212,10 @@ class IntegerProgram:
     abilities: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
-        check_method(self, least={"relative_gap": 0, "max_columns": 1})
-        if not np.isfinite(self.relative_gap):
-            raise ModelError(f"relative_gap of IntegerProgram must be finite, got {self.relative_gap!r}")
+        check_method(self, least={"relative_gap": 0, "max_columns": 1}, below={"relative_gap": np.inf})
 
-    def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-    ) -> Decoding:
+    def decode(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> Decoding:
         """Branch and cut."""
-        check_decodes_all(self.name, graph, variables, n_best)
         problem = prepare_merged(graph, evidence)
         polytope = local_polytope(self.name, problem, self.max_columns)
         best = Incumbent(problem)
@@ -268,6 +245,4 @@ class IntegerProgram:
             bound = min(bound, polytope.plain_bound)
             if best.score == -np.inf:
                 raise stop
-        return relaxed_decoding(
-            self.name, best, bound, running, variables=variables, tolerance=1.005 * margin, converged=stop is None
-        )
+        return relaxed_decoding(self.name, best, bound, running, tolerance=1.005 * margin, converged=stop is None)

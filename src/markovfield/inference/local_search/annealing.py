@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
@@ -17,7 +15,6 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.local_search.local_search import (
     CHUNK,
     LocalSearch,
-    check_local,
     searched,
 )
 from markovfield.inference.local_search.local_search_kernel import (
@@ -64,26 +61,14 @@ class SimulatedAnnealing:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
-        check_method(self)
-        if self.sweeps < 1 or self.runs < 1:
-            raise ModelError(f"sweeps and runs must be at least 1, got {self.sweeps} and {self.runs}")
-        for name, value in (("start", self.start), ("end", self.end), ("penalty", self.penalty)):
-            if value is not None and not 0 < value < np.inf:
-                raise ModelError(f"{name} must be positive and finite, got {value}")
+        scales = ("start", "end", "penalty")
+        above, below = dict.fromkeys(scales, 0.0), dict.fromkeys(scales, np.inf)
+        check_method(self, least={"sweeps": 1, "runs": 1}, above=above, below=below)
 
     def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-        rng: np.random.Generator,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None, rng: np.random.Generator
     ) -> Decoding:
         """Cool down, as often as ``runs`` says."""
-        check_local(self.name, graph, variables, n_best)
 
         def search(found: LocalSearch) -> int:
             s = graph.structure

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.local_search.local_search import (
     LocalSearch,
-    check_local,
     searched,
 )
 
@@ -53,23 +50,12 @@ class ICM:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
-        check_method(self)
-        if self.restarts < 0:
-            raise ModelError(f"restarts must be at least 0, got {self.restarts}")
+        check_method(self, least={"restarts": 0})
 
     def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-        rng: np.random.Generator,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None, rng: np.random.Generator
     ) -> Decoding:
         """Climb, from where ``init`` says and then from random assignments."""
-        check_local(self.name, graph, variables, n_best)
 
         def search(found: LocalSearch) -> int:
             cards = graph.structure.cardinalities

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.inference.constants.scale import extremes, score_scale, unit_among
+from markovfield.inference.constants.scale import MANY_FACTORS, extremes, score_scale, unit_among
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.running import Running
 from markovfield.inference.local_search.local_search import LocalSearch, given_states
@@ -22,46 +21,45 @@ from markovfield.inference.problem.problem import Problem
 __all__ = [
     "ROUNDING",
     "Incumbent",
-    "check_decodes_all",
-    "fixed_score",
+    "ScoreUnits",
     "relaxed_decoding",
     "stopped_decoding",
-    "unit_of",
 ]
 
 # Bound and score are sums over the whole graph, rounded in different orders: nearer than this they are the same.
 ROUNDING = 1e-9
 
 
-def unit_of(problem: Problem) -> float:
-    """What scores of a problem are compared in: see `unit_among`."""
-    return unit_among(problem.potentials.log_tables, problem.likelihood)
+@dataclass(frozen=True)
+class ScoreUnits:
+    """What scores of a problem are compared in.
 
-
-def fixed_score(problem: Problem) -> float:
-    """What scores of a problem are compared from: the best of every factor that evidence or hard zeros have changed.
-
-    A constant says nothing of how well a score was computed. Those of a whole model are gone before a method sees it;
-    what is left of a factor once some of its variables are known may have one again.
+    Attributes
+    ----------
+    unit
+        See `unit_among`. Cells that no factor can read do not count, though in a graph of very many factors they do.
+    fixed
+        What scores are compared from: the best of every factor that evidence or hard zeros have changed. A constant
+        says nothing of how well a score was computed. Those of a whole model are gone before a method sees it; what is
+        left of a factor once some of its variables are known may have one again.
     """
-    if problem.reduced is None:
-        return 0.0
-    return float(extremes(FactorGraph(problem.structure, problem.potentials.log_tables)).top.sum())
 
+    unit: float
+    fixed: float
 
-def check_decodes_all(name: str, graph: FactorGraph, variables: Sequence[int] | None, n_best: int) -> None:
-    """Raise where more than one assignment, marginal MAP or a noisy-max is asked of a relaxation."""
-    if n_best > 1:
-        raise ModelError(f"{name} finds one assignment, not {n_best}: use junction_tree")
-    if variables is not None and len(set(variables)) < graph.n_variables:
-        raise ModelError(
-            f"{name} decodes all {graph.n_variables} variables, not {len(set(variables))} of them with the others "
-            "summed out: use junction_tree"
-        )
-    if graph.structure.has_latent:
-        raise ModelError(
-            f"{name} would maximise the contributions of a noisy-max, which must be summed: use junction_tree"
-        )
+    @classmethod
+    def of(cls, problem: Problem) -> ScoreUnits:
+        """Those of a prepared problem, in time linear in the cells that its factors read."""
+        pool, reduced = problem.potentials.log_tables, problem.reduced is not None
+        if not reduced and problem.structure.n_factors > MANY_FACTORS:
+            return cls(unit_among(pool, problem.likelihood), 0.0)
+        found = extremes(FactorGraph(problem.structure, pool) if reduced else problem.as_tables)
+        unit = unit_among(found.top, found.low, problem.likelihood)
+        return cls(unit, float(found.top.sum()) if reduced else 0.0)
+
+    def size(self, score: float) -> float:
+        """What a difference is compared with: the score less what all assignments score alike, or the unit."""
+        return max(self.unit, min(abs(score), abs(score - self.fixed)))
 
 
 class Incumbent:
@@ -69,8 +67,7 @@ class Incumbent:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.unit = unit_of(problem)
-        self.fixed = fixed_score(problem)
+        self.units = ScoreUnits.of(problem)
         self.scale = score_scale(problem.graph, problem.evidence)
         self.score = -np.inf
         self.states = np.zeros(problem.graph.n_variables, np.int32)
@@ -98,8 +95,8 @@ class Incumbent:
 
     @property
     def size(self) -> float:
-        """What a difference is compared with: the score less what all assignments score alike, or the unit."""
-        return max(self.unit, min(abs(self.score), abs(self.score - self.fixed)))
+        """What a difference from the best score is compared with."""
+        return self.units.size(self.score)
 
     def offer_given(self, init: Any, running: Running) -> None:
         """Start from an earlier answer, or a dict of states by name."""
@@ -126,9 +123,7 @@ class Incumbent:
         return self.states, self.score
 
 
-def stopped_decoding(
-    name: str, problem: Problem, running: Running, stop: BaseException, variables: Sequence[int] | None = None
-) -> Decoding:
+def stopped_decoding(name: str, problem: Problem, running: Running, stop: BaseException) -> Decoding:
     """The answer of a method that was stopped before it had one: a quick local search, of which nothing is proven.
 
     Raises ``stop`` where that finds no assignment free of hard zeros.
@@ -139,7 +134,7 @@ def stopped_decoding(
     best.search(np.zeros(n_values), Running())
     if best.score == -np.inf:
         raise stop
-    return relaxed_decoding(name, best, np.inf, running, variables=variables, converged=False)
+    return relaxed_decoding(name, best, np.inf, running, converged=False)
 
 
 def relaxed_decoding(
@@ -148,7 +143,6 @@ def relaxed_decoding(
     bound: float,
     running: Running,
     *,
-    variables: Sequence[int] | None = None,
     tolerance: float | None = None,
     **details: Any,
 ) -> Decoding:
@@ -160,11 +154,10 @@ def relaxed_decoding(
     return decoding_of_states(
         best.problem.graph,
         [(states, score)],
-        variables,
         gap=gap,
         tolerance=tolerance,
         guarantee="exact" if gap <= tolerance else "lower",
         method=name,
-        seconds=time.perf_counter() - running.started,
+        seconds=running.seconds,
         **details,
     )

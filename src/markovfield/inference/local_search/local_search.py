@@ -5,8 +5,7 @@ None of them proves anything: answers have an infinite gap. All of them stop whe
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -14,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
+from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE, caps
 from markovfield.factors.structure import Structure
 from markovfield.inference.constants.scale import unit_among
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.local_search.local_search_kernel import (
     Factors,
     climb_from,
@@ -33,23 +32,13 @@ from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.problem import prepare
 from markovfield.kernels.random import streams
 
-__all__ = ["LocalSearch", "add_unary", "check_local", "check_possible", "given_states", "searched", "started_states"]
+__all__ = ["LocalSearch", "add_unary", "check_possible", "given_states", "searched", "started_states"]
 
 # Changes looked at in one call of a kernel: about a tenth of a second.
 CHUNK = 2**18
 # Shakes in one call, and the most changes that one of them may make before it is given up.
 SHAKES, JOURNAL = 2000, 4096
 _NO_JOURNAL = np.zeros(0, np.int64)
-
-
-def check_local(name: str, graph: FactorGraph, variables: Sequence[int] | None, n_best: int) -> None:
-    """Refuse what a search over single assignments cannot answer."""
-    if n_best != 1:
-        raise ModelError(f"{name} finds one assignment: use junction_tree for the n best")
-    if variables is not None:
-        raise ModelError(f"{name} decodes all variables: use junction_tree or marginal_search for marginal MAP")
-    if graph.structure.has_latent:
-        raise ModelError(f"{name} cannot maximise over a noisy-max: use junction_tree")
 
 
 class LocalSearch:
@@ -230,7 +219,7 @@ def searched(
     converged, rounds = True, 0
     try:
         rounds = search(found)
-    except (TimeoutError, StoppedError, KeyboardInterrupt):
+    except STOPS:
         converged = False
         if found.best_broken:
             raise
@@ -240,11 +229,10 @@ def searched(
     return decoding_of_states(
         graph,
         [(states, score)],
-        None,
         gap=np.inf,
         guarantee="lower",
         method=method.name,
         converged=converged,
         iterations=rounds,
-        seconds=time.perf_counter() - running.started,
+        seconds=running.seconds,
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,13 +10,13 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.arrays import IntArray
-from markovfield.exceptions import ImpossibleEvidenceError, ModelError, StoppedError
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.constants.scale import unit_among
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.running import Running
-from markovfield.inference.local_search.incumbent import unit_of
-from markovfield.inference.local_search.local_search import add_unary, check_local, check_possible, started_states
+from markovfield.inference.core.running import STOPS, Running
+from markovfield.inference.local_search.local_search import add_unary, check_possible, started_states
 from markovfield.inference.local_search.subgraph_search_kernel import (
     COLD,
     ENTRIES,
@@ -37,6 +35,7 @@ from markovfield.inference.problem.domains_kernel import factors_of_variables
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.merged_pairs import prepare_merged
 from markovfield.inference.problem.problem import Problem, prepare
+from markovfield.kernels.compilations import clock
 from markovfield.kernels.random import streams
 
 __all__ = ["SubgraphMoves", "SubgraphSearch"]
@@ -105,24 +104,15 @@ class SubgraphSearch:
             )
 
     def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-        rng: np.random.Generator,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None, rng: np.random.Generator
     ) -> Decoding:
         """Search from where ``init`` says, or from the best state of each variable by itself."""
-        check_local(self.name, graph, variables, n_best)
         moves = SubgraphMoves(graph, evidence, started_states(graph, evidence, init, rng), self, rng)
         steps = self.steps if self.steps is not None else min(20_000, max(300, graph.n_variables))
         converged = True
         try:
             moves.run(steps, running)
-        except (TimeoutError, StoppedError, KeyboardInterrupt):
+        except STOPS:
             converged = False
             moves.cross()
             if not np.isfinite(moves.best_score):
@@ -136,13 +126,12 @@ class SubgraphSearch:
         return decoding_of_states(
             graph,
             [(moves.best, moves.best_score)],
-            None,
             gap=0.0 if moves.whole else np.inf,
             guarantee="exact" if moves.whole else "lower",
             method=self.name,
             converged=converged,
             iterations=moves.done,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
         )
 
 
@@ -199,12 +188,12 @@ class SubgraphMoves:
         while steps > 0 and not self.whole:
             running.check(self.best_score if np.isfinite(self.best_score) else None)
             now = min(now, steps)
-            started = time.perf_counter()
+            started = clock()
             done = search_steps(
                 self.model, self.region, self.tables, self.settings, now, self.stream,
                 self.states, self.record, self.saved, self.tally,
             )  # fmt: skip
-            spent = time.perf_counter() - started
+            spent = clock() - started
             steps -= int(done)
             self.done += int(done)
             self._look(self.record)
@@ -227,7 +216,7 @@ class SubgraphMoves:
         """Score an assignment, and keep it if it is the best."""
         states = self.problem.states(reduced)
         score = float(self.problem.graph.score(states))
-        score += sum(float(vector[states[v]]) for v, vector in self.problem.evidence.likelihoods)
+        score += self.problem.evidence.log_likelihood(states)
         if score > self.best_score:
             self.best, self.best_score = states, score
 
@@ -236,7 +225,7 @@ def _model(problem: Problem) -> tuple[Model, float]:
     """Factors of one variable as scores of its states, the others as they are, in the unit that scores are compared in;
     a hard zero costs more than all soft scores together can gain. And half of that cost."""
     s = problem.structure
-    unit = unit_of(problem)
+    unit = unit_among(problem.potentials.log_tables, problem.likelihood)
     pool, likelihood, hopeless = problem.potentials.log_tables / unit, problem.likelihood / unit, np.inf
     hard = np.isneginf(pool)
     if hard.any():

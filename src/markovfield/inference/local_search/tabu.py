@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.local_search.local_search import (
     LocalSearch,
-    check_local,
     searched,
 )
 from markovfield.inference.local_search.local_search_kernel import (
@@ -66,25 +63,12 @@ class TabuSearch:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
-        check_method(self, least={"largest": 0})
-        for name in ("steps", "tenure", "shaken"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ModelError(f"{name} must be at least 1, got {value}")
+        check_method(self, least={"largest": 0, "steps": 1, "tenure": 1, "shaken": 1})
 
     def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-        rng: np.random.Generator,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None, rng: np.random.Generator
     ) -> Decoding:
         """Climb, then search on."""
-        check_local(self.name, graph, variables, n_best)
 
         def search(found: LocalSearch) -> int:
             n = graph.n_variables

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -11,12 +10,12 @@ import numpy as np
 
 from markovfield._validation import check_method
 from markovfield.arrays import States
-from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
+from markovfield.exceptions import MemoryLimitError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.limits import memory_limit_bytes
-from markovfield.inference.core.running import Progress, Running
+from markovfield.inference.core.running import STOPS, Progress, Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.inference.local_search.incumbent import ROUNDING, stopped_decoding
 from markovfield.inference.marginal_map.bounds import I_BOUNDS, MixedBuckets
@@ -35,7 +34,6 @@ SHARE, SECONDS = 0.3, 10.0
 # Assignments that are listed in falling order of their bounds, more and more of them, and summed; and the clique states
 # of a junction tree that lists them.
 LISTED, LISTED_WORK = (1, 8, 64, 512), 2.0**22
-STOPS = (TimeoutError, StoppedError, KeyboardInterrupt)
 
 
 @dataclass(frozen=True)
@@ -83,10 +81,8 @@ class MarginalSearch:
     abilities: ClassVar[frozenset[str]] = frozenset({"marginal_map", "rng"})
 
     def __post_init__(self) -> None:
-        check_method(self)
+        check_method(self, least={"restarts": 0})
         memory_limit_bytes(self.memory_limit)
-        if self.restarts < 0:
-            raise ModelError(f"restarts must be at least 0, got {self.restarts}")
 
     def decode(
         self,
@@ -94,13 +90,10 @@ class MarginalSearch:
         evidence: Evidence,
         *,
         variables: Sequence[int] | None = None,
-        n_best: int = 1,
         running: Running,
         rng: np.random.Generator,
     ) -> Decoding:
         """The best assignment of some variables that was found, and how far from the best it can be."""
-        if n_best != 1:
-            raise ModelError("marginal_search finds one assignment: use junction_tree for the n best")
         maximised = np.ones(graph.n_variables, np.bool_)
         if variables is not None:
             maximised[:] = False
@@ -150,7 +143,7 @@ def quick_decoding(
         score_guarantee="lower",
         method=name,
         converged=False,
-        seconds=time.perf_counter() - running.started,
+        seconds=running.seconds,
     )
 
 
@@ -241,7 +234,7 @@ class _Search:
     def left(self) -> float | None:
         """Seconds left; at least a little, since some came before."""
         limit = self.running.time_limit
-        return None if limit is None else max(limit - (time.perf_counter() - self.running.started), 0.05)
+        return None if limit is None else max(limit - (self.running.seconds), 0.05)
 
     # ---- nothing left to sum --------------------------------------------------------------------------------------
 
@@ -366,5 +359,5 @@ class _Search:
             method=self.method.name,
             converged=self.converged,
             iterations=self.rounds + 1,
-            seconds=time.perf_counter() - self.running.started,
+            seconds=self.running.seconds,
         )

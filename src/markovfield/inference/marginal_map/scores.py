@@ -118,7 +118,7 @@ class MarginalScores:
         return value, exact
 
     def _likelihood(self, states: States) -> float:
-        return sum(float(vector[states[v]]) for v, vector in self.evidence.likelihoods)
+        return self.evidence.log_likelihood(states)
 
     def conditional(self, states: States, v: int) -> FloatArray:
         """For each state of a variable, what its factors and components come to, the others as they are."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -14,7 +13,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals
-from markovfield.inference.core.convergence import warn_caller, warn_not_converged
+from markovfield.inference.core.convergence import how_it_went, warn_caller, warn_not_converged
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.mean_field.clusters import STRUCTURES, cluster_layout, clusters_of
@@ -85,12 +84,11 @@ class MeanField:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
-        check_method(self, least={"restarts": 1, "max_iterations": 1}, above={"tolerance": 0})
+        least, words = {"restarts": 1, "max_iterations": 1}, {"start": ("uniform", "random")}
+        check_method(self, least=least, above={"tolerance": 0}, choices=words)
         if isinstance(self.structure, str) and self.structure not in STRUCTURES:
             known = ", ".join(repr(s) for s in STRUCTURES)
             raise ModelError(f"structure of MeanField must be {known} or sets of variables, got {self.structure!r}")
-        if self.start not in ("uniform", "random"):
-            raise ModelError(f"start of MeanField must be 'uniform' or 'random', got {self.start!r}")
 
     def log_partition(
         self,
@@ -110,11 +108,7 @@ class MeanField:
         return LogPartition(
             log_partition=run.value,
             guarantee="lower",
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=time.perf_counter() - running.started,
+            **how_it_went(self.name, run, running),
         )
 
     def marginals(
@@ -122,7 +116,6 @@ class MeanField:
         graph: FactorGraph,
         evidence: Evidence,
         *,
-        targets: Sequence[Sequence[int]] = (),
         running: Running,
         init: Marginals | None = None,
         rng: np.random.Generator | None = None,
@@ -135,18 +128,13 @@ class MeanField:
         elif not run.converged:
             warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance)
         values = problem.expand(run.values, 0.0)
-        values.flags.writeable = False
         return Marginals(
             graph=graph,
             values=values,
             log_partition=run.value,
             guarantee="lower",
             log_partition_bounds=(run.value, np.inf),
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=time.perf_counter() - running.started,
+            **how_it_went(self.name, run, running),
             _joint=run.joint,
             _counts=lambda: problem.counts(run.counts()),
         )

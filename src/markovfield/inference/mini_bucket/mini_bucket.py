@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, TypeVar
@@ -21,12 +20,12 @@ from markovfield.inference.core.convergence import warn_not_converged
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.limits import memory_limit_bytes
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.local_search.incumbent import stopped_decoding
 from markovfield.inference.mini_bucket.bounds import Buckets, Tightened
 from markovfield.inference.mini_bucket.cutset import Cutset
 from markovfield.inference.mini_bucket.plan import BucketPlan, Fill, find_fill, order_by_mini_buckets, plan_buckets
-from markovfield.inference.mini_bucket.search import Search, check_decodable
+from markovfield.inference.mini_bucket.search import Search
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.names import VariableName
 
@@ -116,16 +115,9 @@ class MiniBucket:
     def __post_init__(self) -> None:
         if self.order is not None and not isinstance(self.order, tuple):
             object.__setattr__(self, "order", tuple(self.order))
-        for setting, least in (("i_bound", 1), ("max_iterations", 0), ("max_states", 1)):
-            value = getattr(self, setting)
-            if setting == "max_states" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise ModelError(f"{setting} of MiniBucket must be an integer of at least {least}, got {value!r}")
-        check_method(self, least={"search": 0, "seed": 0})
+        least = {"i_bound": 1, "max_iterations": 0, "max_states": 1, "search": 0, "seed": 0, "tolerance": 0}
+        check_method(self, least=least)
         memory_limit_bytes(self.memory_limit)
-        if not self.tolerance >= 0:
-            raise ModelError(f"tolerance of MiniBucket must not be negative, got {self.tolerance!r}")
 
     # ---- planning -------------------------------------------------------------------------------------------------
 
@@ -230,15 +222,7 @@ class MiniBucket:
             **self._details(buckets.plan, upper, powers, running),
         )
 
-    def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-        init: Any = None,
-    ) -> Marginals:
+    def marginals(self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None) -> Marginals:
         """Derivatives of the upper bound as approximate marginals, and both bounds on log Z."""
         problem = prepare(graph, evidence)
         buckets, upper = self._upper(problem, running, init)
@@ -247,7 +231,6 @@ class MiniBucket:
         buckets.backward(upper.weights, Running())
         beliefs = buckets.marginals(upper.weights)
         values = problem.expand(beliefs, 0.0)
-        values.flags.writeable = False
 
         def joint(positions: tuple[int, ...]) -> FloatArray:
             return _joint(buckets, beliefs, positions)
@@ -279,7 +262,7 @@ class MiniBucket:
             "converged": converged,
             "iterations": len(upper.gains),
             "residuals": upper.gains,
-            "seconds": time.perf_counter() - running.started,
+            "seconds": running.seconds,
             "width": plan.width,
         }
 
@@ -301,7 +284,7 @@ class MiniBucket:
             try:
                 # Tables are not kept: those of two ways to cut would take twice the memory that was promised.
                 found = self._start(Buckets(problem, plan, running), temperature, running, init)
-            except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+            except STOPS as stop:
                 # Decoding, which alone asks at temperature 0, answers Ctrl-C with what it has.
                 if best is None or (temperature and isinstance(stop, KeyboardInterrupt)):
                     raise
@@ -404,28 +387,18 @@ class MiniBucket:
             running=running,
         )
 
-    def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-    ) -> Decoding:
+    def decode(self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None) -> Decoding:
         """An assignment read off the buckets, and how far from the best score it can be."""
-        check_decodable(graph, variables, n_best)
         if init is not None:
             raise ModelError("mini_bucket decodes from the start and takes no init; it does for marginals")
         problem = prepare(graph, evidence)
         try:
             search = Search(self, problem, running)
-        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
-            return stopped_decoding(self.name, problem, running, stop, variables)
+        except STOPS as stop:
+            return stopped_decoding(self.name, problem, running, stop)
         search.cool()
         if search.score == -np.inf and search.stop is not None:
-            quick = stopped_decoding(self.name, problem, running, search.stop, variables)
+            quick = stopped_decoding(self.name, problem, running, search.stop)
             return replace(quick, gap=max(0.0, search.bound - quick.score))
         gap = max(0.0, search.bound - search.score)
         converged = search.converged or search.close
@@ -435,7 +408,6 @@ class MiniBucket:
         return decoding_of_states(
             graph,
             [(search.states, search.score)],
-            variables,
             gap=gap,
             tolerance=search.tolerance,
             guarantee="exact" if search.close else "lower",
@@ -443,7 +415,7 @@ class MiniBucket:
             converged=converged,
             iterations=len(search.gains),
             residuals=tuple(search.gains),
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             width=search.buckets.plan.width,
         )
 

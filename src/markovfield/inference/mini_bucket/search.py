@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ModelError, StoppedError
-from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.constants.scale import score_scale
-from markovfield.inference.core.running import Running
-from markovfield.inference.local_search.incumbent import fixed_score, unit_of
+from markovfield.inference.core.running import STOPS, Running
+from markovfield.inference.local_search.incumbent import ScoreUnits
 from markovfield.inference.problem.problem import Problem
 
 if TYPE_CHECKING:
     from markovfield.inference.mini_bucket.mini_bucket import MiniBucket
 
-__all__ = ["Search", "check_decodable"]
+__all__ = ["Search"]
 
 # Temperatures start at the gap per cut variable and fall by this factor, about so many times.
 COOLING, COOLINGS = 0.5, 10
@@ -30,7 +27,7 @@ class Search:
     def __init__(self, method: MiniBucket, problem: Problem, running: Running) -> None:
         self.method, self.running = method, running
         self.stop: BaseException | None = None
-        self.unit, self.fixed = unit_of(problem), fixed_score(problem)
+        self.units = ScoreUnits.of(problem)
         self.scale = score_scale(problem.graph, problem.evidence)
         buckets, first = method.best_buckets(problem, 0.0, running)
         self.buckets, self.bound, self.shifts = buckets, first.bound, first.shifts
@@ -39,7 +36,7 @@ class Search:
         self.states, self.score = np.zeros(problem.graph.n_variables, np.int32), -np.inf
         try:
             self.look(buckets.forward(first.shifts, 0.0 * first.weights, running))
-        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+        except STOPS as stop:
             # There is a bound already.
             running.remember(stop)
         self.converged = not buckets.plan.n_split
@@ -72,13 +69,13 @@ class Search:
             if not self.close:
                 cutset = method.cutset(buckets, self.shifts, self.temperature * self.shares, self.running, self.states)
                 self.keep(cutset.decode())
-        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+        except STOPS as stop:
             self.converged, self.stop = False, stop
 
     @property
     def tolerance(self) -> float:
         """What rounding may leave between a score and the bound on it."""
-        return 1e-9 * (self.unit + min(abs(self.score), abs(self.score - self.fixed))) if self.score > -np.inf else 0.0
+        return 1e-9 * self.units.size(self.score) if self.score > -np.inf else 0.0
 
     @property
     def close(self) -> bool:
@@ -89,29 +86,10 @@ class Search:
         """Keep a better bound, and a better assignment."""
         self.bound = min(self.bound, bound)
         states = self.buckets.problem.states(self.buckets.decode())
-        self.keep((states, _score(self.buckets.problem, states)))
+        problem = self.buckets.problem
+        self.keep((states, float(problem.graph.score(states)) + problem.evidence.log_likelihood(states)))
 
     def keep(self, found: tuple[npt.NDArray[np.int32], float] | None) -> None:
         """Keep an assignment that is better."""
         if found is not None and found[1] > self.score:
             self.states, self.score = found
-
-
-def check_decodable(graph: FactorGraph, variables: Sequence[int] | None, n_best: int) -> None:
-    if n_best > 1:
-        raise ModelError(f"mini_bucket finds one good assignment, not the {n_best} best: use junction_tree")
-    if variables is not None and len(set(variables)) < graph.n_variables:
-        raise ModelError(
-            f"mini_bucket decodes all {graph.n_variables} variables, not {len(set(variables))} "
-            "of them with the others summed out: use junction_tree"
-        )
-    if graph.structure.has_latent:
-        raise ModelError(
-            "mini_bucket would maximise the contributions of a noisy-max, which must be summed: use junction_tree"
-        )
-
-
-def _score(problem: Problem, states: npt.NDArray[np.int32]) -> float:
-    """Score of an assignment of the user's graph, with the likelihoods of virtual evidence."""
-    score = float(problem.graph.score(states))
-    return score + sum(float(vector[states[v]]) for v, vector in problem.evidence.likelihoods)

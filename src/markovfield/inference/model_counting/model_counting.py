@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -26,6 +24,7 @@ from markovfield.inference.model_counting.formula import Encoding, encode
 from markovfield.inference.model_counting.search import CHUNK, CountingSearch
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.problem.reduction import hard_zeros
+from markovfield.kernels.compilations import clock
 
 __all__ = ["ModelCounting", "is_hard"]
 
@@ -146,18 +145,11 @@ class ModelCounting:
             method=self.name,
             converged=done,
             iterations=search.decisions,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             width=encoding.width,
         )
 
-    def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-    ) -> Marginals:
+    def marginals(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> Marginals:
         """All single marginals, read off the trace of the count; joint ones are counted when asked for.
 
         A count that was not finished has none: it raises `TimeoutError`.
@@ -172,7 +164,6 @@ class ModelCounting:
         if value == -math.inf:
             raise problem.impossible()
         values = problem.expand(_marginals_of_states(problem, encoding, search.masses()), 0.0)
-        values.flags.writeable = False
         return Marginals(
             graph=graph,
             values=values,
@@ -180,7 +171,7 @@ class ModelCounting:
             log_partition_bounds=(value, value),
             method=self.name,
             iterations=search.decisions,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             width=encoding.width,
             _joint=lambda positions: self._joint(graph, evidence, positions),
         )
@@ -208,7 +199,7 @@ class ModelCounting:
         limit = math.inf if running.time_limit is None else share * running.time_limit
         steps = math.inf if self.max_steps is None else self.max_steps
         with suppress(TimeoutError, StoppedError):
-            while search.steps < steps and time.perf_counter() - running.started < limit:
+            while search.steps < steps and running.seconds < limit:
                 running.check()
                 if search.run(int(min(CHUNK, steps - search.steps))):
                     return True
@@ -220,14 +211,14 @@ class ModelCounting:
 
         left = None
         if running.time_limit is not None:
-            left = 0.9 * (running.time_limit - (time.perf_counter() - running.started))
+            left = 0.9 * (running.time_limit - (running.seconds))
             if left <= 0.0:
                 return -math.inf, math.inf
         buckets = MiniBucket(i_bound=self.i_bound, memory_limit=self.memory_limit)
-        clock = replace(running, time_limit=left, started=time.perf_counter())
+        rest = replace(running, time_limit=left, started=clock())
         with suppress(TimeoutError, StoppedError, MemoryLimitError), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return buckets.log_partition(graph, evidence, running=clock).log_partition_bounds
+            return buckets.log_partition(graph, evidence, running=rest).log_partition_bounds
         return -math.inf, math.inf
 
     def count(self, graph: FactorGraph, evidence: Evidence) -> int:

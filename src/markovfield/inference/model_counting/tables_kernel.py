@@ -33,8 +33,8 @@ def copy_cells(base, sizes, strides, log_tables, cells):  # type: ignore[no-unty
 
 
 @kernel
-def _all_zero(cells, sizes, steps, states, free, at):  # type: ignore[no-untyped-def]
-    """Whether all cells that agree with ``states`` on the axes that are not free are -inf."""
+def _visit(cells, sizes, steps, states, free, at, mark, covered):  # type: ignore[no-untyped-def]
+    """Walk over the cells that agree with ``states`` on all axes not free: ``mark`` them, or say if all are -inf."""
     arity = len(sizes)
     cell = np.int64(0)
     for a in range(arity):
@@ -42,7 +42,9 @@ def _all_zero(cells, sizes, steps, states, free, at):  # type: ignore[no-untyped
         if not free[a]:
             cell += steps[a] * states[a]
     while True:
-        if cells[cell] != -np.inf:
+        if mark:
+            covered[cell] = True
+        elif cells[cell] != -np.inf:
             return False
         a = arity - 1
         while a >= 0:
@@ -56,31 +58,6 @@ def _all_zero(cells, sizes, steps, states, free, at):  # type: ignore[no-untyped
             a -= 1
         if a < 0:
             return True
-
-
-@kernel
-def _cover(sizes, steps, states, free, at, covered):  # type: ignore[no-untyped-def]
-    """Mark all cells that agree with ``states`` on the axes that are not free."""
-    arity = len(sizes)
-    cell = np.int64(0)
-    for a in range(arity):
-        at[a] = 0
-        if not free[a]:
-            cell += steps[a] * states[a]
-    while True:
-        covered[cell] = True
-        a = arity - 1
-        while a >= 0:
-            if free[a]:
-                at[a] += 1
-                cell += steps[a]
-                if at[a] < sizes[a]:
-                    break
-                cell -= steps[a] * at[a]
-                at[a] = 0
-            a -= 1
-        if a < 0:
-            return
 
 
 @kernel
@@ -104,9 +81,9 @@ def nogoods(cells, sizes):  # type: ignore[no-untyped-def]
             free[a] = False
         for a in range(arity):
             free[a] = True
-            if not _all_zero(cells, sizes, steps, states, free, at):
+            if not _visit(cells, sizes, steps, states, free, at, False, covered):
                 free[a] = False
-        _cover(sizes, steps, states, free, at, covered)
+        _visit(cells, sizes, steps, states, free, at, True, covered)
         if count == len(found):
             more = np.empty((2 * count, arity), np.int64)
             more[:count] = found

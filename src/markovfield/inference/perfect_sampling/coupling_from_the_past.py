@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -10,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from markovfield._validation import check_method
+from markovfield._validation import check_method, whole_number
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Samples
@@ -83,13 +82,8 @@ class CouplingFromThePast:
     abilities: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
-        check_method(self)
-        if self.moves not in MOVES:
-            known = ", ".join(repr(m) for m in MOVES)
-            raise ModelError(f"moves of CouplingFromThePast must be one of {known}, got {self.moves!r}")
-        given = self.max_doublings
-        if not isinstance(given, (int, np.integer)) or not 0 <= given <= MOST_DOUBLINGS:
-            raise ModelError(f"max_doublings must be an integer from 0 to {MOST_DOUBLINGS}, got {given!r}")
+        check_method(self, choices={"moves": MOVES})
+        whole_number(self.max_doublings, "max_doublings of CouplingFromThePast", 0, MOST_DOUBLINGS)
 
     def sample(
         self, graph: FactorGraph, size: int, evidence: Evidence, *, rng: np.random.Generator, running: Running
@@ -106,7 +100,7 @@ class CouplingFromThePast:
             states=states,
             method=self.name,
             iterations=sweeps,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
         )
 
     def _by_bonds(self, monotone: MonotoneModel, size: int, running: Running) -> bool:

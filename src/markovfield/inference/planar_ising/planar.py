@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -268,17 +267,10 @@ class PlanarIsing:
         return LogPartition(
             log_partition=_log_partition(model, _solved(model, running, keep=False)),
             method=self.name,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
         )
 
-    def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-    ) -> Marginals:
+    def marginals(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> Marginals:
         """All single marginals; joint distributions of up to 12 variables are computed when asked for."""
         model = self._model(graph, evidence)
         solution = _solved(model, running, keep=True)
@@ -291,7 +283,7 @@ class PlanarIsing:
             log_partition=value,
             log_partition_bounds=(value, value),
             method=self.name,
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
             _joint=joint,
             _counts=counts,
         )
@@ -346,7 +338,6 @@ def _values(model: PlanarModel, up: FloatArray) -> FloatArray:
     flat = np.ones(int(offsets[-1]))
     flat[offsets[model.spins.variables][:, None] + np.arange(2)] = up
     values = problem.expand(flat, 0.0)
-    values.flags.writeable = False
     return values
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from markovfield.inference.local_search.subgraph_search import SubgraphMoves, Su
 from markovfield.inference.mini_bucket.mini_bucket import MiniBucket
 from markovfield.inference.mini_bucket.search import Search
 from markovfield.inference.problem.problem import prepare
+from markovfield.kernels.compilations import clock
 
 if TYPE_CHECKING:
     from markovfield.inference.trws.trws import TRWS
@@ -214,13 +214,12 @@ class Subgraphs:
                 decoding_of_states(
                     graph,
                     [(moves.best, moves.best_score)],
-                    None,
                     gap=0.0 if moves.whole else np.inf,
                     guarantee="exact" if moves.whole else "lower",
                     method=self.name,
                     converged=moves.whole,
                     iterations=moves.done,
-                    seconds=time.perf_counter() - running.started,
+                    seconds=running.seconds,
                 )
             )
         self.over = moves.whole
@@ -246,7 +245,7 @@ class Buckets:
 
     def turn(self, shared: Shared, running: Running) -> None:
         """Plan, or tighten; or go over to larger mini-buckets."""
-        started = time.perf_counter()
+        started = clock()
         try:
             if self.search is None:
                 # What is cut short is lost: the plan may take more than a turn, and the first pass more each time.
@@ -266,7 +265,7 @@ class Buckets:
         except (TimeoutError, StoppedError):
             return
         search = self.search
-        self.spent += time.perf_counter() - started
+        self.spent += clock() - started
         shared.tighten(search.bound)
         if search.score > -np.inf:
             self._hand_over(shared, search, running)
@@ -278,14 +277,13 @@ class Buckets:
             decoding_of_states(
                 shared.graph,
                 [(search.states, search.score)],
-                None,
                 gap=max(0.0, search.bound - search.score),
                 tolerance=search.tolerance,
                 guarantee="exact" if search.close else "lower",
                 method=self.name,
                 converged=search.close,
                 iterations=len(search.gains),
-                seconds=time.perf_counter() - running.started,
+                seconds=running.seconds,
             )
         )
 
@@ -343,7 +341,7 @@ class Beside:
             else:
                 stop = stop or TimeoutError()
                 self.work.ask(_GRACE)
-            shared.take(self.work.answer(None, stop, running))
+            shared.take(self.work.answer(stop, running))
         except ImpossibleEvidenceError:
             raise
         except (ModelError, MemoryError, TimeoutError, StoppedError, RuntimeError):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import zip_longest
 from typing import Any, ClassVar
 
@@ -26,11 +26,15 @@ from markovfield.inference.core.convergence import without_warnings
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Progress, Running
+from markovfield.inference.graph_cuts.fusion_moves import FusionMoves, is_picture
 from markovfield.inference.local_search.icm import ICM
-from markovfield.inference.local_search.local_search import check_local, given_states
+from markovfield.inference.local_search.local_search import given_states
 from markovfield.inference.local_search.tabu import TabuSearch
+from markovfield.inference.portfolio.interrupts import interrupts
 from markovfield.inference.portfolio.members import Annealing, Beside, Buckets, Member, Relaxation, Single, Subgraphs
+from markovfield.inference.problem.pairwise import pairwise
 from markovfield.inference.problem.problem import potentials
+from markovfield.kernels.compilations import clock
 
 __all__ = ["Portfolio"]
 
@@ -40,6 +44,8 @@ MOST_SEARCHED = 2**22
 MOST_BUCKETS = 20_000
 # What is this method's own of the time, whatever came before it, so that there is an answer.
 LEAST_SHARE = 0.05
+# How long in all where nobody says.
+SECONDS = 30.0
 # A turn is this share of all the time, though not shorter than that many seconds.
 TURN, SHORTEST_TURN = 0.1, 0.05
 # First turns are shorter by this factor: most methods show soon whether they gain.
@@ -53,6 +59,11 @@ _JOIN = 0.3
 # Without any assignment at the end: how much longer one is looked for, as a share, and in how many turns at least.
 _EXTRA, _TRIED = 0.05, 8
 THREAD = "markovfield portfolio"
+# Where no time is given, what is enough on pictures: iterations of messages, on lattices and on other graphs (after six
+# by the moves themselves), and the gap as a share of what the labels cost.
+QUICK, QUICK_OTHERS, NEAR = 16, 1, 1e-3
+# The share of the gap that a turn of subgraphs must gain for there to be another.
+LITTLE = 0.01
 
 
 @dataclass
@@ -127,9 +138,9 @@ class _Race:
         if ((known >= 0) & (known != states)).any():
             return
         score = float(self.graph.score(states))
-        score += sum(float(logs[states[v]]) for v, logs in self.evidence.likelihoods)
+        score += self.evidence.log_likelihood(states)
         if score > -np.inf:
-            self.take(decoding_of_states(self.graph, [(states, score)], None, gap=np.inf, method="portfolio"))
+            self.take(decoding_of_states(self.graph, [(states, score)], gap=np.inf, method="portfolio"))
 
     @property
     def answer(self) -> Decoding | None:
@@ -137,7 +148,7 @@ class _Race:
 
     @property
     def left(self) -> float:
-        return self.deadline - time.perf_counter()
+        return self.deadline - clock()
 
     @property
     def has_large_factors(self) -> bool:
@@ -235,11 +246,11 @@ class _Lane:
     def ask(self, asked: _Asked) -> None:
         """One turn of a member, and what it gained."""
         race, best = self.race, self.race.best
-        score, bound, started = best.score, best.bound, time.perf_counter()
+        score, bound, started = best.score, best.bound, clock()
         share = asked.share * (FIRST if asked.rate == np.inf else 1.0)
         seconds = max(min(max(share * race.limit, SHORTEST_TURN), race.left), 0.01)
         asked.member.turn(race, Running(self.n_jobs, seconds, self.told))
-        spent = max(time.perf_counter() - started, 1e-9)
+        spent = max(clock() - started, 1e-9)
         gained = 0.0
         if score > -np.inf and best.score > score:
             gained += best.score - score
@@ -273,6 +284,9 @@ class _Lane:
 class Portfolio:
     """Several methods side by side until one proves the answer or the time is over; ``auto`` ends here.
 
+    Pictures, that is large models of semi-metric pairs, are left to `FusionMoves`, then to moves of subgraphs for as
+    long as they gain. On all other models:
+
     One thread looks for assignments: a climb, graph cuts where every variable has two states and expansion moves where
     there are more, moves of subgraphs, annealing, tabu search, mini-buckets. Another looks for bounds and proofs:
     TRW-S, mini-buckets of growing size, branch and bound, and toulbar2, where it is installed, in a process of its own.
@@ -284,7 +298,8 @@ class Portfolio:
     Parameters
     ----------
     seconds
-        How long in all where `mf.decode` was given no ``time_limit``.
+        How long in all, at most, where `mf.decode` was given no ``time_limit``. None: 30 seconds, and on pictures as
+        long as moves with few iterations of messages take.
 
     Examples
     --------
@@ -295,7 +310,7 @@ class Portfolio:
     (60.0, True)
     """
 
-    seconds: float = 30.0
+    seconds: float | None = None
 
     name: ClassVar[str] = "portfolio"
     exact: ClassVar[bool] = False
@@ -303,34 +318,27 @@ class Portfolio:
     abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
 
     def __post_init__(self) -> None:
-        check_method(self)
-        if not self.seconds > 0:
-            raise ModelError(f"seconds must be positive, got {self.seconds}")
+        check_method(self, above={"seconds": 0})
 
     def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-        rng: np.random.Generator,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None, rng: np.random.Generator
     ) -> Decoding:
         """Go through the stages."""
-        check_local(self.name, graph, variables, n_best)
         start = None if init is None else given_states(graph, init)
-        limit = self.seconds if running.time_limit is None else running.time_limit
+        picture = is_picture(graph)
+        limit = running.time_limit or self.seconds
+        quick = picture and limit is None
+        limit = limit or (np.inf if picture else SECONDS)
         # What came before may have used up the time; a little of it is this method's own.
-        deadline = max(running.started + limit, time.perf_counter() + LEAST_SHARE * limit)
+        deadline = max(running.started + limit, clock() + LEAST_SHARE * limit)
         race = _Race(graph, evidence, init, limit, deadline)
+        run = partial(_run_on_picture, quick) if picture else _run
         if start is not None:
             race.begin(start.astype(np.int32))
         stopped = False
-        with _interrupts(race.quit) as interrupted, without_warnings():
+        with interrupts(race.quit) as interrupted, without_warnings():
             try:
-                stopped = _run(race, running, rng)
+                stopped = run(race, running, rng)
             except KeyboardInterrupt:
                 stopped = True
             except SystemError as error:
@@ -357,7 +365,7 @@ class Portfolio:
             method=self.name,
             converged=best.proven and whole,
             iterations=len(best.told),
-            seconds=time.perf_counter() - running.started,
+            seconds=running.seconds,
         )
 
 
@@ -403,6 +411,25 @@ def _cells(graph: FactorGraph) -> float:
     return float((2.0 ** np.where(s.kind == TABLE, logs, np.log2(arity + 2.0))).sum())
 
 
+def _run_on_picture(quick: bool, race: _Race, running: Running, rng: np.random.Generator) -> bool:
+    """Moves and messages, then subgraphs as long as they gain; whether the user has stopped it."""
+    # On whole lattices messages take a third of the time.
+    whole = pairwise(race.graph.to_tables().structure).width and not (race.evidence.states >= 0).any()
+    few = QUICK if whole else QUICK_OTHERS
+    method = FusionMoves(max_iterations=few, relative_gap=NEAR) if quick else FusionMoves()
+    moves = _Asked(Single(method, rng, once=True), 1.0 / FIRST)
+    lane = _Lane(race, [moves], running, running.n_jobs or os.cpu_count() or 1, bounds=True)
+    lane.work()
+    search = _Asked(Subgraphs(rng))
+    while not quick and not race.over and not lane.stops:
+        before = race.best.score
+        lane.ask(search)
+        if race.best.score - before <= LITTLE * race.best.gap:
+            break
+    search.member.end()
+    return bool(lane.stops)
+
+
 def _run(race: _Race, running: Running, rng: np.random.Generator) -> bool:
     """Both halves side by side, or in turn in one thread; whether the user has stopped it."""
     first, second = _members(race.graph, rng)
@@ -444,27 +471,3 @@ def _beside(lane: _Lane) -> None:
     finally:
         if lane.race.quit.is_set():
             _end(lane.race, lane.members)
-
-
-@contextmanager
-def _interrupts(quit: threading.Event) -> Iterator[threading.Event]:
-    """Notices Ctrl-C, which a method answers with what it has, so that the next one is not begun."""
-    seen = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield seen
-        return
-    usual = signal.getsignal(signal.SIGINT)
-    if not callable(usual):
-        yield seen
-        return
-
-    def note(number: int, frame: Any) -> None:
-        seen.set()
-        quit.set()
-        usual(number, frame)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield seen
-    finally:
-        signal.signal(signal.SIGINT, usual)

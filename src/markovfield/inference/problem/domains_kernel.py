@@ -8,14 +8,16 @@ Free to change: `REEXAMINE_LIMIT` and the order of looks: pruning less is never 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from markovfield.kernels.compiler import kernel
 
-__all__ = ["CHANGED", "IMPOSSIBLE", "UNCHANGED", "factors_of_variables", "factors_with_zeros", "shrink_domains"]
+__all__ = [
+    "CHANGED", "IMPOSSIBLE", "UNCHANGED", "PlainTables", "factors_of_variables", "factors_with_zeros", "shrink_domains",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 
@@ -25,6 +27,26 @@ IMPOSSIBLE = 2
 
 # A factor of more cells than this is looked at once and not again: the pruning is optional, the time is not.
 REEXAMINE_LIMIT = 2.0**22
+
+
+class PlainTables(NamedTuple):
+    """What kernels need to know of a structure of plain tables: its arrays, and what is derived from them alone.
+
+    ``variable_factors[variable_offsets[v] : variable_offsets[v + 1]]`` are the factors that hold variable v;
+    ``max_arity`` and ``max_width`` are the most axes of a factor, and the most states of its axes together.
+    """
+
+    cardinalities: Any
+    scope_offsets: Any
+    scopes: Any
+    table_offsets: Any
+    table_strides: Any
+    child: Any
+    variable_offsets: Any
+    variable_factors: Any
+    value_offsets: Any
+    max_arity: int
+    max_width: int
 
 
 @kernel
@@ -46,15 +68,10 @@ def factors_of_variables(n_variables: int, scope_offsets: Array, scopes: Array) 
 
 
 @kernel
-def factors_with_zeros(
-    cardinalities: Array,
-    scope_offsets: Array,
-    scopes: Array,
-    table_offsets: Array,
-    table_strides: Array,
-    log_tables: Array,
-) -> Array:
+def factors_with_zeros(tables: PlainTables, log_tables: Array) -> Array:
     """Whether each factor reads a cell of -inf, ``bool[m]``. Costs the cells of all factors, at worst."""
+    cardinalities, scope_offsets, scopes = tables.cardinalities, tables.scope_offsets, tables.scopes
+    table_offsets, table_strides = tables.table_offsets, tables.table_strides
     m = len(table_offsets)
     result = np.zeros(m, np.bool_)
     zero = False
@@ -103,20 +120,11 @@ def factors_with_zeros(
 
 
 @kernel
-def _drop_barren(
-    cardinalities: Array,
-    scope_offsets: Array,
-    scopes: Array,
-    child: Array,
-    variable_offsets: Array,
-    variable_factors: Array,
-    evidence: Array,
-    keep: Array,
-    alive: Array,
-    barren: Array,
-) -> int:
+def _drop_barren(tables: PlainTables, evidence: Array, keep: Array, alive: Array, barren: Array) -> int:
     """Mark unobserved leaves and their conditional distributions, which sum to one, until none is left."""
-    n = len(cardinalities)
+    scope_offsets, scopes, child = tables.scope_offsets, tables.scopes, tables.child
+    variable_offsets, variable_factors = tables.variable_offsets, tables.variable_factors
+    n = len(tables.cardinalities)
     degree = np.empty(n, np.int64)
     stack = np.empty(n + 1, np.int64)
     n_stack = 0
@@ -263,22 +271,13 @@ def _find_supports(
 
 @kernel
 def _propagate(
-    scope_offsets: Array,
-    scopes: Array,
-    table_offsets: Array,
-    table_strides: Array,
-    log_tables: Array,
-    variable_offsets: Array,
-    variable_factors: Array,
-    value_offsets: Array,
-    has_zeros: Array,
-    alive: Array,
-    domain_sizes: Array,
-    domains: Array,
-    max_arity: int,
-    max_width: int,
+    tables: PlainTables, log_tables: Array, has_zeros: Array, alive: Array, domain_sizes: Array, domains: Array
 ) -> bool:
     """Generalised arc consistency on the factors' supports; True when a domain became empty."""
+    scope_offsets, scopes, value_offsets = tables.scope_offsets, tables.scopes, tables.value_offsets
+    table_offsets, table_strides = tables.table_offsets, tables.table_strides
+    variable_offsets, variable_factors = tables.variable_offsets, tables.variable_factors
+    max_arity, max_width = tables.max_arity, tables.max_width
     m = len(table_offsets)
     queue = np.empty(m + 1, np.int64)
     active = np.empty(m, np.bool_)
@@ -358,18 +357,8 @@ def _propagate(
 
 @kernel
 def shrink_domains(
-    cardinalities: Array,
-    scope_offsets: Array,
-    scopes: Array,
-    table_offsets: Array,
-    table_strides: Array,
-    child: Array,
+    tables: PlainTables,
     log_tables: Array,
-    variable_offsets: Array,
-    variable_factors: Array,
-    value_offsets: Array,
-    max_arity: int,
-    max_width: int,
     evidence: Array,
     possible: Array,
     has_zeros: Array,
@@ -388,7 +377,8 @@ def shrink_domains(
     domain_sizes, domains, alive, barren
         ``int32[n]``, ``int32[total states]`` (laid out by ``value_offsets``), ``bool[m]``, ``bool[n]``.
     """
-    n, m = len(cardinalities), len(table_offsets)
+    cardinalities, value_offsets = tables.cardinalities, tables.value_offsets
+    n, m = len(cardinalities), len(tables.table_offsets)
     domain_sizes = np.empty(n, np.int32)
     domains = np.empty(value_offsets[n], np.int32)
     alive = np.ones(m, np.bool_)
@@ -407,18 +397,7 @@ def shrink_domains(
             for s in range(cardinalities[v]):
                 domains[begin + s] = s
     # Barren variables go first: once zeros have shrunk a child's domain its rows may no longer sum to one.
-    if drop and _drop_barren(
-        cardinalities,
-        scope_offsets,
-        scopes,
-        child,
-        variable_offsets,
-        variable_factors,
-        evidence,
-        keep,
-        alive,
-        barren,
-    ):
+    if drop and _drop_barren(tables, evidence, keep, alive, barren):
         status = CHANGED
         for v in range(n):
             if barren[v]:
@@ -448,23 +427,7 @@ def shrink_domains(
                     zero = True
                     break
         if zero:
-            empty = _propagate(
-                scope_offsets,
-                scopes,
-                table_offsets,
-                table_strides,
-                log_tables,
-                variable_offsets,
-                variable_factors,
-                value_offsets,
-                has_zeros,
-                alive,
-                domain_sizes,
-                domains,
-                max_arity,
-                max_width,
-            )
-            if empty:
+            if _propagate(tables, log_tables, has_zeros, alive, domain_sizes, domains):
                 return IMPOSSIBLE, domain_sizes, domains, alive, barren
             if status == UNCHANGED:
                 for v in range(n):

@@ -18,7 +18,7 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.pairwise import pairwise
 from markovfield.inference.problem.problem import Problem, prepare
 
-__all__ = ["PairProblem", "check_decodable", "pair_problem"]
+__all__ = ["PairProblem", "pair_problem"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,21 +66,6 @@ class PairProblem:
         """Sum of the log-potentials and log-likelihoods of an assignment of the problem."""
         unary = self.unary[np.arange(len(states)), states]
         return float(unary.sum() + self.pool[self.cells(states)].sum()) + self.constant
-
-
-def check_decodable(method: str, graph: FactorGraph, variables: Any, n_best: int) -> None:
-    """Raise where more than one assignment, marginal MAP or a noisy-max is asked of a method that maximises all."""
-    if n_best > 1:
-        raise ModelError(f"{method} finds one assignment, not the {n_best} best: use junction_tree")
-    if variables is not None and len(set(variables)) < graph.n_variables:
-        raise ModelError(
-            f"{method} decodes all {graph.n_variables} variables, not {len(set(variables))} of them with the others "
-            "summed out: use junction_tree"
-        )
-    if graph.structure.has_latent:
-        raise ModelError(
-            f"{method} would maximise the contributions of a noisy-max, which must be summed: use junction_tree"
-        )
 
 
 @remembered
@@ -158,7 +143,10 @@ def _unary_scores(problem: Problem, single: IntArray) -> FloatArray:
     v = s.scopes[axis]
     cells = s.table_offsets[single][:, None] + s.table_strides[axis][:, None] * np.arange(most)
     cells[beyond[v]] = 0
-    np.add.at(unary, v, pool[cells])
+    if np.bincount(v).max(initial=0) <= 1:
+        unary[v] += pool[cells]
+    else:
+        np.add.at(unary, v, pool[cells])
     if len(problem.likelihood):
         inside = ~beyond
         unary[inside] += problem.likelihood

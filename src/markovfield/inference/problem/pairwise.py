@@ -16,7 +16,7 @@ from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.problem.problem import Problem
 
-__all__ = ["Pairwise", "lattice_width", "pairwise", "unary_scores"]
+__all__ = ["Pairwise", "lattice_width", "pairwise", "shorter_side", "unary_scores"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +123,40 @@ def lattice_width(n: int, low: IntArray, high: IntArray) -> int:
     return width
 
 
+def shorter_side(n: int, low: IntArray, high: IntArray) -> int:
+    """The shorter side of a rectangle of ``n`` nodes, row by row, whose neighbours are all among the pairs; 0 if none.
+
+    No junction tree has a smaller width. Other pairs, such as diagonal neighbours, may be there as well.
+
+    Examples
+    --------
+    >>> shorter_side(6, np.array([0, 1, 3, 4, 0, 1, 2, 0]), np.array([1, 2, 4, 5, 3, 4, 5, 5]))
+    2
+    """
+    apart = high - low
+    lengths, counts = np.unique(apart, return_counts=True)
+    for width in lengths[(lengths > 1) & (counts >= n - lengths)].tolist():
+        if n % width:
+            continue
+        beside = np.zeros((2, n), np.bool_)
+        beside[0, low[(apart == 1) & (low % width < width - 1)]] = True
+        beside[1, low[apart == width]] = True
+        if beside.sum() == n - n // width + n - width:
+            return min(width, n // width)
+    return 0
+
+
 def unary_scores(problem: Problem) -> tuple[FloatArray, float]:
     """The log-potentials of every variable's states by itself, likelihoods included, and the constant factors' sum."""
     s, pool = problem.structure, problem.potentials.log_tables
     view = pairwise(s)
     scores = problem.likelihood.copy() if len(problem.likelihood) else np.zeros(int(s.value_offsets[-1]))
-    place, cell = view.unary_cells
-    np.add.at(scores, place, pool[cell])
+    axis = s.scope_offsets[view.unary]
+    variable, k = s.scopes[axis], int(s.cardinalities.max(initial=1))
+    if (s.cardinalities == k).all() and np.bincount(variable).max(initial=0) <= 1:
+        cells = s.table_offsets[view.unary][:, None] + s.table_strides[axis][:, None] * np.arange(k)
+        scores.reshape(-1, k)[variable] += pool[cells]
+    else:
+        place, cell = view.unary_cells
+        np.add.at(scores, place, pool[cell])
     return scores, float(pool[s.table_offsets[view.constants]].sum())

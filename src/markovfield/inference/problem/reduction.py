@@ -18,6 +18,7 @@ from markovfield.inference.problem.domains_kernel import (
     CHANGED,
     IMPOSSIBLE,
     UNCHANGED,
+    PlainTables,
     factors_of_variables,
     factors_with_zeros,
     shrink_domains,
@@ -77,11 +78,7 @@ class Reduced:
 class _Index(NamedTuple):
     """What depends on the structure only; kept in its cache."""
 
-    variable_offsets: npt.NDArray[np.int64]
-    variable_factors: npt.NDArray[np.int32]
-    value_offsets: npt.NDArray[np.int64]
-    max_arity: int
-    max_width: int
+    tables: PlainTables
     states: npt.NDArray[np.int32]
     factors: npt.NDArray[np.int32]
     not_barren: BoolArray
@@ -90,24 +87,26 @@ class _Index(NamedTuple):
 @remembered
 def _index(structure: Structure) -> _Index:
     assert not np.any(structure.kind != TABLE), "call to_tables() first: reduction works on plain tables"
-    n, m = structure.n_variables, structure.n_factors
-    variable_offsets, variable_factors = factors_of_variables(n, structure.scope_offsets, structure.scopes)
-    value_offsets = np.zeros(n + 1, np.int64)
-    np.cumsum(structure.cardinalities, out=value_offsets[1:])
-    width_at = np.zeros(len(structure.scopes) + 1, np.int64)
-    np.cumsum(structure.cardinalities[structure.scopes], out=width_at[1:])
-    return _Index(
+    s, n = structure, structure.n_variables
+    variable_offsets, variable_factors = factors_of_variables(n, s.scope_offsets, s.scopes)
+    width_at = np.zeros(len(s.scopes) + 1, np.int64)
+    np.cumsum(s.cardinalities[s.scopes], out=width_at[1:])
+    tables = PlainTables(
+        s.cardinalities,
+        s.scope_offsets,
+        s.scopes,
+        s.table_offsets,
+        s.table_strides,
+        s.child,
         _sealed(variable_offsets),
         _sealed(variable_factors),
-        _sealed(value_offsets),
-        int(np.diff(structure.scope_offsets).max(initial=0)),
-        int(np.diff(width_at[structure.scope_offsets]).max(initial=0)),
-        _sealed(
-            (np.arange(value_offsets[-1]) - np.repeat(value_offsets[:-1], structure.cardinalities)).astype(np.int32)
-        ),
-        _sealed(np.arange(m, dtype=np.int32)),
-        _sealed(np.zeros(n, np.bool_)),
+        s.value_offsets,
+        int(np.diff(s.scope_offsets).max(initial=0)),
+        int(np.diff(width_at[s.scope_offsets]).max(initial=0)),
     )
+    states = np.arange(s.value_offsets[-1]) - np.repeat(s.value_offsets[:-1], s.cardinalities)
+    factors = np.arange(s.n_factors, dtype=np.int32)
+    return _Index(tables, _sealed(states.astype(np.int32)), _sealed(factors), _sealed(np.zeros(n, np.bool_)))
 
 
 def _argument(array: npt.ArrayLike, dtype: Any) -> npt.NDArray[Any]:
@@ -147,8 +146,7 @@ def zeros_in_factors(structure: Structure, log_tables: FloatArray) -> BoolArray:
     tables = _argument(log_tables, np.float64)
     _check_length("log_tables", tables, s.n_cells)
     with small(CELL * s.cells_read):
-        found = factors_with_zeros(s.cardinalities, s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, tables)
-    return _sealed(found)
+        return _sealed(factors_with_zeros(_index(s).tables, tables))
 
 
 def reduce(
@@ -224,101 +222,27 @@ def reduce(
     if has_zeros is not None:
         _check_length("has_zeros", zeros, len(s.table_offsets))
     if possible is not None:
-        _check_length("possible", allowed, int(index.value_offsets[-1]))
+        _check_length("possible", allowed, int(s.value_offsets[-1]))
     status, domain_sizes, domains, alive, barren = shrink_domains(
-        s.cardinalities,
-        s.scope_offsets,
-        s.scopes,
-        s.table_offsets,
-        s.table_strides,
-        s.child,
-        tables,
-        index.variable_offsets,
-        index.variable_factors,
-        index.value_offsets,
-        index.max_arity,
-        index.max_width,
-        evidence,
-        allowed,
-        zeros,
-        keeps,
-        propagate_zeros,
-        drop_barren,
+        index.tables, tables, evidence, allowed, zeros, keeps, propagate_zeros, drop_barren
     )
     if drop_separated and status != IMPOSSIBLE and status >= 0:
-        separated = _drop_separated(
-            s.scope_offsets,
-            s.scopes,
-            index.variable_offsets,
-            index.variable_factors,
-            index.value_offsets,
-            keeps,
-            domain_sizes,
-            domains,
-            alive,
-            barren,
-        )
+        separated = _drop_separated(index.tables, keeps, domain_sizes, domains, alive, barren)
         status = CHANGED if separated else status
     if status in (UNCHANGED, IMPOSSIBLE):
-        return Reduced(
-            s,
-            log_tables,
-            index.value_offsets,
-            index.states,
-            _NO_CELLS,
-            index.factors,
-            index.not_barren,
-            status == IMPOSSIBLE,
-        )
+        empty = status == IMPOSSIBLE
+        return Reduced(s, log_tables, s.value_offsets, index.states, _NO_CELLS, index.factors, index.not_barren, empty)
     if status < 0:
         v = -status - 1
         raise ModelError(
             f"the evidence on variable {s.names.variables[v]!r} is state {int(evidence[v])}, "
             f"outside 0 to {int(s.cardinalities[v]) - 1}"
         )
-    (
-        scope_offsets,
-        scopes,
-        table_offsets,
-        table_strides,
-        child,
-        factors,
-        state_offsets,
-        states,
-        pool,
-        origin,
-    ) = build_reduced(
-        s.cardinalities,
-        s.scope_offsets,
-        s.scopes,
-        s.table_offsets,
-        s.table_strides,
-        s.child,
-        tables,
-        index.value_offsets,
-        index.max_arity,
-        domain_sizes,
-        domains,
-        alive,
-    )
-    reduced = Structure(
-        _sealed(domain_sizes),
-        _sealed(scope_offsets),
-        _sealed(scopes),
-        _sealed(table_offsets),
-        _sealed(table_strides),
-        s.n_cells + len(origin),
-        _sealed(child),
-        s.kind if len(child) == len(s.kind) else s.kind[: len(child)],
-        s.names,
-    )
-    return Reduced(
-        reduced,
-        _sealed(pool) if len(pool) else log_tables,
-        _sealed(state_offsets),
-        _sealed(states),
-        _sealed(origin),
-        _sealed(factors),
-        _sealed(barren),
-        False,
-    )
+    built = build_reduced(index.tables, tables, domain_sizes, domains, alive)
+    scope_offsets, scopes, bases, strides, child, factors, state_offsets, states, pool, origin = map(_sealed, built)
+    kind = s.kind if len(child) == len(s.kind) else s.kind[: len(child)]
+    n_cells = s.n_cells + len(origin)
+    cards = _sealed(domain_sizes)
+    reduced = Structure(cards, scope_offsets, scopes, bases, strides, n_cells, child, kind, s.names)
+    held = pool if len(pool) else log_tables
+    return Reduced(reduced, held, state_offsets, states, origin, factors, _sealed(barren), False)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.inference.problem.domains_kernel import PlainTables
 from markovfield.kernels.compiler import kernel
 
 __all__ = ["build_reduced"]
@@ -84,18 +85,7 @@ def _steps(domain_sizes: Array, domains: Array, value_offsets: Array) -> Array:
 
 @kernel
 def build_reduced(
-    cardinalities: Array,
-    scope_offsets: Array,
-    scopes: Array,
-    table_offsets: Array,
-    table_strides: Array,
-    child: Array,
-    log_tables: Array,
-    value_offsets: Array,
-    max_arity: int,
-    domain_sizes: Array,
-    domains: Array,
-    alive: Array,
+    tables: PlainTables, log_tables: Array, domain_sizes: Array, domains: Array, alive: Array
 ) -> tuple[Array, Array, Array, Array, Array, Array, Array, Array, Array, Array]:
     """Arrays of the reduced problem: clamped axes become offsets, even domains strides, the rest copies.
 
@@ -110,6 +100,9 @@ def build_reduced(
     pool, origin
         The pool with the copies appended and the original cell of each copied one; both empty without copies.
     """
+    cardinalities, scope_offsets, scopes = tables.cardinalities, tables.scope_offsets, tables.scopes
+    table_offsets, table_strides = tables.table_offsets, tables.table_strides
+    child, value_offsets = tables.child, tables.value_offsets
     n, m = len(domain_sizes), len(table_offsets)
     steps = _steps(domain_sizes, domains, value_offsets)
     state_offsets = np.zeros(n + 1, np.int64)
@@ -148,7 +141,7 @@ def build_reduced(
         # A loop, since assigning a slice makes Numba compile its error messages: more than a second.
         for i in range(n_cells):
             pool[i] = log_tables[i]
-    index = np.empty(max_arity, np.int64)
+    index = np.empty(tables.max_arity, np.int64)
 
     g, q, copy_at = 0, 0, 0
     for f in range(m):
@@ -224,15 +217,4 @@ def build_reduced(
                     c = -1
         new_child[g] = c
         g += 1
-    return (
-        new_offsets,
-        new_scopes,
-        new_bases,
-        new_strides,
-        new_child,
-        factors,
-        state_offsets,
-        states,
-        pool,
-        origin,
-    )
+    return new_offsets, new_scopes, new_bases, new_strides, new_child, factors, state_offsets, states, pool, origin

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.inference.problem.domains_kernel import PlainTables
 from markovfield.kernels.compiler import kernel
 
 __all__ = ["drop_separated"]
@@ -19,22 +20,15 @@ Array = npt.NDArray[Any]
 
 @kernel
 def drop_separated(
-    scope_offsets: Array,
-    scopes: Array,
-    variable_offsets: Array,
-    variable_factors: Array,
-    value_offsets: Array,
-    keep: Array,
-    domain_sizes: Array,
-    domains: Array,
-    alive: Array,
-    barren: Array,
+    tables: PlainTables, keep: Array, domain_sizes: Array, domains: Array, alive: Array, barren: Array
 ) -> int:
     """Drop the variables and factors that no path of free variables connects with a kept one; how many variables.
 
     A variable with one state left blocks paths, as an observed one does. After barren variables are gone, what is left
     of a directed model is its ancestral graph, so this is d-separation by the moralised ancestral graph.
     """
+    scope_offsets, scopes, value_offsets = tables.scope_offsets, tables.scopes, tables.value_offsets
+    variable_offsets, variable_factors = tables.variable_offsets, tables.variable_factors
     n = len(domain_sizes)
     reached = np.zeros(n, np.bool_)
     heard = np.zeros(len(alive), np.bool_)

@@ -5,7 +5,8 @@ Source: Caetano 1 (obtaining samples); effective sample sizes and split R-hat ar
 In reading order:
 
 * ``forward.py``, ``forward_kernel.py``: ancestral and rejection sampling, likelihood weighting;
-* ``markov_chains.py``: several chains at once: burn-in, thinning, stopping, resuming;
+* ``markov_chains.py``: several chains at once: burn-in, stopping, resuming;
+* ``chain_method.py``: `sample` and `marginals` of every method that runs them; ``draws.py``: rows kept, thinned;
 * ``starts.py``: first states, scattered and free of hard zeros; ``modes.py``: likely assignments found by climbing;
 * ``averages.py``: marginals as chains go, in batches that double in length;
 * ``trust.py``: what must hold before an answer says that it has converged;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,10 @@ from markovfield.arrays import FloatArray, States
 from markovfield.inference.core.answers import Marginals, Samples
 from markovfield.inference.core.diagnostics import LEAST_STEPS, MonteCarlo, error_floor, own_draws, summarise
 from markovfield.inference.core.running import Running
-from markovfield.inference.problem.problem import Problem
 from markovfield.inference.sampling.markov_chains import (
+    Begun,
     Chains,
     ChainState,
-    Transition,
     begin,
     doubt_seed,
     resolved_burn_in,
@@ -38,18 +36,14 @@ MOST_BATCHES, FEWEST_BATCHES = 128, 8
 
 
 def estimate(
-    problem: Problem,
-    transition: Transition,
-    *,
+    begun: Begun,
     sweeps: int,
+    method: str,
     n_chains: int,
-    burn_in: int | None,
+    *,
     rng: np.random.Generator,
     running: Running,
-    method: str,
-    start: States | None = None,
     init: Samples | Marginals | None = None,
-    extra: Any = None,
 ) -> Marginals:
     """Estimate the marginals of a problem's variables by Markov chains, keeping averages of batches only.
 
@@ -64,11 +58,12 @@ def estimate(
     400, and `doubts_of` finds nothing; otherwise a warning says why, and ``monte_carlo.doubts`` keeps the reasons.
 
     With ``init``, an earlier answer to `sample` or `marginals`, the chains go on from where it left them; only the new
-    sweeps count. ``start`` and ``extra`` are as for `run_chains`. A transition with ``conditional = True`` averages
-    conditional distributions; one with ``even = True`` has estimates that are equal by symmetry, and then exact.
+    sweeps count. A transition with ``conditional = True`` averages conditional distributions; one with ``even = True``
+    has estimates that are equal by symmetry, and then exact.
     """
+    problem, transition = begun.problem, begun.transition
     s = problem.structure
-    chains, burn_in = begin(problem, transition, n_chains, burn_in, rng, running, init, method, start)
+    chains, burn_in = begin(begun, method, n_chains, rng, running, init)
     chains.discard(resolved_burn_in(burn_in, sweeps))
     batches = _Batches(chains, int(s.value_offsets[-1]), s.value_offsets[:-1].copy(), rows_to_see(problem))
     stopped = batches.run(sweeps)
@@ -114,9 +109,9 @@ def estimate(
         method=method,
         converged=stopped is None and not doubts,
         iterations=chains.sweeps,
-        seconds=time.perf_counter() - running.started,
+        seconds=running.seconds,
         monte_carlo=MonteCarlo(expanded[1], expanded[2], expanded[3], int(count), n_chains, tuple(doubts)),
-        _state=ChainState.of(problem, chains, extra),
+        _state=ChainState.of(problem, chains, begun.extra),
     )
 
 

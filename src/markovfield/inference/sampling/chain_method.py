@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,22 +12,14 @@ from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Marginals, Samples
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
-from markovfield.inference.problem.problem import Problem
 from markovfield.inference.sampling.averages import estimate
-from markovfield.inference.sampling.markov_chains import Transition, run_chains
+from markovfield.inference.sampling.draws import run_chains
+from markovfield.inference.sampling.markov_chains import Begun
 
-__all__ = ["Begun", "ChainMethod"]
+__all__ = ["LEAST", "ChainMethod"]
 
-
-@dataclass(frozen=True, eq=False)
-class Begun:
-    """Markov chains that are set up: how they move, where they start (None where they go on), sweeps to throw away."""
-
-    problem: Problem
-    transition: Transition
-    start: Any
-    burn_in: int | None
-    extra: Any = None
+# The least values of the settings that all Markov chains share.
+LEAST = {"n_chains": 1, "thinning": 1, "sweeps": 1, "burn_in": 0}
 
 
 class ChainMethod(ABC):
@@ -66,45 +56,13 @@ class ChainMethod(ABC):
         """States of the Markov chains, ``thinning`` sweeps apart."""
         kept = -(-size // self.n_chains) * self.thinning
         begun = self.begin(graph, evidence, rng, running, init, kept)
-        return run_chains(
-            begun.problem,
-            begun.transition,
-            size,
-            n_chains=self.n_chains,
-            burn_in=begun.burn_in,
-            thinning=self.thinning,
-            rng=rng,
-            running=running,
-            init=init,
-            method=self.name,
-            start=begun.start,
-            extra=begun.extra,
-        )
+        return run_chains(begun, size, self.name, self.n_chains, self.thinning, rng=rng, running=running, init=init)
 
     def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-        rng: np.random.Generator,
-        init: Any = None,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, rng: np.random.Generator, init: Any = None
     ) -> Marginals:
         """Averages over the Markov chains, with their standard errors."""
         if init is not None and not self.resumes_averages:
             raise ModelError(f"{self.name} resumes samples only, so marginals take no init")
         begun = self.begin(graph, evidence, rng, running, init, self.sweeps)
-        return estimate(
-            begun.problem,
-            begun.transition,
-            sweeps=self.sweeps,
-            n_chains=self.n_chains,
-            burn_in=begun.burn_in,
-            rng=rng,
-            running=running,
-            method=self.name,
-            start=begun.start,
-            init=init,
-            extra=begun.extra,
-        )
+        return estimate(begun, self.sweeps, self.name, self.n_chains, rng=rng, running=running, init=init)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -211,7 +210,7 @@ class AncestralSampling:
                 "ancestral sampling takes no evidence: take rejection, likelihood_weighting or junction_tree"
             )
         states, _ = _draw(graph, size, None, "ancestral sampling", rng, running)
-        return Samples(graph=graph, states=states, method=self.name, seconds=time.perf_counter() - running.started)
+        return Samples(graph=graph, states=states, method=self.name, seconds=running.seconds)
 
 
 @dataclass(frozen=True)
@@ -246,9 +245,7 @@ class RejectionSampling:
     abilities: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
-        check_method(self)
-        if self.max_tries < 1:
-            raise ModelError(f"max_tries must be at least 1, got {self.max_tries}")
+        check_method(self, least={"max_tries": 1})
 
     def sample(
         self, graph: FactorGraph, size: int, evidence: Evidence, *, rng: np.random.Generator, running: Running
@@ -276,7 +273,7 @@ class RejectionSampling:
             kept.append(states[agrees])
             found, tries = found + len(kept[-1]), tries + batch
         rows = np.concatenate(kept)[:size]
-        return Samples(graph=graph, states=rows, method=self.name, seconds=time.perf_counter() - running.started)
+        return Samples(graph=graph, states=rows, method=self.name, seconds=running.seconds)
 
 
 @dataclass(frozen=True)
@@ -340,7 +337,7 @@ def draw_weighted(
         states=states,
         guarantee="approximate",
         method=LikelihoodWeighting.name,
-        seconds=time.perf_counter() - running.started,
+        seconds=running.seconds,
         log_weights=log_weights,
     )
 

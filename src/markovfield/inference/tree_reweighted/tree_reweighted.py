@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.exceptions import ModelError, StoppedError
+from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals
-from markovfield.inference.core.convergence import DAMPING, warn_not_converged
+from markovfield.inference.core.convergence import DAMPING, how_it_went, warn_not_converged
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.running import Running
+from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.tree_reweighted.messages import ReweightedMessages
 from markovfield.inference.tree_reweighted.spanning_trees import even_trees, given_trees
@@ -80,8 +79,9 @@ class TreeReweighted:
     def __post_init__(self) -> None:
         check_method(
             self,
-            least={"max_iterations": 1, "frank_wolfe_iterations": 0, "max_factor_cells": 1},
+            least={"max_iterations": 1, "frank_wolfe_iterations": 0, "max_factor_cells": 1, "damping": 0},
             above={"tolerance": 0},
+            below={"damping": 1},
         )
         if isinstance(self.trees, str):
             if self.trees not in ("uniform", "optimised"):
@@ -99,8 +99,6 @@ class TreeReweighted:
                     f"tree_weights of TreeReweighted must be {len(self.trees)} positive numbers, "
                     f"got {self.tree_weights!r}"
                 )
-        if not 0.0 <= self.damping < 1.0:
-            raise ModelError(f"damping of TreeReweighted must be from 0 to below 1, got {self.damping}")
 
     def log_partition(
         self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Marginals | None = None
@@ -112,21 +110,11 @@ class TreeReweighted:
         return LogPartition(
             log_partition=run.value,
             guarantee="upper",
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=time.perf_counter() - running.started,
+            **how_it_went(self.name, run, running),
         )
 
     def marginals(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        targets: Sequence[Sequence[int]] = (),
-        running: Running,
-        init: Marginals | None = None,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Marginals | None = None
     ) -> Marginals:
         """Pseudo-marginals, on which all trees agree once messages have converged, and the bound."""
         problem = prepare(graph, evidence)
@@ -135,18 +123,13 @@ class TreeReweighted:
             warn_not_converged(self.name, len(run.residuals), run.last_residual, self.tolerance, DAMPING)
         beliefs = run.beliefs()
         values = problem.expand(run.of_variables(beliefs), 0.0)
-        values.flags.writeable = False
         return Marginals(
             graph=graph,
             values=values,
             log_partition=run.value,
             guarantee="upper",
             log_partition_bounds=(-np.inf, run.value),
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=time.perf_counter() - running.started,
+            **how_it_went(self.name, run, running),
             components=run.components(),
             _joint=lambda positions: run.joint(beliefs, positions),
             _counts=lambda: problem.counts(run.counts(beliefs)),
@@ -154,31 +137,12 @@ class TreeReweighted:
         )
 
     def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Decoding | None = None,
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Decoding | None = None
     ) -> Decoding:
         """The best assignment that a tree chooses, and the mean of the trees' best scores as an upper bound."""
-        from markovfield.inference.local_search.incumbent import fixed_score, unit_of
+        from markovfield.inference.local_search.incumbent import ScoreUnits
         from markovfield.inference.problem.feasible import best_of
 
-        if graph.structure.has_latent:
-            raise ModelError(
-                "tree_reweighted would maximise the contributions of a noisy-max, which must be summed: "
-                "use junction_tree"
-            )
-        if n_best > 1:
-            raise ModelError(f"tree_reweighted finds one assignment, not {n_best}: use junction_tree")
-        if variables is not None and len(set(variables)) < graph.n_variables:
-            raise ModelError(
-                f"tree_reweighted decodes all {graph.n_variables} variables, not {len(set(variables))} of them with "
-                "the others summed out: use junction_tree"
-            )
         if init is not None:
             raise ModelError("decode by tree_reweighted takes no init")
         problem = prepare(graph, evidence)
@@ -190,16 +154,11 @@ class TreeReweighted:
         return decoding_of_states(
             graph,
             [(problem.states(states), score)],
-            variables,
             gap=gap,
             # Both numbers are sums over the whole graph, rounded in different orders.
-            tolerance=1e-9 * max(unit_of(problem), min(abs(score), abs(score - fixed_score(problem)))),
+            tolerance=1e-9 * ScoreUnits.of(problem).size(score),
             guarantee="lower",
-            method=self.name,
-            converged=run.converged,
-            iterations=len(run.residuals),
-            residuals=tuple(run.residuals),
-            seconds=time.perf_counter() - running.started,
+            **how_it_went(self.name, run, running),
         )
 
     def _run(
@@ -224,7 +183,7 @@ class TreeReweighted:
             run.converge(running)
             if self.trees == "optimised" and not maximise:
                 run.optimise(running, self.frank_wolfe_iterations)
-        except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+        except STOPS as stop:
             # Sums may be part of a fit, which must hear of Ctrl-C.
             if isinstance(stop, KeyboardInterrupt) and not maximise:
                 raise

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.remembered import remembered
@@ -109,7 +111,7 @@ class LatticeMessages:
     def fit(
         cls, problem: Problem, plan: SequentialPlan, tables: PairTables, init: Any = None
     ) -> LatticeMessages | None:
-        """For a lattice whose edges fall by equal steps, or are all alike along each axis; otherwise None."""
+        """For a lattice whose edges fall by equal steps, or are multiples of one table along each axis; else None."""
         at = find_diagonals(problem.structure)
         if at is None:
             return None
@@ -131,6 +133,25 @@ class LatticeMessages:
         self.value = float(self.sums.sum()) + self.constant
         self.bound = min(self.bound, self.value)
         self.backwards = not self.backwards
+
+    def both_ways(self, rows: IntArray, running: Running, best: Incumbent) -> npt.NDArray[np.float32]:
+        """One more pass: ``float32[2 m, K]``, what all edges say to both of their variables.
+
+        What edge e of the plan says to its lower variable is row ``rows[2 e]``, to its higher one row
+        ``rows[2 e + 1]``.
+        """
+        at, k = self.at, self.at.n_states
+        out, by_place = np.empty((len(rows), k), np.float32), np.empty((len(at.place), k), np.float32)
+        for more in (False, True):
+            if more:
+                self.run(running, best)
+            # The last pass was the other way than the one to come; forwards, it spoke to the higher variables.
+            side = int(self.backwards)
+            for (edges, place), messages in zip(at.edges, self.messages, strict=True):
+                for low, high in pairwise(at.starts.tolist()):
+                    by_place[low:high] = messages[k * low : k * high].reshape(k, high - low).T
+                out[rows[2 * edges + side]] = by_place[place]
+        return out
 
     def rounded(self) -> IntArray:
         """States chosen one after the other against the direction of the last pass."""
@@ -162,6 +183,12 @@ def _edges(which: IntArray, tables: PairTables, k: int) -> tuple[int, Any, Any, 
             drop = high - low
             kind = SAME if (step >= drop).all() else STEPS
             return kind, step[inverse], drop[inverse], high[inverse]
-    if len(distinct) > 1:
+    # One table, or the same times numbers of the edges: the largest of them times at most one.
+    largest = int(np.argmax(np.abs(cells).max(axis=(1, 2))))
+    table, spread = cells[largest], np.abs(cells).max(axis=(1, 2))
+    if len(distinct) == 1:
+        return TABLE, 0.0, 1.0, table
+    share = spread / spread[largest] if spread[largest] > 0 else np.ones(len(distinct))
+    if not np.isfinite(cells).all() or np.abs(cells - share[:, None, None] * table).max() > SAME_CELL * spread[largest]:
         return None
-    return TABLE, 0.0, 0.0, cells[0]
+    return TABLE, 0.0, share[inverse], table

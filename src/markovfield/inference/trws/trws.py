@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,13 +10,12 @@ import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.convergence import warn_not_converged
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.running import Running
-from markovfield.inference.local_search.incumbent import Incumbent, check_decodes_all, relaxed_decoding
+from markovfield.inference.core.running import STOPS, Running
+from markovfield.inference.local_search.incumbent import Incumbent, relaxed_decoding
 from markovfield.inference.problem.merged_pairs import prepare_merged
 from markovfield.inference.problem.pairwise import unary_scores
 from markovfield.inference.problem.problem import Problem
@@ -151,18 +149,8 @@ class TRWS:
     def __post_init__(self) -> None:
         check_method(self, least={"max_iterations": 1, "tolerance": 0})
 
-    def decode(
-        self,
-        graph: FactorGraph,
-        evidence: Evidence,
-        *,
-        variables: Sequence[int] | None = None,
-        n_best: int = 1,
-        running: Running,
-        init: Any = None,
-    ) -> Decoding:
+    def decode(self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Any = None) -> Decoding:
         """Pass messages until the bound meets the score or converges; ``init`` is a warm start."""
-        check_decodes_all(self.name, graph, variables, n_best)
         problem = prepare_merged(graph, evidence)
         plan = sequential_plan(problem.structure)
         best = Incumbent(problem)
@@ -175,7 +163,7 @@ class TRWS:
                 if init is not None:
                     best.offer_given(init, running)
                 converged = self._iterate(found, best, bounds, running)
-            except (TimeoutError, StoppedError, KeyboardInterrupt) as stop:
+            except STOPS as stop:
                 stopped = stop
             quiet = Running()
             if not bounds:
@@ -197,7 +185,6 @@ class TRWS:
             best,
             found.bound,
             running,
-            variables=variables,
             converged=converged,
             iterations=len(bounds),
             residuals=tuple(falls.tolist()),

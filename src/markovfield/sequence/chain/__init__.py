@@ -8,8 +8,10 @@ Files, in reading order:
 * `crf`, `settings`: the estimator `ChainCRF` and its settings, checked;
 * `observed_features`, `features`, `layout_kernel`: which features there are, where their weights lie, what tokens read;
 * `model`, `second_order`: a linear chain with weights and every question it answers; triples of labels;
-* `queries`, `weights_report`, `archive`: what a fitted estimator can be asked; its weights for people; its file;
-* `training`, `objective`, `online`: choosing a solver and stopping; the batch objective; online solvers;
+* `explicit`: one sequence with its log-potentials written out, of a linear chain, an HMM or a MEMM;
+* `queries`, `archive`: what a fitted estimator can be asked; its file;
+* `weighted_tokens`: what training minimises where tokens weigh differently;
+* `training`, `watch`, `objective`, `online`: choosing a solver; early stopping; the batch objective; online solvers;
 * `scores_kernel`: scores of tokens from sparse attributes, and posteriors back into the gradient;
 * `sums_kernel`, `logs_kernel`: log Z and posteriors in scaled linear space; in log space where that underflows;
 * `paths_kernel`: the best path, the n best, and draws;

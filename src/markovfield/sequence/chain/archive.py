@@ -33,7 +33,7 @@ _DTYPES = {
 }
 _EDGES = "edge_"
 # Settings that belong to a run or a machine, not to what was learnt.
-_PASSING = ("n_jobs", "checkpoint", "verbose")
+_PASSING = ("n_jobs", "checkpoint", "verbose", "model_filename")
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ def _finite(value: float) -> float | None:
 
 
 def _vectoriser(about: Any, arrays: Arrays) -> AttributeVectoriser:
-    if not isinstance(about, dict) or set(about) != {"min_count", "hashing", "columns"}:
+    if not isinstance(about, dict) or set(about) - {"kinds"} != {"min_count", "hashing", "columns"}:
         raise FormatError("it does not say where its attributes come from")
     return AttributeVectoriser.restored(about, arrays)
 

@@ -20,9 +20,18 @@ from markovfield.sequence.chain.features import ChainFeatures
 from markovfield.sequence.chain.model import chain_model
 from markovfield.sequence.chain.observed_features import FeatureSet, seen_features
 from markovfield.sequence.chain.queries import ChainQueries
-from markovfield.sequence.chain.settings import check_labels, checked_settings, sequence_weights
-from markovfield.sequence.chain.training import TrainingReport, Watch, train
-from markovfield.sequence.text.labels import LabelEncoder, allowed_transitions
+from markovfield.sequence.chain.settings import (
+    check_development,
+    check_labels,
+    checked_settings,
+    open_ended_sequences,
+    start_of,
+    those_known,
+)
+from markovfield.sequence.chain.training import TrainingReport, train
+from markovfield.sequence.chain.watch import SETTLED, SETTLED_ONLINE, Watch
+from markovfield.sequence.chain.weighted_tokens import weights_of
+from markovfield.sequence.text.labels import LabelEncoder, allowed_transitions, mark_chunks
 from markovfield.sequence.text.sequences import SequenceData
 from markovfield.sequence.text.vectoriser import AttributeVectoriser
 
@@ -63,12 +72,17 @@ class ChainCRF(ChainQueries, BaseEstimator):
     hashing
         None, or how many attributes there are, see `AttributeVectoriser`.
     class_weight
-        What labels weigh, by name, or ``"balanced"``; a sequence weighs the mean of its tokens.
+        What tokens weigh by their labels, or ``"balanced"``. Minimised is then the sum of
+        ``-w_t log p(y_t | y_{t-1}, x)``, which need not be convex, and takes longer the more often the weight changes
+        within a sequence. With an online solver, ``order=2``, hidden states or labels that are None, a sequence weighs
+        the mean of its tokens instead.
     early_stopping
         None, or after how many iterations without a better score on the development set to stop; the best weights are
-        kept.
+        kept. Iterations count once the score has moved and the objective falls by no more than 0.1 % in one (1 % in a
+        pass of an online solver). One before that is kept only if it was better by two standard errors.
     early_stopping_metric
-        The score: ``"accuracy"`` of labels, or ``"f1"`` of chunks (see `entity_report`).
+        The score: ``"accuracy"`` of labels, or ``"f1"`` of chunks (see `entity_report`). ``"auto"`` is F1 where every
+        label is ``O`` or marks a chunk, as ``B-PER`` and ``I-PER`` do.
     warm_start
         Begin with the weights of the last fit; attributes, labels and features seen then stay.
     checkpoint, checkpoint_every
@@ -83,9 +97,25 @@ class ChainCRF(ChainQueries, BaseEstimator):
         Seed or generator, for solvers that shuffle and for hidden states.
     verbose
         Print a line for each iteration.
-    c1, c2, algorithm, min_freq, all_possible_states, all_possible_transitions
-        sklearn-crfsuite's names for ``l1``, half of ``l2``, ``solver``, ``min_count``, ``all_states`` and
-        ``all_transitions``; where given, they take the place of ours.
+    c1, c2, algorithm, min_freq, all_possible_states, all_possible_transitions, delta
+        sklearn-crfsuite's names for ``l1``, half of ``l2``, ``solver``, ``min_count``, ``all_states``,
+        ``all_transitions`` and ``tolerance``; giving both names of one is an error.
+    num_memories, epsilon, max_linesearch, linesearch
+        Its settings of batch solvers: steps remembered (6), the gradient's norm to end at, relative to that of the
+        weights (1e-5), and trials of a line search (20). With solvers of mistakes, ``epsilon`` is the loss for each
+        sequence to end at. There is one line search, which is its ``"MoreThuente"``.
+    calibration_eta, calibration_rate, calibration_samples, calibration_candidates, calibration_max_trials
+        How the first rate of ``"sgd"`` is found: the first one tried (0.1), the factor from one to the next (2), on
+        how many sequences (1000), until so many lower the objective (20), and at most how many (20).
+    pa_type, c, error_sensitive, averaging
+        Of ``"pa"``: no longest step (0), a longest step (1) or ``"pa2"`` (2); ``step``; whether the margin is the root
+        of the number of wrong labels (True) or one; whether weights are averages (True).
+    variance, gamma
+        Of ``"arow"``: of weights at the start (1), and its r, the inverse of ``step``.
+    model_filename
+        A file to save the model to when it is fitted, as `save` does; files of CRFsuite itself cannot be read.
+    keep_tempfiles, trainer_cls
+        Taken only as False and None: there are no temporary files, and no other trainers.
 
     Attributes
     ----------
@@ -128,7 +158,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
         hashing: int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         early_stopping: int | None = None,
-        early_stopping_metric: str = "accuracy",
+        early_stopping_metric: str = "auto",
         warm_start: bool = False,
         checkpoint: PathLike | None = None,
         checkpoint_every: int = 10,
@@ -142,6 +172,25 @@ class ChainCRF(ChainQueries, BaseEstimator):
         min_freq: int | None = None,
         all_possible_states: bool | None = None,
         all_possible_transitions: bool | None = None,
+        delta: float | None = None,
+        epsilon: float | None = None,
+        num_memories: int | None = None,
+        linesearch: str | None = None,
+        max_linesearch: int | None = None,
+        calibration_eta: float | None = None,
+        calibration_rate: float | None = None,
+        calibration_samples: int | None = None,
+        calibration_candidates: int | None = None,
+        calibration_max_trials: int | None = None,
+        pa_type: int | None = None,
+        c: float | None = None,
+        error_sensitive: bool | None = None,
+        averaging: bool | None = None,
+        variance: float | None = None,
+        gamma: float | None = None,
+        model_filename: PathLike | None = None,
+        keep_tempfiles: bool = False,
+        trainer_cls: None = None,
     ) -> None:
         self.l2 = l2
         self.l1 = l1
@@ -173,6 +222,25 @@ class ChainCRF(ChainQueries, BaseEstimator):
         self.min_freq = min_freq
         self.all_possible_states = all_possible_states
         self.all_possible_transitions = all_possible_transitions
+        self.delta = delta
+        self.epsilon = epsilon
+        self.num_memories = num_memories
+        self.linesearch = linesearch
+        self.max_linesearch = max_linesearch
+        self.calibration_eta = calibration_eta
+        self.calibration_rate = calibration_rate
+        self.calibration_samples = calibration_samples
+        self.calibration_candidates = calibration_candidates
+        self.calibration_max_trials = calibration_max_trials
+        self.pa_type = pa_type
+        self.c = c
+        self.error_sensitive = error_sensitive
+        self.averaging = averaging
+        self.variance = variance
+        self.gamma = gamma
+        self.model_filename = model_filename
+        self.keep_tempfiles = keep_tempfiles
+        self.trainer_cls = trainer_cls
 
     def fit(
         self,
@@ -204,7 +272,8 @@ class ChainCRF(ChainQueries, BaseEstimator):
             Shaped like X: attributes of the step to each token from the one before it, which get weights for pairs of
             labels. Those of a sequence's first token do not count.
         sample_weight
-            What each sequence weighs.
+            What each sequence weighs, or a list for each with what its tokens weigh (see ``class_weight``; batch
+            solvers of first order with every label known).
         vectoriser, edge_vectoriser
             Those that made X and edges, where they come as `SequenceData`: they know the names of attributes.
         """
@@ -236,7 +305,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
             raise ModelError("ChainCRF: order=2 takes no edges; use order=1 with edges, or order=2 without")
         if settings["early_stopping"] is not None and X_dev is None:
             raise ModelError("early_stopping needs a development set: pass X_dev and y_dev to fit")
-        self._check_development(X_dev, y_dev, edges, edges_dev)
+        check_development(X_dev, y_dev, edges, edges_dev)
         before = self._before() if self.warm_start and hasattr(self, "model_") else None
         if before is not None and edges is None and self.edge_vectoriser_ is not None:
             raise ModelError("warm_start needs edges, as the last fit had: pass edges, or set warm_start=False")
@@ -246,23 +315,30 @@ class ChainCRF(ChainQueries, BaseEstimator):
             self.edge_vectoriser_ = None
         encoder, numbers = self._labels(y, data, before is not None)
         n, hidden = len(encoder.classes_), settings["hidden_states"]
-        open_ended = self._open_ended(numbers, data, settings)
-        weights = sequence_weights(self.class_weight, sample_weight, numbers, data, encoder.classes_)
+        open_ended = open_ended_sequences(numbers, data, settings)
+        apart = not settings["online"] and settings["order"] == 1 and not open_ended.any()
+        weights, uneven = weights_of(self.class_weight, sample_weight, numbers, data, encoder.classes_, apart=apart)
         per_sequence = np.ones(data.n_sequences) if weights is None else weights
-        counted = np.repeat(np.where(open_ended, 0.0, per_sequence), data.lengths)
+        counted = np.repeat(np.where(open_ended, 0.0, per_sequence[: data.n_sequences]), data.lengths)
         seen = seen_features(
             data,
             numbers,
             n,
             edges=on_edges,
             order=settings["order"],
-            token_weights=None if weights is None and not open_ended.any() else counted,
+            token_weights=uneven.states if uneven else None if weights is None and not open_ended.any() else counted,
+            step_weights=uneven.steps if uneven else None,
             min_count=settings["min_count"],
             all_states=settings["all_states"],
             all_transitions=settings["all_transitions"],
         ).with_states(hidden)
-        features, counts, start = self._start(seen, before, encoder.classes_, settings)
-        encoded = features.encode(data, on_edges)
+        features, counts, start = start_of(seen, before, encoder.classes_, settings)
+        size = (data.n_sequences, data.n_tokens)
+        if uneven is None:
+            encoded = features.encode(data, on_edges)
+        else:
+            steps = None if on_edges is None else uneven.extended(on_edges)
+            encoded = features.encode(uneven.extended(data), steps, uneven.masks(data, n))
         clamped = None
         if open_ended.any():
             known = (numbers[:, None] == np.arange(n)) | (numbers[:, None] < 0)
@@ -276,22 +352,25 @@ class ChainCRF(ChainQueries, BaseEstimator):
         if X_dev is not None and y_dev is not None:
             dev = self.vectoriser_.transform(X_dev)
             true = [list(labels) for labels in y_dev]
-            known_labels = _known_labels(true, self.classes_)
+            known_labels = those_known(true, self.classes_)
             watched = (
                 features.encode(dev, self._edges(edges_dev), self._masks(dev.lengths, None)),
                 encoder.transform(known_labels, lengths=dev.lengths, missing=True),
             )
+        metric = settings["early_stopping_metric"]
+        by_chunks = metric == "f1" or (metric == "auto" and mark_chunks(self.classes_))
         del data, on_edges, seen  # for large corpora they are most of what is held here
         watch = Watch(
             features,
             watched,
             patience=settings["early_stopping"],
-            chunks=None if settings["early_stopping_metric"] == "accuracy" else (encoder, true),
+            chunks=(encoder, true) if watched is not None and by_chunks else None,
             verbose=self.verbose,
             hidden=hidden,
             forbidden=forbidden,
             keep=None if self.checkpoint is None else lambda w: self._write(self.checkpoint, features, w, None),
             every=settings["checkpoint_every"],
+            settled=SETTLED_ONLINE if settings["online"] else SETTLED,
         )
         found, self.report_ = train(
             features,
@@ -304,9 +383,12 @@ class ChainCRF(ChainQueries, BaseEstimator):
             watch=watch,
             running=running,
             settings=settings,
+            size=size,
         )
         self.model_ = chain_model(features, found.astype(settings["dtype"]), forbidden)
         self.n_iter_ = self.report_.iterations
+        if self.model_filename is not None:
+            self.save(self.model_filename)
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Sequence[Any]], **keywords: Any) -> ChainCRF:
         """Learn from further sequences, from the weights so far: one pass of an online solver, or a whole fit.
@@ -332,18 +414,10 @@ class ChainCRF(ChainQueries, BaseEstimator):
         names = self.vectoriser_.attributes_
         if names is not None and about["columns"] is None:
             kept, used = kept.without_attributes()
-            self.vectoriser_ = AttributeVectoriser()
-            self.vectoriser_.learn([names[a] for a in used.tolist()], np.ones(len(used), np.int64))
+            self.vectoriser_ = self.vectoriser_.with_names([names[a] for a in used.tolist()])
         features, weights = kept.with_layout()
         self.model_ = chain_model(features, weights, self._forbidden())
         return self
-
-    @staticmethod
-    def _check_development(X_dev: Any, y_dev: Any, edges: Any, edges_dev: Any) -> None:
-        if (X_dev is None) != (y_dev is None):
-            raise ModelError("a development set needs both X_dev and y_dev")
-        if X_dev is not None and (edges is None) != (edges_dev is None):
-            raise ModelError("edges need edges_dev for the development set, and the other way round")
 
     def _before(self) -> tuple[FeatureSet, list[Any]]:
         return FeatureSet.of(self.model_.features, self.model_.weights), self.classes_
@@ -381,48 +455,6 @@ class ChainCRF(ChainQueries, BaseEstimator):
             raise ModelError("there are no labels to learn from: X and y are empty, or no label is known")
         return encoder, encoder.transform(labels, lengths=data.lengths, missing=True)
 
-    @staticmethod
-    def _open_ended(
-        numbers: npt.NDArray[np.int32], data: SequenceData, settings: dict[str, Any]
-    ) -> npt.NDArray[np.bool_]:
-        """Sequences whose labels do not say everything: some are missing, or there are hidden states."""
-        owner = np.repeat(np.arange(data.n_sequences), data.lengths)
-        result = np.zeros(data.n_sequences, np.bool_)
-        result[owner[numbers < 0]] = True
-        if settings["hidden_states"] > 1:
-            result[:] = True
-        if settings["online"] and result.any():
-            raise ModelError(
-                f"solver {settings['solver']!r} needs every label, and sequence {int(np.argmax(result))} has some that "
-                "are None: use solver='lbfgs'"
-            )
-        return result
-
-    def _start(
-        self,
-        seen: FeatureSet,
-        before: tuple[FeatureSet, list[Any]] | None,
-        classes: list[Any],
-        settings: dict[str, Any],
-    ) -> tuple[ChainFeatures, FloatArray, FloatArray]:
-        """The layout, the counts, and the weights to start from."""
-        hidden = settings["hidden_states"]
-        if before is None:
-            features, counts = seen.with_layout()
-            start = np.zeros(features.n_features)
-            if hidden > 1:
-                # States of a label that start alike would stay alike.
-                start = settings["rng"].normal(scale=0.1, size=len(start))
-            return features, counts, start
-        old, names = before
-        if old.order != seen.order or old.n_labels != len(names) * hidden:
-            raise ModelError("warm_start needs the order and the hidden states of the last fit")
-        states = np.array([classes.index(label) * hidden + m for label in names for m in range(hidden)], np.int64)
-        old = old.relabelled(states, seen.n_labels)
-        together = seen.joined(old)
-        features, counts = together.with_layout()
-        return features, counts, together.with_values(old).with_layout()[1].astype(np.float64)
-
     def _forbidden(self) -> npt.NDArray[np.bool_] | None:
         if self.constraints_ is None:
             return None
@@ -454,9 +486,3 @@ class ChainCRF(ChainQueries, BaseEstimator):
         crf.report_ = found.report
         crf.n_iter_ = crf.report_.iterations
         return crf
-
-
-def _known_labels(y: Iterable[Sequence[Any]], classes: list[Any]) -> list[list[Any]]:
-    """Labels with those that training has not seen as None."""
-    known = set(classes)
-    return [[label if label in known else None for label in labels] for labels in y]

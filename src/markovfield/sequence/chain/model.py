@@ -20,13 +20,13 @@ from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.inference.core.running import Running
 from markovfield.kernels.random import streams
 from markovfield.sequence.chain.blocks_kernel import aligned
+from markovfield.sequence.chain.explicit import Explicit, step_potentials
 from markovfield.sequence.chain.features import ChainFeatures, ChainWeights, Encoded
-from markovfield.sequence.chain.logs_kernel import log_draws, log_posteriors
-from markovfield.sequence.chain.paths_kernel import best_paths, draw_paths, n_best_paths
+from markovfield.sequence.chain.paths_kernel import best_paths
 from markovfield.sequence.chain.scores_kernel import edge_scores, label_scores, mask_scores
-from markovfield.sequence.chain.sums_kernel import LOG_TINY, write_posteriors
+from markovfield.sequence.chain.sums_kernel import write_posteriors
 
-__all__ = ["Chain", "ChainModel", "ChainPosteriors", "Explicit", "InLogs", "chain_model"]
+__all__ = ["Chain", "ChainModel", "ChainPosteriors", "InLogs", "chain_model"]
 
 Paths = npt.NDArray[np.int32]
 _NONE = np.zeros(0)
@@ -47,30 +47,6 @@ class ChainPosteriors:
     labels: FloatArray
     log_partition: FloatArray
     entropy: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Explicit:
-    """One sequence with all its log-potentials written out, as a linear chain of first order.
-
-    Attributes
-    ----------
-    scores
-        ``float64[length, width]``.
-    transitions
-        ``float64[steps, width, width]``; one step stands for all.
-    n_labels
-        Labels of this chain: those of the model, or pairs of them.
-    """
-
-    scores: FloatArray
-    transitions: FloatArray
-    n_labels: int
-
-    @property
-    def stride(self) -> int:
-        """Numbers between the transitions of one step and the next."""
-        return 0 if len(self.transitions) == 1 else self.transitions[0].size
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,15 +173,8 @@ class Chain(ABC):
         length = int(data.offsets[sequence + 1] - data.offsets[sequence])
         if length == 0:
             return [(np.zeros(0, np.int32), 0.0)]
-        chain = self.explicit(data, sequence)
-        steps, width = chain.scores.shape
-        paths, values = np.zeros((n, steps), np.int32), np.zeros(n)
-        found = n_best_paths(
-            chain.scores.ravel(), steps, chain.n_labels, width, chain.transitions.ravel(), chain.stride, n, paths,
-            values,
-        )  # fmt: skip
-        labels = self._labels_of(paths, length)
-        return [(labels[i], float(values[i])) for i in range(found)]
+        found = self.explicit(data, sequence).n_best(n)
+        return [(self._labels_of(path[None], length)[0], score) for path, score in found]
 
     def sample(self, data: Encoded, size: int, rng: np.random.Generator) -> list[Paths]:
         """For each sequence, ``int32[size, length]`` label sequences drawn from the posterior."""
@@ -216,30 +185,11 @@ class Chain(ABC):
             if length == 0:
                 drawn.append(np.zeros((size, 0), np.int32))
                 continue
-            chain = self.explicit(data, s)
-            steps, width = chain.scores.shape
-            paths = np.zeros((size, steps), np.int32)
-            top = chain.transitions.max(axis=(1, 2), keepdims=True)
-            potentials = step_potentials(chain.transitions, np.where(np.isfinite(top), top, 0.0)).ravel()
-            easy = draw_paths(
-                chain.scores.ravel().copy(), steps, chain.n_labels, width, potentials, chain.stride, keys[s],
-                np.empty(steps * width), paths,
-            )  # fmt: skip
-            if not easy and not log_draws(chain.scores, chain.transitions, chain.n_labels, keys[s], paths):
+            paths = self.explicit(data, s).sample(size, keys[s])
+            if paths is None:
                 raise ImpossibleEvidenceError(f"sequence {s} has no labels that its constraints allow")
             drawn.append(self._labels_of(paths, length))
         return drawn
-
-    def _summed_in_logs(self, chain: Explicit) -> tuple[float, float, FloatArray, FloatArray]:
-        """log Z, entropy, posteriors ``[length, width]`` and expected transitions of an explicit chain."""
-        posteriors, expected = np.zeros_like(chain.scores), np.zeros_like(chain.transitions)
-        # The best label of a token, and the best of a step, count zero: what is added up stays small whatever the size
-        # of scores.
-        scores, tops = less_the_best(chain.scores)
-        moves, own = less_the_best(chain.transitions)
-        log_partition, entropy = log_posteriors(scores, moves, chain.n_labels, posteriors, expected)
-        taken = own.sum() * (len(scores) - 1 if len(own) == 1 else 1)
-        return log_partition + float(tops.sum() + taken), entropy, posteriors, expected
 
     def path_scores(self, data: Encoded, labels: Paths) -> FloatArray:
         """The score of one label sequence for each sequence, ``float64[n_sequences]``."""
@@ -298,7 +248,7 @@ class ChainModel(Chain):
         return moves
 
     def in_logs(self, data: Encoded, s: int) -> InLogs:
-        log_partition, entropy, posteriors, expected = self._summed_in_logs(self.explicit(data, s))
+        log_partition, entropy, posteriors, expected = self.explicit(data, s).sums()
         edges = np.zeros(len(self.unpacked.edges))
         if len(data.edges.offsets):
             first, last = int(data.offsets[s]), int(data.offsets[s + 1])
@@ -348,19 +298,6 @@ class ChainModel(Chain):
         elif scopes:
             for scope, table in zip(scopes, moves, strict=True):
                 net.add_factor(scope, log_table=table[:k, :k])
-
-
-def less_the_best(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Log-potentials less the largest of each entry along the first axis, and these; zero where none is possible."""
-    tops = logs.reshape(len(logs), -1).max(axis=1)
-    tops = np.where(np.isfinite(tops), tops, 0.0)
-    return logs - tops.reshape(-1, *[1] * (logs.ndim - 1)), tops
-
-
-def step_potentials(logs: FloatArray, top: float | FloatArray) -> FloatArray:
-    """exp of log-potentials less the largest; nan where one is possible and yet too small, which kernels pass on."""
-    less = logs - top
-    return np.where((less < LOG_TINY) & (logs > -np.inf), np.nan, np.exp(less))
 
 
 def chain_model(features: ChainFeatures, weights: FloatArray, forbidden: npt.NDArray[np.bool_] | None = None) -> Chain:

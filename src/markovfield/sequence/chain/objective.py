@@ -23,7 +23,7 @@ __all__ = ["ChainObjective", "Clamped"]
 # gradient of its own. Neither number depends on the threads, so neither do sums.
 SHARD_REFERENCES = 2**16
 MOST_SHARDS = 4
-_NONE, _NO_MASKS = np.zeros(0), np.zeros(0, np.uint8)
+_NONE = np.zeros(0)
 # Masks of tokens that keep the labels that are known, and what each sequence weighs: zero where ``counts`` know it all.
 Clamped = tuple[npt.NDArray[np.uint8], FloatArray]
 
@@ -38,6 +38,8 @@ class ChainObjective:
     ----------
     counts
         Empirical counts of the features (Murphy 19.41): they hold all that the labels of fully labelled sequences say.
+    data
+        Sequences; what their masks leave out is left out of log Z.
     weights
         Of sequences; none where all weigh one.
     clamped
@@ -58,7 +60,7 @@ class ChainObjective:
         self.features, self.data, self.counts, self.l2 = features, data, counts, l2
         weights = _NONE if weights is None else np.ascontiguousarray(weights, np.float64)
         # Runs over the data: masks, and weights of sequences; the second takes away what the first adds.
-        self.passes = [(_NO_MASKS, weights)]
+        self.passes = [(data.masks, weights)]
         if clamped is not None:
             self.passes.append((clamped[0], -np.ascontiguousarray(clamped[1], np.float64)))
         self.running = running or Running()

@@ -215,6 +215,7 @@ def seen_features(
     edges: SequenceData | None = None,
     order: int = 1,
     token_weights: FloatArray | None = None,
+    step_weights: FloatArray | None = None,
     min_count: int = 1,
     all_states: bool = False,
     all_transitions: bool = False,
@@ -229,9 +230,9 @@ def seen_features(
         Attributes of the step to each token from the one before it.
     order
         2 for weights of triples of labels too.
-    token_weights
-        ``float64[n_tokens]``; a transition weighs as the token it leads to. A weight of zero leaves a token out of the
-        counts, not out of what is seen.
+    token_weights, step_weights
+        ``float64[n_tokens]``: what attributes of a token count, and the step that leads to it; as much where nothing
+        is said of steps. A weight of zero leaves a token out of the counts, not out of what is seen.
     min_count
         A feature of an attribute seen in fewer tokens gets no weight.
     all_states, all_transitions
@@ -241,6 +242,7 @@ def seen_features(
         raise ModelError(f"{data.n_tokens} tokens need as many labels, got {len(labels)}")
     labels = np.ascontiguousarray(labels, np.int32)
     weights = _NONE if token_weights is None else np.ascontiguousarray(token_weights, np.float64)
+    moving = weights if step_weights is None else np.ascontiguousarray(step_weights, np.float64)
     states, frequency = _tally(data, labels, n_labels, weights, min_count)
     if all_states:
         codes = np.arange(data.n_attributes * n_labels)
@@ -251,16 +253,16 @@ def seen_features(
     if edges is not None:
         if edges.n_tokens != data.n_tokens:
             raise ModelError(f"{data.n_tokens} tokens need as many entries of edges, got {edges.n_tokens}")
-        on_edges, _ = _tally(edges, steps.astype(np.int32), n_labels**2, weights, min_count)
+        on_edges, _ = _tally(edges, steps.astype(np.int32), n_labels**2, moving, min_count)
     triples = _NOTHING
     if order == 2:
-        triples = _counted(_following(labels, firsts, n_labels, 3), n_labels**3, weights, all_transitions)
+        triples = _counted(_following(labels, firsts, n_labels, 3), n_labels**3, moving, all_transitions)
     return FeatureSet(
         n_labels=n_labels,
         n_attributes=data.n_attributes,
         n_edge_attributes=0 if edges is None else edges.n_attributes,
         states=states,
-        transitions=_counted(steps, n_labels**2, weights, all_transitions),
+        transitions=_counted(steps, n_labels**2, moving, all_transitions),
         edges=on_edges,
         triples=triples,
         order=order,

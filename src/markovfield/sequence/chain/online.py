@@ -19,16 +19,30 @@ from markovfield.inference.core.running import Running
 from markovfield.sequence.chain.features import ChainFeatures, Encoded
 from markovfield.sequence.chain.online_kernel import Delta, Scratch, Weights, adagrad_pass, margin_pass, sgd_pass
 
-__all__ = ["ONLINE_SOLVERS", "Online"]
+__all__ = ["ONLINE_SOLVERS", "Calibration", "Online"]
 
 Callback = Callable[[int, float, FloatArray], bool | None]
 # Tokens between two looks at the clock: about a tenth of a second.
 CHUNK_TOKENS = 20_000
-CALIBRATION_SEQUENCES, CALIBRATION_STEPS = 1000, 10
 # What did best on the last 1,000 training sentences of CoNLL-2000 after learning from those before them: AdaGrad's of
 # 0.05 to 0.8, and AROW's of 0.001 to 1; any of 0.3 to 3 is the same to the passive-aggressive update.
 STEPS = {"adagrad": 0.2, "pa": 1.0, "arow": 0.01}
 _NONE = np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How the first rate of gradient descent is found: by a pass over so many sequences with each of some rates.
+
+    They are ``eta`` times powers of ``rate``, upwards and downwards until the objective is no longer lower, and at
+    most ``trials`` of them, or so many ``candidates`` that lower it.
+    """
+
+    eta: float = 0.1
+    rate: float = 2.0
+    samples: int = 1000
+    candidates: int = 20
+    trials: int = 20
 
 
 @dataclass(eq=False)
@@ -43,6 +57,13 @@ class Online:
         Of sequences, or empty.
     step
         How far a step may go, in the solver's own measure; None is its own choice.
+    enough
+        Mistake-driven solvers end after a pass whose loss is at most so much for each sequence.
+    margin, averaged
+        Of passive-aggressive updates: the root of the number of wrong labels (1) or one (0); whether weights are
+        averages over all updates.
+    variance
+        Of AROW's weights at the start.
     """
 
     features: ChainFeatures
@@ -57,6 +78,11 @@ class Online:
     tolerance: float
     period: int
     callback: Callback
+    enough: float = 0.0
+    margin: int = 1
+    averaged: bool = True
+    variance: float = 1.0
+    calibration: Calibration = field(default_factory=Calibration)
     history: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -105,8 +131,9 @@ class Online:
                 if self.callback(iteration, self.history[-1], vector):
                     message = "stopped by the callback"
                     break
-                if loss == 0.0:
-                    message, converged = "a pass without a mistake", True
+                if loss <= self.enough * self.data.n_sequences:
+                    message = "a pass without a mistake" if loss == 0.0 else f"a loss of at most {self.enough:g} each"
+                    converged = True
                     break
                 before = self.history[-1 - self.period] if iteration > self.period else np.inf
                 if before - self.history[-1] < self.tolerance * abs(self.history[-1]):
@@ -135,11 +162,14 @@ class Online:
     def sgd(self, start: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
         """Stochastic gradient descent whose rate falls as ``1 / (1 + rate * decay * t)`` (Bottou 2010).
 
-        The first rate is ``step``, or the best of a few that are tried on a sample of the sequences.
+        The first rate is ``step``, or the best of a few that are tried on a sample of the sequences. The weights are
+        averages over passes, later ones counting for more (Shamir and Zhang 2013): the last alone would still depend
+        on the order of its sequences.
         """
         decay = self.l2 / max(self.data.n_sequences, 1)
         rate = self.step if self.step is not None else self._calibrated(start, decay)
         unpacked, state = self.unpacked(start), np.array([1.0, 0.0])
+        mean = start.copy()
 
         def one(part: npt.NDArray[np.int64]) -> float:
             if state[0] < 1e-6:
@@ -148,15 +178,17 @@ class Online:
             return float(sgd_pass(*self._about(part, *rest)))
 
         def current() -> FloatArray:
+            nonlocal mean
             _fold(unpacked, state)
-            return self.packed(unpacked)
+            mean = mean + (self.packed(unpacked) - mean) * (2.0 / (len(self.history) + 2.0))
+            return mean
 
         said = self.passes(one, current)
-        return current(), said
+        return mean, said
 
     def _calibrated(self, start: FloatArray, decay: float) -> float:
         """The rate whose single pass over a sample ends at the lowest objective."""
-        sample = self.rng.permutation(self.data.n_sequences)[:CALIBRATION_SEQUENCES]
+        sample = self.rng.permutation(self.data.n_sequences)[: self.calibration.samples]
         share = len(sample) / max(self.data.n_sequences, 1)
 
         def objective(rate: float) -> float:
@@ -172,13 +204,15 @@ class Online:
             loss = sum(float(sgd_pass(*self._about(part, *still))) for part in self.chunks(sample))
             return loss + 0.5 * self.l2 * share * float(vector @ vector) if np.isfinite(loss) else np.inf
 
-        tried = {0.1: objective(0.1)}
-        for factor in (2.0, 0.5):
-            rate = 0.1
-            while len(tried) < 2 * CALIBRATION_STEPS:
-                rate *= factor
+        how = self.calibration
+        tried = {how.eta: objective(how.eta)}
+        before = objective(0.0)
+        for factor in (how.rate, 1.0 / how.rate):
+            rate = how.eta
+            while len(tried) < how.trials and sum(value < before for value in tried.values()) < how.candidates:
+                rate, last = rate * factor, rate
                 tried[rate] = objective(rate)
-                if not tried[rate] < tried[rate / factor]:
+                if not tried[rate] < tried[last]:
                     break
         return min(tried, key=lambda rate: tried[rate])
 
@@ -208,11 +242,11 @@ class Online:
         return self._margins(start, 0)
 
     def passive_aggressive(self, start: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
-        """Passive-aggressive I, averaged: the smallest step that leaves a margin, at most ``step``."""
+        """Passive-aggressive I: the smallest step that leaves a margin, at most ``step``."""
         return self._margins(start, 1)
 
     def passive_aggressive_two(self, start: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
-        """Passive-aggressive II, averaged: long steps are shortened instead of cut."""
+        """Passive-aggressive II: long steps are shortened instead of cut."""
         return self._margins(start, 2)
 
     def arow(self, start: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
@@ -225,20 +259,36 @@ class Online:
         starts = np.cumsum([len(part) for part in unpacked])[:3].astype(np.int64)
         mask = np.concatenate([self.row_mask, np.ones(len(unpacked.pairs), np.uint8), self.move_mask])
         sums = np.zeros(len(flat) if kind < 3 else 0)
-        variances = np.ones(len(flat) if kind == 3 else 0)
+        variances = np.full(len(flat) if kind == 3 else 0, self.variance)
         state, longest = np.zeros(1), self.data.longest(0, self.data.n_sequences)
         delta, touched = Delta(np.zeros(len(flat)), np.zeros(len(flat), np.uint8)), self._room()
         width = self.features.width
         space = (np.empty(width), np.zeros(longest * width, np.int32), np.zeros(longest, np.int32))
+        # AROW moves for the closest rival of all, with a margin of as much as it has wrong labels.
+        margin = 2 if kind == 3 else self.margin
         step = STEPS["arow" if kind == 3 else "pa"] if self.step is None else self.step
 
         def one(part: npt.NDArray[np.int64]) -> float:
-            rest = (starts, flat, mask, sums, variances, kind, step, state, delta, touched, self.scratch, *space)
+            rest = (
+                starts,
+                flat,
+                mask,
+                sums,
+                variances,
+                kind,
+                margin,
+                step,
+                state,
+                delta,
+                touched,
+                self.scratch,
+                *space,
+            )
             return float(margin_pass(*self._about(part, *rest)))
 
         def current() -> FloatArray:
             # Each move counts for the share of sequences that came after it.
-            mean = flat - sums / max(state[0], 1.0) if kind < 3 else flat
+            mean = flat - sums / max(state[0], 1.0) if kind < 3 and self.averaged else flat
             return self.packed(Weights(*np.split(mean, starts)))
 
         said = self.passes(one, current)

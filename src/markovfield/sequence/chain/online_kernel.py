@@ -269,13 +269,14 @@ def _difference(tokens, edges, a, b, labels, path, width, starts, mask, delta, t
 @kernel
 def margin_pass(
     tokens, edges, offsets, order, labels, sequence_weights, n_labels, width, starts, flat, mask, sums, variances, kind,
-    step, state, delta, touched, scratch, best, origin, path,
+    margin, step, state, delta, touched, scratch, best, origin, path,
 ):  # fmt: skip
     """Perceptron (kind 0), passive-aggressive I and II (1, 2) or AROW (3) over sequences in an order; their losses.
 
     ``flat`` holds all weights: rows, then from ``starts`` on pairs, transitions and edges. The perceptron moves by the
-    features of the true labels less those of the best path; the others also where the best path is right but some
-    other comes within its number of wrong labels (a margin scaled by the Hamming loss), and only as far as needed.
+    features of the true labels less those of the best path; the others only as far as needed for a margin of one
+    (``margin`` 0) or of the root of the number of wrong labels (1). With the number itself (2), they also move where
+    the best path is right but some other comes within its margin.
     ``sums`` gain each move times the number of sequences before it, from which the average of all weights so far
     follows. ``state`` is that number.
     """
@@ -295,7 +296,7 @@ def margin_pass(
             own += scratch.scores[i * width + labels[a + i]]
             if i > 0:
                 own += moves[labels[a + i - 1] * width + labels[a + i]]
-            if kind > 0:
+            if kind > 0 and margin == 2:
                 for k in range(n_labels):
                     if k != labels[a + i]:
                         scratch.scores[i * width + k] += 1.0
@@ -315,6 +316,8 @@ def margin_pass(
                 wrong += 1
         if wrong == 0 or weight == 0.0:
             continue
+        if margin < 2:
+            loss += math.sqrt(wrong) if margin == 1 else 1.0
         total += weight * (float(wrong) if kind == 0 else loss)
         m = _difference(tokens, edges, a, b, labels, path, width, starts, mask, delta, touched)
         size = 0.0

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
+from markovfield.sequence.chain.explicit import Explicit, less_the_best, step_potentials
 from markovfield.sequence.chain.features import Encoded, padded
-from markovfield.sequence.chain.model import Chain, Explicit, InLogs, less_the_best, step_potentials
+from markovfield.sequence.chain.model import Chain, InLogs
 from markovfield.sequence.chain.second_kernel import best_second_paths, write_second_posteriors
 
 __all__ = ["SecondOrderModel"]
@@ -60,7 +61,7 @@ class SecondOrderModel(Chain):
         k, width = self.features.n_labels, self.features.width
         # Less the best before scores of tokens are added to each other, which might lose the smaller ones.
         scores, tops = less_the_best(self.token_scores(data, int(data.offsets[s]), int(data.offsets[s + 1])))
-        log_partition, entropy, pairs, expected = self._summed_in_logs(self._explicit(scores))
+        log_partition, entropy, pairs, expected = self._explicit(scores).sums()
         log_partition += float(tops.sum())
         length = int(data.offsets[s + 1] - data.offsets[s])
         posteriors, transitions = np.zeros((length, width)), np.zeros((width, width))

@@ -1,8 +1,9 @@
-"""Settings of `ChainCRF`, checked: ours, or sklearn-crfsuite's in their place."""
+"""What is settled before a linear chain is trained: settings, what labels say and weigh, the weights to start from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -12,37 +13,27 @@ import numpy.typing as npt
 from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.sequence.chain.features import ChainFeatures
+from markovfield.sequence.chain.observed_features import FeatureSet
 from markovfield.sequence.chain.online import ONLINE_SOLVERS
-from markovfield.sequence.chain.training import METRICS, SOLVERS
+from markovfield.sequence.chain.training import SOLVERS
+from markovfield.sequence.chain.watch import METRICS
+from markovfield.sequence.interface.crfsuite import translated
 from markovfield.sequence.text.sequences import SequenceData
 
-__all__ = ["check_labels", "checked_settings", "sequence_weights"]
-
-# Names that python-crfsuite and sklearn-crfsuite give to the same solvers.
-_SOLVER_ALIASES = {
-    "l2sgd": "sgd",
-    "ap": "perceptron",
-    "averaged-perceptron": "perceptron",
-    "passive-aggressive": "pa",
-}
-_THEIRS = {
-    "solver": "algorithm",
-    "l1": "c1",
-    "min_count": "min_freq",
-    "all_states": "all_possible_states",
-    "all_transitions": "all_possible_transitions",
-}
+__all__ = [
+    "check_development",
+    "check_labels",
+    "checked_settings",
+    "open_ended_sequences",
+    "start_of",
+    "those_known",
+]
 
 
 def checked_settings(crf: Any) -> dict[str, Any]:
     """All settings of a `ChainCRF`; a `ModelError` for what makes no sense."""
-    found = dict(crf.get_params(deep=False))
-    for ours, theirs in _THEIRS.items():
-        if found[theirs] is not None:
-            found[ours] = found[theirs]
-    if found["c2"] is not None:
-        _check_number("c2", found["c2"])
-        found["l2"] = 2 * float(found["c2"])
+    found = translated(crf.get_params(deep=False), _defaults(crf))
     for name in ("l1", "l2", "tolerance"):
         _check_number(name, found[name])
         found[name] = float(found[name])
@@ -76,6 +67,11 @@ def checked_settings(crf: Any) -> dict[str, Any]:
     return found
 
 
+def _defaults(crf: Any) -> dict[str, Any]:
+    """What settings are where nothing is said."""
+    return {name: entry.default for name, entry in signature(type(crf)).parameters.items()}
+
+
 def check_labels(classes: list[Any]) -> None:
     """Refuse labels that are nan: they are no classes, and do not stand for what is missing."""
     if any(isinstance(label, (float, np.floating)) and np.isnan(label) for label in classes):
@@ -84,7 +80,6 @@ def check_labels(classes: list[Any]) -> None:
 
 def _check_solver(found: dict[str, Any]) -> None:
     solver = found["solver"]
-    solver = _SOLVER_ALIASES.get(solver, solver) if isinstance(solver, str) else solver
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise ModelError(f"ChainCRF: solver must be one of {', '.join(SOLVERS)}, got {solver!r}")
     if found["l1"] > 0 and solver == "lbfgs":
@@ -99,37 +94,54 @@ def _check_number(name: str, value: Any) -> None:
         raise ModelError(f"ChainCRF: {name} must be a number from 0 on, got {value!r}")
 
 
-def sequence_weights(
-    class_weight: Mapping[Any, float] | str | None,
-    sample_weight: npt.ArrayLike | None,
-    labels: npt.NDArray[np.int32],
-    data: SequenceData,
-    classes: list[Any],
-) -> FloatArray | None:
-    """What each sequence weighs, or None where all weigh one; labels that are not known weigh one."""
-    weights = None
-    if sample_weight is not None:
-        weights = np.asarray(sample_weight, np.float64)
-        if weights.shape != (data.n_sequences,) or not (np.isfinite(weights) & (weights >= 0)).all():
-            raise ModelError(
-                f"sample_weight needs a finite number from 0 on for each of {data.n_sequences} sequences, "
-                f"got shape {weights.shape}"
-            )
-    if class_weight is None:
-        return weights
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        seen = np.bincount(labels[labels >= 0], minlength=len(classes))
-        by_label = seen.sum() / (len(classes) * np.maximum(seen, 1))
-    elif isinstance(class_weight, Mapping):
-        unknown = [name for name in class_weight if name not in classes]
-        if unknown:
-            raise ModelError(f"class_weight names the label {unknown[0]!r}, which is not in y")
-        by_label = np.array([float(class_weight.get(name, 1.0)) for name in classes])
-        if not (np.isfinite(by_label) & (by_label >= 0)).all():
-            raise ModelError("class_weight needs finite numbers from 0 on")
-    else:
-        raise ModelError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}")
+def check_development(X_dev: Any, y_dev: Any, edges: Any, edges_dev: Any) -> None:
+    """Refuse a development set of which a part is missing."""
+    if (X_dev is None) != (y_dev is None):
+        raise ModelError("a development set needs both X_dev and y_dev")
+    if X_dev is not None and (edges is None) != (edges_dev is None):
+        raise ModelError("edges need edges_dev for the development set, and the other way round")
+
+
+def open_ended_sequences(
+    numbers: npt.NDArray[np.int32], data: SequenceData, settings: dict[str, Any]
+) -> npt.NDArray[np.bool_]:
+    """Sequences whose labels do not say everything: some are missing, or there are hidden states."""
     owner = np.repeat(np.arange(data.n_sequences), data.lengths)
-    per_token = np.append(by_label, 1.0)[labels]
-    totals = np.bincount(owner, per_token, data.n_sequences) / np.maximum(data.lengths, 1)
-    return totals if weights is None else weights * totals
+    result = np.zeros(data.n_sequences, np.bool_)
+    result[owner[numbers < 0]] = True
+    if settings["hidden_states"] > 1:
+        result[:] = True
+    if settings["online"] and result.any():
+        raise ModelError(
+            f"solver {settings['solver']!r} needs every label, and sequence {int(np.argmax(result))} has some that "
+            "are None: use solver='lbfgs'"
+        )
+    return result
+
+
+def start_of(
+    seen: FeatureSet, before: tuple[FeatureSet, list[Any]] | None, classes: list[Any], settings: dict[str, Any]
+) -> tuple[ChainFeatures, FloatArray, FloatArray]:
+    """The layout, the counts, and the weights to start from."""
+    hidden = settings["hidden_states"]
+    if before is None:
+        features, counts = seen.with_layout()
+        start = np.zeros(features.n_features)
+        if hidden > 1:
+            # States of a label that start alike would stay alike.
+            start = settings["rng"].normal(scale=0.1, size=len(start))
+        return features, counts, start
+    old, names = before
+    if old.order != seen.order or old.n_labels != len(names) * hidden:
+        raise ModelError("warm_start needs the order and the hidden states of the last fit")
+    states = np.array([classes.index(label) * hidden + m for label in names for m in range(hidden)], np.int64)
+    old = old.relabelled(states, seen.n_labels)
+    together = seen.joined(old)
+    features, counts = together.with_layout()
+    return features, counts, together.with_values(old).with_layout()[1].astype(np.float64)
+
+
+def those_known(y: Iterable[Sequence[Any]], classes: list[Any]) -> list[list[Any]]:
+    """Labels with those that training has not seen as None."""
+    known = set(classes)
+    return [[label if label in known else None for label in labels] for labels in y]

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
+import warnings
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
 from markovfield.learning.quasi_newton import minimise
 from markovfield.sequence.chain.features import ChainFeatures, Encoded
-from markovfield.sequence.chain.model import chain_model
 from markovfield.sequence.chain.objective import ChainObjective, Clamped
-from markovfield.sequence.chain.online import ONLINE_SOLVERS, PASSES, Online
-from markovfield.sequence.text.entities import entity_report
-from markovfield.sequence.text.labels import LabelEncoder
+from markovfield.sequence.chain.online import ONLINE_SOLVERS, PASSES, Calibration, Online
+from markovfield.sequence.chain.watch import EARLY, Watch
 
-__all__ = ["MARGIN_SOLVERS", "METRICS", "SOLVERS", "TrainingReport", "Watch", "train"]
+__all__ = ["MARGIN_SOLVERS", "SOLVERS", "TrainingReport", "train"]
 
-Watched = tuple[Encoded, npt.NDArray[np.int32]]
 SOLVERS = ("lbfgs", "owlqn", *ONLINE_SOLVERS)
-# What early stopping may go by.
-METRICS = ("accuracy", "f1")
 # Solvers that minimise mistakes, and have no penalties.
 MARGIN_SOLVERS = ("perceptron", "pa", "pa2", "arow")
 
@@ -39,15 +34,18 @@ class TrainingReport:
     Attributes
     ----------
     objective
-        What was minimised, at the end. Online solvers add up losses as they go, so theirs is that of a moving target.
+        What was minimised, at the weights that were kept. Online solvers add up losses as they go, so theirs is that of
+        a moving target.
     history
         The same after each iteration.
     accuracies
         Share of right labels on the development set after each iteration, where there is one.
     f1_scores
-        F1 of its chunks, where early stopping goes by that.
+        F1 of its chunks, where early stopping goes by that, or would.
     message
         Why it ended.
+    kept
+        The iteration whose weights early stopping kept; zero without it, when they are those of the last one.
     """
 
     solver: str
@@ -63,77 +61,39 @@ class TrainingReport:
     history: tuple[float, ...] = ()
     accuracies: tuple[float, ...] = ()
     f1_scores: tuple[float, ...] = ()
+    kept: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values."""
         listed = {name: list(getattr(self, name)) for name in ("history", "accuracies", "f1_scores")}
         return {**asdict(self), **listed}
 
+    @property
+    def ending(self) -> str:
+        """Whether it converged, or was meant to end before, and why."""
+        if self.message.startswith(EARLY):
+            return self.message
+        return f"{'converged' if self.converged else 'not converged'}: {self.message}"
+
     def __str__(self) -> str:
-        end = "converged" if self.converged else "not converged"
         return (
-            f"{self.solver}: objective {self.objective:.8g} after {self.iterations} iterations in {self.seconds:.3g} s "
-            f"({end}: {self.message}); {self.n_active} of {self.n_features} weights are not zero"
+            f"{self.solver}: objective {self.objective:.8g} after {self.kept or self.iterations} iterations in "
+            f"{self.seconds:.3g} s ({self.ending}); {self.n_active} of {self.n_features} weights are not zero"
         )
 
 
-class Watch:
-    """Looks at the development set after each iteration, keeps the best weights, and says when to stop.
+def _given(settings: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """Settings that were given, under other names."""
+    return {ours: settings[theirs] for ours, theirs in names.items() if settings[theirs] is not None}
 
-    ``keep`` is called with the weights of every so many iterations: a checkpoint. ``hidden`` states stand for each
-    label, and no path takes a ``forbidden`` step. With ``chunks``, an encoder of labels and the true ones, the best
-    weights are those of the best F1.
-    """
 
-    def __init__(
-        self,
-        features: ChainFeatures,
-        watched: Watched | None,
-        *,
-        patience: int | None,
-        chunks: tuple[LabelEncoder, list[list[Any]]] | None,
-        verbose: bool,
-        hidden: int,
-        forbidden: npt.NDArray[np.bool_] | None,
-        keep: Callable[[FloatArray], None] | None,
-        every: int,
-    ) -> None:
-        self.features, self.watched, self.patience, self.verbose = features, watched, patience, verbose
-        self.hidden, self.keep, self.every, self.chunks = hidden, keep, every, chunks
-        self.forbidden = forbidden
-        self.accuracies: list[float] = []
-        self.f1_scores: list[float] = []
-        self.best: FloatArray | None = None
-        self.started = time.perf_counter()
-
-    def __call__(self, iteration: int, value: float, weights: FloatArray) -> bool:
-        said = ""
-        if self.watched is not None:
-            data, labels = self.watched
-            paths, _ = chain_model(self.features, weights, self.forbidden).decode(data)
-            found = paths // self.hidden
-            self.accuracies.append(float((found == labels).mean()) if len(labels) else 0.0)
-            said = f"  accuracy {self.accuracies[-1]:.5f}"
-            if self.chunks is not None:
-                encoder, true = self.chunks
-                self.f1_scores.append(entity_report(true, encoder.inverse_transform(found, data.offsets)).f1)
-                said += f"  F1 {self.f1_scores[-1]:.5f}"
-            if self.patience is not None and self.scores[-1] >= max(self.scores):
-                self.best = weights.copy()
-        if self.verbose:
-            seconds = time.perf_counter() - self.started
-            sys.stdout.write(f"iteration {iteration:4d}  objective {value:.6f}{said}  {seconds:.1f} s\n")
-        if self.keep is not None and iteration % self.every == 0:
-            self.keep(weights)
-        if self.patience is None:
-            return False
-        since = len(self.scores) - 1 - int(np.argmax(self.scores))
-        return since >= self.patience
-
-    @property
-    def scores(self) -> list[float]:
-        """What is to be high."""
-        return self.accuracies if self.chunks is None else self.f1_scores
+def _online_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """What sklearn-crfsuite's names say of online solvers."""
+    names = {"enough": "epsilon", "margin": "error_sensitive", "averaged": "averaging", "variance": "variance"}
+    calibration = {"trials": "calibration_max_trials"} | {
+        name: f"calibration_{name}" for name in ("eta", "rate", "samples", "candidates")
+    }
+    return {**_given(settings, names), "calibration": Calibration(**_given(settings, calibration))}
 
 
 def train(
@@ -148,8 +108,9 @@ def train(
     watch: Watch,
     running: Running,
     settings: dict[str, Any],
+    size: tuple[int, int],
 ) -> tuple[FloatArray, TrainingReport]:
-    """Weights that fit labelled sequences, and how they were found."""
+    """Weights that fit labelled sequences, so many of so many tokens, and how they were found."""
     started = time.perf_counter()
     solver = settings["solver"]
     if solver in ONLINE_SOLVERS:
@@ -166,6 +127,7 @@ def train(
             tolerance=settings["tolerance"],
             period=settings["period"],
             callback=watch,
+            **_online_settings(settings),
         )
         found, said = ONLINE_SOLVERS[solver](online, start)
     else:
@@ -183,16 +145,30 @@ def train(
                 period=settings["period"],
                 callback=watch,
                 n_jobs=running.n_jobs,
+                **_given(
+                    settings,
+                    {"memory": "num_memories", "gradient_tolerance": "epsilon", "most_steps": "max_linesearch"},
+                ),
             )
         names = ("iterations", "converged", "message", "history")
         found, said = answer.weights, {"objective": answer.value, **{name: getattr(answer, name) for name in names}}
-    if watch.best is not None:
-        found = watch.best
+    found, kept = watch.chosen(found)
+    if kept:
+        said["objective"], said["kept"] = said["history"][kept - 1], kept
+    if watch.stopped:
+        said["message"] = watch.ending(kept)
+    if watch.patience is not None and len(watch.scores) > 1 and not any(watch.scores):
+        warnings.warn(
+            f"nothing on the development set was right in any of {len(watch.scores)} iterations of training, so that "
+            "early stopping had nothing to go by",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
     report = TrainingReport(
         solver=solver,
         seconds=time.perf_counter() - started,
-        n_sequences=data.n_sequences,
-        n_tokens=data.n_tokens,
+        n_sequences=size[0],
+        n_tokens=size[1],
         n_features=features.n_features,
         n_active=int(np.count_nonzero(found)),
         accuracies=tuple(watch.accuracies),

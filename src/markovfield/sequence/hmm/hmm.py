@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -12,22 +13,44 @@ from sklearn.utils.validation import check_is_fitted
 
 from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import ImpossibleEvidenceError, ModelError
+from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
-from markovfield.sequence.chain.queries import Listed
+from markovfield.sequence.chain.explicit import OneByOne
 from markovfield.sequence.hmm.archive import VERSION, described, restored
 from markovfield.sequence.hmm.emissions import UNKNOWN, CategoricalEmissions, Observations
 from markovfield.sequence.hmm.filtering import HMMFilter
 from markovfield.sequence.hmm.gaussian import COVARIANCES, GaussianEmissions
 from markovfield.sequence.hmm.model import NONE_KNOWN, Emissions, HiddenMarkov, Known
 from markovfield.sequence.hmm.training import HMMReport, learn_hidden, learning
+from markovfield.sequence.interface.queries import Allowed, Asked, Fixed, SequenceQueries, filled, label_masks
+from markovfield.sequence.interface.queries import Known as Given
+from markovfield.sequence.interface.weights_report import WeightsReport, weights_report
 from markovfield.sequence.text.labels import LabelEncoder
 
 __all__ = ["HMM"]
 
 
-class HMM(BaseEstimator):
+@dataclass(frozen=True, eq=False)
+class _Asked(OneByOne):
+    """Observed sequences and states that are known; kernels answer for all of them where ``masks`` say no more."""
+
+    model: HiddenMarkov
+    observed: Observations
+    known: Known
+    masked: bool
+    running: Running
+
+    def decode(self) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        return super().decode() if self.masked else self.model.decode(self.observed, self.known, self.running)
+
+    def posteriors(self) -> FloatArray:
+        return (
+            super().posteriors() if self.masked else self.model.posteriors(self.observed, self.known, self.running)[0]
+        )
+
+
+class HMM(SequenceQueries, BaseEstimator):
     """A hidden Markov model: states that follow each other at random, each seen through an observation.
 
     The joint probability of states y and observations x is that of the first state, of each state given the one before,
@@ -95,6 +118,7 @@ class HMM(BaseEstimator):
 
     model_: HiddenMarkov
     report_: HMMReport
+    _impossible = "has probability zero under the model"
 
     def __init__(
         self,
@@ -278,7 +302,7 @@ class HMM(BaseEstimator):
             encoder = LabelEncoder().fit([range(int(self.n_states))])
         if y is None:
             return encoder, None
-        listed = _filled(y, observed)
+        listed = filled(y, observed.lengths)
         if not further:
             encoder = LabelEncoder().fit(listed)
             found = len(encoder.classes_)
@@ -293,7 +317,7 @@ class HMM(BaseEstimator):
         observed = self.model_.emissions.encode(X)
         if fixed is None:
             return observed, NONE_KNOWN
-        listed = _filled(fixed, observed)
+        listed = filled(fixed, observed.lengths)
         return observed, self._encoder.transform(listed, lengths=observed.lengths, missing=True)
 
     @property
@@ -314,24 +338,23 @@ class HMM(BaseEstimator):
         check_is_fitted(self, "model_")
         return self.model_.emissions
 
-    def predict(self, X: Iterable[Any], *, fixed: Iterable[Any] | None = None) -> list[list[Any]]:
-        """The likeliest states of each sequence together (Viterbi); ``fixed`` gives labels that are known, or None."""
-        observed, known = self._encoded(X, fixed)
-        paths, values = self.model_.decode(observed, known, Running(self.n_jobs))
-        bad = np.flatnonzero(np.isneginf(values))
-        if len(bad):
-            raise ImpossibleEvidenceError(f"sequence {bad[0]} has probability zero under the model")
-        return Listed(self._encoder.inverse_transform(paths, observed.offsets))
-
-    def predict_proba(self, X: Iterable[Any], *, fixed: Iterable[Any] | None = None) -> list[FloatArray]:
-        """For each sequence ``float64[length, n_states]``: posteriors given the whole sequence (smoothing)."""
-        observed, known = self._encoded(X, fixed)
-        table, _ = self.model_.posteriors(observed, known, Running(self.n_jobs))
-        return np.split(table, observed.offsets[1:-1])[: observed.n_sequences]
-
-    def predict_mpm(self, X: Iterable[Any], *, fixed: Iterable[Any] | None = None) -> list[list[Any]]:
-        """The likeliest state of each token on its own (maximiser of posterior marginals)."""
-        return Listed([self.classes_[k] for k in table.argmax(axis=1)] for table in self.predict_proba(X, fixed=fixed))
+    def _ask(
+        self, X: Iterable[Any], *, edges: Iterable[Any] | None = None, fixed: Fixed = None, allowed: Allowed = None
+    ) -> Asked:
+        if edges is not None:
+            raise ModelError("HMM takes no edges")
+        observed, known = self._encoded(X, None if allowed is not None else fixed)
+        masks = None if allowed is None else label_masks(self._encoder, observed.lengths, fixed, allowed)
+        return _Asked(
+            observed.offsets,
+            lambda s: self.model_.explicit(observed, known, s, masks),
+            self._impossible,
+            self.model_,
+            observed,
+            known,
+            masks is not None,
+            Running(self.n_jobs),
+        )
 
     def log_likelihood(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> FloatArray:
         """The log-probability of each sequence, ``float64[n_sequences]``: of its observations, and with y of its labels
@@ -339,17 +362,42 @@ class HMM(BaseEstimator):
         observed, known = self._encoded(X, y)
         return self.model_.log_likelihoods(observed, known, Running(self.n_jobs))
 
-    def score(self, X: Iterable[Any], y: Iterable[Sequence[Any]] | None = None) -> float:
+    def score(  # type: ignore[override]
+        self,
+        X: Iterable[Any],
+        y: Iterable[Sequence[Any]] | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        **known: Unpack[Given],
+    ) -> float:
         """With y, the share of tokens whose predicted label is right; without, the log-likelihood of X."""
         if y is None:
             return float(self.log_likelihood(X).sum())
-        true, found = list(y), self.predict(X)
-        if list(map(len, true)) != list(map(len, found)):
-            raise ModelError("score: X and y have sequences of different lengths")
-        total = sum(map(len, true))
-        if not total:
-            raise ModelError("score: there are no tokens to score")
-        return sum(a == b for p, q in zip(true, found, strict=True) for a, b in zip(p, q, strict=True)) / total
+        return super().score(X, y, sample_weight, **known)
+
+    def explain_weights(self, top: int = 20) -> WeightsReport:
+        """Log-probabilities of transitions, and the symbols that speak most for and against each state.
+
+        The weight of a symbol is the log of its probability in a state over its mean probability in all of them.
+        """
+        check_is_fitted(self, "model_")
+        emissions = self.model_.emissions
+        if not isinstance(emissions, CategoricalEmissions):
+            raise ModelError("explain_weights is for symbols; the means and covariances of states are in emissions_")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            table = emissions.probabilities[:, : len(emissions.symbols)]
+            ratios = np.nan_to_num(np.log(table) - np.log(table.mean(axis=0)), nan=0.0, neginf=-np.inf)
+            moves = np.log(self.model_.transitions)
+        states = {
+            (str(symbol), label): float(ratios[k, i])
+            for k, label in enumerate(self.classes_)
+            for i, symbol in enumerate(emissions.symbols)
+        }
+        steps = {
+            (before, after): float(moves[i, j])
+            for i, before in enumerate(self.classes_)
+            for j, after in enumerate(self.classes_)
+        }
+        return weights_report(self.classes_, steps, states, top)
 
     def sample(
         self, lengths: int | Sequence[int], rng: int | np.random.Generator | None = None
@@ -367,16 +415,6 @@ class HMM(BaseEstimator):
             X.append(self.model_.emissions.draw(states, generator))
             y.append([self.classes_[k] for k in states.tolist()])
         return X, y
-
-    def sample_posterior(
-        self, X: Iterable[Any], size: int, rng: int | np.random.Generator | None = None
-    ) -> list[list[list[Any]]]:
-        """For each sequence ``size`` sequences of states drawn given its observations."""
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
-            raise ModelError(f"size must be an integer from 0 on, got {size!r}")
-        observed, _ = self._encoded(X)
-        drawn = self.model_.sample_states(observed, int(size), generator_of(rng))
-        return [[[self.classes_[k] for k in path] for path in paths.tolist()] for paths in drawn]
 
     def filter(self, lag: int = 0) -> HMMFilter:
         """An object that takes observations one at a time: posteriors of the present state, of those ahead, and of the
@@ -409,15 +447,6 @@ class HMM(BaseEstimator):
             raise ModelError("its labels are not in order")
         hmm.n_iter_ = hmm.report_.iterations
         return hmm
-
-
-def _filled(y: Iterable[Any], observed: Observations) -> list[Any]:
-    """Labels of each sequence, None throughout where a sequence has none."""
-    listed = list(y)
-    lengths = observed.lengths.tolist()
-    if len(listed) != len(lengths):
-        raise ModelError(f"{len(lengths)} sequences need as many lists of labels, got {len(listed)}")
-    return [[None] * n if labels is None else labels for labels, n in zip(listed, lengths, strict=True)]
 
 
 def _distribution(name: str, values: npt.ArrayLike, ndim: int) -> FloatArray:

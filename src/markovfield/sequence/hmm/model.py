@@ -17,9 +17,8 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError
 from markovfield.inference.core.running import Running
-from markovfield.kernels.random import streams
+from markovfield.sequence.chain.explicit import Explicit
 from markovfield.sequence.chain.features import padded
-from markovfield.sequence.chain.logs_kernel import log_draws, log_posteriors
 from markovfield.sequence.hmm.emissions import CategoricalEmissions, Observations
 from markovfield.sequence.hmm.gaussian import GaussianEmissions
 from markovfield.sequence.hmm.hidden_markov_kernel import hidden_paths, hidden_posteriors, hidden_sums, scale_rows
@@ -250,17 +249,14 @@ class HiddenMarkov:
         self._run(observed, task, running or Running())
         return paths, values
 
-    def sample_states(self, observed: Observations, size: int, rng: np.random.Generator) -> list[Known]:
-        """For each sequence, ``int32[size, length]`` states drawn from the posterior."""
-        keys, drawn = streams(rng, observed.n_sequences), []
-        for s in range(observed.n_sequences):
-            paths = np.zeros((size, int(observed.lengths[s])), np.int32)
-            scores = self._scores(observed, NONE_KNOWN, s)
-            moves = self._logs[1].reshape(1, self.width, self.width)
-            if paths.shape[1] and not log_draws(scores, moves, self.n_states, keys[s], paths):
-                raise ImpossibleEvidenceError(f"sequence {s} has probability zero under the model")
-            drawn.append(paths)
-        return drawn
+    def explicit(self, observed: Observations, known: Known, s: int, masks: Any = None) -> Explicit:
+        """One sequence written out, its start among the scores; ``masks`` are of all tokens, zero where a state is not
+        allowed."""
+        scores = self._scores(observed, known, s)
+        if masks is not None:
+            own = masks[int(observed.offsets[s]) : int(observed.offsets[s + 1])]
+            scores[:, : self.n_states][own == 0] = -np.inf
+        return Explicit(scores, self._logs[1].reshape(1, self.width, self.width), self.n_states)
 
     def draw(self, length: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """A sequence of states, before anything is observed."""
@@ -285,11 +281,8 @@ class HiddenMarkov:
 
     def _in_logs(self, observed: Observations, known: Known, s: int) -> tuple[float, FloatArray, FloatArray]:
         """Log-likelihood, posteriors ``[length, width]`` and expected moves (flat) of one sequence, in log space."""
-        scores = self._scores(observed, known, s)
-        moves = self._logs[1].reshape(1, self.width, self.width)
-        posteriors, steps = np.zeros_like(scores), np.zeros_like(moves)
-        total, _ = log_posteriors(scores, moves, self.n_states, posteriors, steps)
-        return float(total), posteriors, steps.ravel()
+        total, _, posteriors, steps = self.explicit(observed, known, s).sums()
+        return total, posteriors, steps.ravel()
 
     @staticmethod
     def _unshifted(observed: Observations, sums: FloatArray, shifts: FloatArray) -> FloatArray:

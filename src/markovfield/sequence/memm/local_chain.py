@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
+from markovfield.sequence.chain.explicit import Explicit
 from markovfield.sequence.chain.features import ChainFeatures, ChainWeights, Encoded
 from markovfield.sequence.memm.local_chain_kernel import filter_local, follow_local, sum_local
 
@@ -95,26 +96,38 @@ class LocalChain:
         _run(data, task, running)
         return found
 
-    def to_factor_graph(self, data: Encoded, sequence: int, label_names: list[Any]) -> Any:
-        """One sequence as a factor graph: the first label, and each label given the one before."""
-        from markovfield.models import MarkovNetwork
-
+    def explicit(self, data: Encoded, sequence: int) -> Explicit:
+        """One sequence written out: the first label, and each label given the one before, as log-probabilities."""
         a, b = int(data.offsets[sequence]), int(data.offsets[sequence + 1])
-        k, net = self.features.n_labels, MarkovNetwork(dict.fromkeys(range(b - a), label_names))
+        k, width = self.features.n_labels, self.features.width
         attributes = self._token_scores(data, a, b)
-        for i in range(b - a):
-            if i == 0:
-                net.add_factor([0], log_table=_log_shares(attributes[:1])[0])
-                continue
+        scores = np.full((b - a, width), -np.inf)
+        scores[:, :k] = 0.0
+        moves = np.full((max(b - a - 1, 1), width, width), -np.inf)
+        scores[:1, :k] = _log_shares(attributes[:1])
+        for i in range(1, b - a):
             table = self.unpacked.transitions[:k, :k] + attributes[i]
             if len(data.edges.offsets):
                 at = slice(int(data.edges.offsets[a + i]), int(data.edges.offsets[a + i + 1]))
                 own = self.unpacked.edges[data.edges.weight[at]] * (
                     data.edges.values[at] if len(data.edges.values) else 1
                 )
-                before, after = np.divmod(data.edges.cell[at], self.features.width)
+                before, after = np.divmod(data.edges.cell[at], width)
                 np.add.at(table, (before, after), own)
-            net.add_factor([i - 1, i], log_table=_log_shares(table))
+            moves[i - 1, :k, :k] = _log_shares(table)
+        masks = data.masks.reshape(-1, k)[a:b] if len(data.masks) else np.ones((b - a, k), np.uint8)
+        scores[:, :k][masks == 0] = -np.inf
+        return Explicit(scores, moves, k)
+
+    def to_factor_graph(self, data: Encoded, sequence: int, label_names: list[Any]) -> Any:
+        """One sequence as a factor graph: the first label, and each label given the one before."""
+        from markovfield.models import MarkovNetwork
+
+        chain = self.explicit(data, sequence)
+        k, net = chain.n_labels, MarkovNetwork(dict.fromkeys(range(len(chain.scores)), label_names))
+        net.add_factor([0], log_table=chain.scores[0, :k])
+        for i in range(1, len(chain.scores)):
+            net.add_factor([i - 1, i], log_table=chain.transitions[i - 1, :k, :k])
         return net.compile()
 
     def _token_scores(self, data: Encoded, a: int, b: int) -> FloatArray:

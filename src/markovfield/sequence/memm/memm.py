@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,13 @@ from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
 from markovfield.learning.quasi_newton import minimise
 from markovfield.sequence.chain.archive import VERSION, described, restored
+from markovfield.sequence.chain.explicit import OneByOne
+from markovfield.sequence.chain.features import Encoded
 from markovfield.sequence.chain.observed_features import seen_features
-from markovfield.sequence.chain.queries import Listed
 from markovfield.sequence.chain.settings import check_labels
 from markovfield.sequence.chain.training import TrainingReport
+from markovfield.sequence.interface.queries import Allowed, Asked, Fixed, Known, SequenceQueries, label_masks
+from markovfield.sequence.interface.weights_report import NamedWeights
 from markovfield.sequence.memm.local_chain import LocalChain, LocalObjective
 from markovfield.sequence.memm.local_chain_kernel import BEST, GREEDY
 from markovfield.sequence.text.labels import LabelEncoder
@@ -33,7 +36,30 @@ __all__ = ["MEMM"]
 _DECODING = {"greedy": GREEDY, "viterbi": BEST}
 
 
-class MEMM(BaseEstimator):
+@dataclass(frozen=True, eq=False)
+class _Asked(OneByOne):
+    """Encoded sequences, and kernels for all of them where nothing is known of their labels.
+
+    Posteriors are then those of the tokens up to here alone, and exact: later ones say nothing in a model of this kind.
+    """
+
+    model: LocalChain
+    encoded: Encoded
+    mode: int
+    running: Running
+
+    def decode(self) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        if len(self.encoded.masks):
+            return super().decode()
+        return self.model.decode(self.encoded, self.mode, self.running)
+
+    def posteriors(self) -> FloatArray:
+        if len(self.encoded.masks):
+            return super().posteriors()
+        return self.model.posteriors(self.encoded, self.running)
+
+
+class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
     """A maximum-entropy Markov model: each label is a logistic regression on its token and the label before.
 
     The probability of labels y given x is the product over tokens of ``p(y_t | y_{t-1}, x_t)`` (Murphy 19.66), each
@@ -206,58 +232,58 @@ class MEMM(BaseEstimator):
             if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
                 raise ModelError(f"MEMM: {name} must be an integer from {least} on, got {number!r}")
 
-    def _encoded(self, X: Iterable[Any]) -> tuple[Any, npt.NDArray[np.int64]]:
+    def _encoded(self, X: Iterable[Any], fixed: Fixed = None, allowed: Allowed = None) -> Encoded:
         check_is_fitted(self, "model_")
         data = self.vectoriser_.transform(X)
-        edges = data if self.edge_vectoriser_ is not None else None
-        return self.model_.features.encode(data, edges), data.lengths
+        masks = np.zeros(0, np.uint8)
+        if fixed is not None or allowed is not None:
+            masks = label_masks(self._encoder, data.lengths, fixed, allowed).ravel()
+        return self.model_.features.encode(data, data if self.edge_vectoriser_ is not None else None, masks)
 
-    def predict(self, X: Iterable[Any], *, decoding: str | None = None) -> list[list[Any]]:
-        """Labels of each sequence, by ``decoding`` or else by that of the model."""
+    def _ask(
+        self, X: Iterable[Any], *, edges: Iterable[Any] | None = None, fixed: Fixed = None, allowed: Allowed = None
+    ) -> Asked:
+        if edges is not None:
+            raise ModelError("MEMM takes no edges: attribute_transitions=True gives attributes such weights")
+        encoded = self._encoded(X, fixed, allowed)
+        return _Asked(
+            encoded.offsets,
+            lambda s: self.model_.explicit(encoded, s),
+            self._impossible,
+            self.model_,
+            encoded,
+            _DECODING[self.decoding],
+            Running(self.n_jobs),
+        )
+
+    def predict(self, X: Iterable[Any], *, decoding: str | None = None, **known: Unpack[Known]) -> list[list[Any]]:
+        """Labels of each sequence, by ``decoding`` or else by that of the model.
+
+        Further keywords are ``fixed`` and ``allowed``; labels are then the likeliest together, given them.
+        """
         chosen = self.decoding if decoding is None else decoding
         if chosen not in _DECODING:
             raise ModelError(f"MEMM: decoding must be one of {', '.join(_DECODING)}, got {chosen!r}")
-        encoded, _ = self._encoded(X)
-        paths, _ = self.model_.decode(encoded, _DECODING[chosen], Running(self.n_jobs))
-        return Listed(self._encoder.inverse_transform(paths, encoded.offsets))
+        if chosen == "greedy" and any(entry is not None for entry in known.values()):
+            raise ModelError("MEMM: greedy decoding knows no labels that are fixed or allowed: use decoding='viterbi'")
+        asked = self._ask(X, **known)
+        return self._decoded(replace(asked, mode=_DECODING[chosen]) if isinstance(asked, _Asked) else asked)
 
-    def predict_proba(self, X: Iterable[Any]) -> list[FloatArray]:
-        """For each sequence ``float64[length, n_labels]``: probabilities of each token's labels.
-
-        They are exact, and those of the tokens up to here alone: later ones say nothing in a model of this kind.
-        """
-        encoded, _ = self._encoded(X)
-        tables = self.model_.posteriors(encoded, Running(self.n_jobs))
-        return np.split(tables, encoded.offsets[1:-1])[: encoded.n_sequences]
-
-    def predict_marginals(self, X: Iterable[Any]) -> list[list[dict[Any, float]]]:
-        """The same as dicts."""
-        return Listed(
-            [dict(zip(self.classes_, row, strict=True)) for row in table.tolist()] for table in self.predict_proba(X)
-        )
-
-    def predict_mpm(self, X: Iterable[Any]) -> list[list[Any]]:
-        """The likeliest label of each token on its own."""
-        return Listed([self.classes_[k] for k in table.argmax(axis=1)] for table in self.predict_proba(X))
+    def sample(
+        self, X: Iterable[Any], size: int, rng: int | np.random.Generator | None = None, **known: Unpack[Known]
+    ) -> list[list[list[Any]]]:
+        """For each sequence ``size`` label sequences drawn from the posterior; keywords are as for `predict_proba`."""
+        return self.sample_posterior(X, size, rng, **known)
 
     def log_likelihood(self, X: Iterable[Any], y: Iterable[Sequence[Any]]) -> FloatArray:
         """The log-probability of each sequence's labels, ``float64[n_sequences]``."""
-        encoded, lengths = self._encoded(X)
-        return self.model_.log_likelihoods(encoded, self._encoder.transform(y, lengths=lengths), Running(self.n_jobs))
-
-    def score(self, X: Iterable[Any], y: Iterable[Sequence[Any]]) -> float:
-        """The share of tokens whose predicted label is right."""
-        true, found = list(y), self.predict(X)
-        if list(map(len, true)) != list(map(len, found)):
-            raise ModelError("score: X and y have sequences of different lengths")
-        total = sum(map(len, true))
-        if not total:
-            raise ModelError("score: there are no tokens to score")
-        return sum(a == b for p, q in zip(true, found, strict=True) for a, b in zip(p, q, strict=True)) / total
+        encoded = self._encoded(X)
+        numbers = self._encoder.transform(y, lengths=np.diff(encoded.offsets))
+        return self.model_.log_likelihoods(encoded, numbers, Running(self.n_jobs))
 
     def to_factor_graph(self, x: Any) -> Any:
         """One sequence as a factor graph of conditional probabilities: variables are positions."""
-        encoded, _ = self._encoded([x])
+        encoded = self._encoded([x])
         if not encoded.n_tokens:
             raise ModelError("an empty sequence has no factor graph")
         return self.model_.to_factor_graph(encoded, 0, self.classes_)

@@ -7,7 +7,7 @@ Files, in reading order:
 
 * `sequences`: sequences as flat arrays: references of tokens to attributes, and columns of text;
 * `vectoriser`: from dicts, lists of texts or arrays to those; numbers of attributes;
-* `_encoding`: the same for whole chunks at C speed, and token by token where something is odd;
+* `_encoding`, `packed_names_kernel`: the same for whole chunks at C speed, and token by token where something is odd;
 * `labels`: numbers of labels, schemes of chunks (IOB, IOBES, BILOU), which label may follow which;
 * `templates`, `_wapiti_patterns`: feature templates as CRF++ and Wapiti write them;
 * `token_features`: attributes of words: neighbours, affixes, shapes, lists of names;

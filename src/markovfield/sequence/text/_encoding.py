@@ -24,6 +24,7 @@ __all__ = [
     "Encoder",
     "HashedNames",
     "Names",
+    "PackedNames",
     "chunks",
     "is_matrix",
     "lookup",
@@ -34,6 +35,9 @@ __all__ = [
 SEQUENCES_AT_ONCE = 192
 _CACHE_LIMIT = 1 << 20
 _UNKNOWN = -1
+_ZERO = "\0"
+# References after which packing the names pays, and compiling what looks them up.
+_MANY = 1 << 17
 _SEPARATOR = ":"
 # Dict tokens are taken by columns where so many of them, on average, have the same keys.
 _TOKENS_PER_GROUP = 8
@@ -115,6 +119,39 @@ class _Keys(dict[str, _Texts]):
         return table
 
 
+class PackedNames:
+    """The numbers of names that grow no more, by their bytes: a fraction of the time of a dictionary's lookups.
+
+    They come one text after the other, so that nothing waits for memory, and make no objects. A text with a zero byte
+    cannot be told from two: then `numbers` is None.
+    """
+
+    def __init__(self, names: Iterable[str], size: int) -> None:
+        from markovfield.sequence.text.packed_names_kernel import fill_slots
+
+        self.known = _bytes_of(names)
+        self.starts = np.zeros(size, np.int64)
+        self.slots = np.zeros(1 << (2 * size).bit_length(), np.uint64)
+        self.whole = self.known.count(0) == size
+        self.text = np.frombuffer(self.known, np.uint8)
+        if self.whole:
+            fill_slots(self.text, self.starts, self.slots)
+
+    def numbers(self, texts: Iterable[str], size: int) -> npt.NDArray[np.int32] | None:
+        """The number of each of so many texts, -1 where it is unknown."""
+        from markovfield.sequence.text.packed_names_kernel import look_up
+
+        wanted = _bytes_of(texts)
+        found = np.empty(size, np.int32)
+        end = look_up(np.frombuffer(wanted, np.uint8), self.text, self.starts, self.slots, found)
+        return found if self.whole and end == len(wanted) else None
+
+
+def _bytes_of(texts: Iterable[str]) -> bytes:
+    """Texts one after the other, each with a zero byte after it."""
+    return _ZERO.join(chain(texts, ("",))).encode("utf-8", "surrogatepass")
+
+
 @dataclass
 class Chunk:
     """The references of some sequences, in order.
@@ -148,9 +185,13 @@ class Chunk:
 class Encoder:
     """Turns chunks of sequences into numbers by a table of names, which may grow."""
 
-    def __init__(self, names: dict[str, int]) -> None:
+    def __init__(self, names: dict[str, int], kinds: frozenset[str] = frozenset()) -> None:
         self.names = names
+        self.expected = kinds
+        self.kinds: set[str] = set()
         self.keys = _Keys(names)
+        self.packed: PackedNames | None = None
+        self.n_seen = 0
 
     def chunk(self, sequences: Sequence[Any], first: int) -> Chunk:
         """The references of some sequences; ``first`` is the number of the first one, for errors."""
@@ -159,8 +200,10 @@ class Encoder:
         sequences = [_listed(sequence, first + i) for i, sequence in enumerate(sequences)]
         lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
         tokens = list(chain.from_iterable(sequences))
+        types = set(map(type, tokens))
+        self._see(types, sequences, first)
         try:
-            counts, codes, values = self._fast(tokens)
+            counts, codes, values = self._fast(tokens, types)
         except (_UnusualError, TypeError):
             counts, codes, values = self._careful(sequences, first)
         chunk = Chunk(lengths, counts, codes, values).plain()
@@ -169,21 +212,46 @@ class Encoder:
             gone |= chunk.values == 0
         return chunk.without(gone) if gone.any() else chunk
 
-    def _fast(self, tokens: list[Any]) -> Any:
-        kinds = set(map(type, tokens))
+    def _see(self, types: set[type[Any]], sequences: Sequence[Any], first: int) -> None:
+        """Remember how tokens are written; refuse those that are not written as they were in training."""
+        kinds = set(map(_kind, types))
+        self.kinds |= kinds
+        if not self.expected or kinds <= self.expected:
+            return
+        s, t, kind = next(
+            (s, t, _kind(type(token)))
+            for s, sequence in enumerate(sequences, first)
+            for t, token in enumerate(sequence)
+            if _kind(type(token)) not in self.expected
+        )
+        if kind:  # what is neither is told of later
+            raise ModelError(
+                f"token {t} of sequence {s} is a {kind} where training had only {next(iter(self.expected))}s: write "
+                "tokens as they were written there"
+            )
+
+    def _fast(self, tokens: list[Any], kinds: set[type[Any]]) -> Any:
         if kinds == {dict}:
             return self._dicts(tokens)
         if kinds == {str}:
-            codes = np.fromiter(map(self.names.__getitem__, tokens), np.int32, len(tokens))
-            return np.ones(len(tokens), np.int64), codes, None
+            return np.ones(len(tokens), np.int64), self._numbers([tokens], len(tokens)), None
         if kinds <= {set, frozenset}:  # in sorted order, so that numbers do not depend on the run
             tokens = list(map(sorted, tokens))
         elif not kinds <= {list, tuple}:
             raise _UnusualError
         counts = np.fromiter(map(len, tokens), np.int64, len(tokens))
-        flat = chain.from_iterable(tokens)
-        codes = np.fromiter(map(self.names.__getitem__, flat), np.int32, int(counts.sum()))
-        return counts, codes, None
+        return counts, self._numbers(tokens, int(counts.sum())), None
+
+    def _numbers(self, tokens: list[Any], size: int) -> npt.NDArray[np.int32]:
+        """The numbers of so many names in lists of them."""
+        self.n_seen += size
+        if self.packed is None and self.n_seen > _MANY and isinstance(self.names, Names) and not self.names.grows:
+            self.packed = PackedNames(self.names, len(self.names))
+        if self.packed is not None:
+            found = self.packed.numbers(chain.from_iterable(tokens), size)
+            if found is not None:
+                return found
+        return np.fromiter(map(self.names.__getitem__, chain.from_iterable(tokens)), np.int32, size)
 
     def _dicts(self, tokens: list[dict[Any, Any]]) -> Any:
         counts = np.fromiter(map(len, tokens), np.int64, len(tokens))
@@ -256,6 +324,11 @@ class Encoder:
                     codes.append(self.names[name] if value else _UNKNOWN)
                     values.append(value)
         return np.array(counts, np.int64), np.array(codes, np.int32), np.array(values, np.float64)
+
+
+def _kind(token: type[Any]) -> str:
+    """Whether tokens of some type name attributes with keys, or list them (a text being a list of one)."""
+    return "list" if issubclass(token, (str, *_NESTED)) else "dict" if issubclass(token, Mapping) else ""
 
 
 def careful_pairs(token: Any, where: str, prefix: str = "") -> Iterator[tuple[str, float]]:

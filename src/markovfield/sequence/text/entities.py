@@ -13,7 +13,7 @@ from markovfield.arrays import IntArray
 from markovfield.exceptions import ModelError
 from markovfield.sequence.text.labels import LabelEncoder, chunk_borders, split_label
 
-__all__ = ["EntityReport", "Score", "TokenReport", "entity_report", "token_report"]
+__all__ = ["EntityReport", "Score", "TokenReport", "entity_f1_scorer", "entity_report", "token_report"]
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,21 @@ def entity_report(
     return EntityReport(
         len(start), len(found_start), int(right.sum()), len(numbers), int((numbers == guesses).sum()), by_type
     )
+
+
+def entity_f1_scorer(estimator: Any, X: Any, y: Iterable[Iterable[str]]) -> float:
+    """F1 of the chunks that a fitted tagger finds: a scorer for ``GridSearchCV`` and ``cross_val_score``.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from markovfield.sequence import ChainCRF
+    >>> X, y = [[["Ann"], ["ran"]], [["Bob"], ["sat"]]] * 4, [["B-PER", "O"]] * 8
+    >>> search = GridSearchCV(ChainCRF(), {"l2": [0.1, 100.0]}, scoring=entity_f1_scorer, cv=2).fit(X, y)
+    >>> search.best_params_, float(search.best_score_)
+    ({'l2': 0.1}, 1.0)
+    """
+    return entity_report(y, estimator.predict(X)).f1
 
 
 def token_report(true: Iterable[Iterable[Any]], predicted: Iterable[Iterable[Any]]) -> TokenReport:

@@ -33,6 +33,7 @@ __all__ = [
     "iob1_to_iob2",
     "iob_to_iobes",
     "iobes_to_iob",
+    "mark_chunks",
     "spans",
     "split_label",
 ]
@@ -163,6 +164,21 @@ def split_label(label: str) -> tuple[str, str]:
     """Prefix and type of a label, cut at the first hyphen; without one, the type is empty."""
     prefix, _, kind = label.partition("-")
     return prefix, kind
+
+
+def mark_chunks(labels: Iterable[Any]) -> bool:
+    """Whether labels mark chunks: all are ``O`` or a prefix of some scheme with a type, and not all are ``O``.
+
+    Examples
+    --------
+    >>> mark_chunks(["B-PER", "I-PER", "O"]), mark_chunks(["B-PER", "NOUN"]), mark_chunks(["O"])
+    (True, False, False)
+    """
+    prefixes = {letter for letters in _LETTERS.values() for letter in letters if letter != "O"}
+    marked = [label for label in labels if label != "O"]
+    return bool(marked) and all(
+        isinstance(label, str) and len(label) > 2 and label[1] == "-" and label[0] in prefixes for label in marked
+    )
 
 
 def chunk_borders(before: str, after: str) -> tuple[bool, bool]:

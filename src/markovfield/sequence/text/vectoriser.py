@@ -61,8 +61,9 @@ class AttributeVectoriser(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Time is one dictionary lookup for each reference, memory four bytes for each (twelve with values other than one)
-    beside the names. Sequences may come from a generator: they are taken some at a time, once.
+    Time is one lookup for each reference, memory four bytes for each (twelve with values other than one) beside the
+    names. Sequences may come from a generator: they are taken some at a time, once. Where many lists of texts are
+    transformed, names are looked up by their bytes, in a table that takes about thirty bytes for each name.
 
     Examples
     --------
@@ -80,6 +81,7 @@ class AttributeVectoriser(TransformerMixin, BaseEstimator):
     _names: dict[str, int]
     _pending: dict[str, int]
     _columns: int | None
+    _kinds: set[str]
     _encoder: Encoder | None
 
     def __init__(self, min_count: int = 1, hashing: int | None = None) -> None:
@@ -120,8 +122,12 @@ class AttributeVectoriser(TransformerMixin, BaseEstimator):
         return builder.finish(self.n_attributes_, numbers)
 
     def transform(self, X: Iterable[Any]) -> SequenceData:
-        """Encode sequences; attributes that are not known are left out."""
-        check_is_fitted(self, "n_attributes_")
+        """Encode sequences; attributes that are not known are left out.
+
+        Where all tokens that were learnt from were dicts, or none was, these must be alike.
+        """
+        if not hasattr(self, "n_attributes_"):  # scikit-learn's own check takes as long as a short sequence
+            check_is_fitted(self, "n_attributes_")
         if isinstance(X, SequenceData):
             if X.n_attributes != self.n_attributes_:
                 raise ModelError(
@@ -133,7 +139,7 @@ class AttributeVectoriser(TransformerMixin, BaseEstimator):
         builder = _Builder()
         columns = self._columns
         if self._encoder is None:
-            self._encoder = Encoder(self._names)
+            self._encoder = Encoder(self._names, frozenset(self._kinds))
         for first, part in chunks(X):
             if columns is not None:
                 builder.add(_matrix_chunk(part, first, columns))
@@ -146,6 +152,7 @@ class AttributeVectoriser(TransformerMixin, BaseEstimator):
         if not hasattr(self, "n_attributes_"):
             self._reset()
         self._needs_names()
+        self._kinds.add("list")
         if self.hashing is not None:
             return lookup(self._names, names)
         self._encoder = None
@@ -161,7 +168,8 @@ class AttributeVectoriser(TransformerMixin, BaseEstimator):
     def described(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """What an archive needs to hold of a fitted vectoriser: something for JSON, and vectors; see `restored`."""
         check_is_fitted(self, "n_attributes_")
-        about = {"min_count": self.min_count, "hashing": self.hashing, "columns": self._columns}
+        about: dict[str, Any] = {"min_count": self.min_count, "hashing": self.hashing, "columns": self._columns}
+        about["kinds"] = sorted(self._kinds)
         if self.hashing is not None or self._columns is not None:
             return about, {}
         text, offsets = pack_strings(list(self._names))
@@ -172,6 +180,10 @@ class AttributeVectoriser(TransformerMixin, BaseEstimator):
         """The vectoriser that `described` described; counts of attributes still below ``min_count`` are lost."""
         self = cls(about["min_count"], about["hashing"])
         self._reset()
+        kinds = about.get("kinds", [])  # files of earlier versions do not say
+        if not isinstance(kinds, list) or any(kind not in ("dict", "list") for kind in kinds):
+            raise FormatError(f"the kinds of its tokens are {shown(kinds)}")
+        self._kinds = set(kinds)
         columns = about["columns"]
         if columns is not None:
             if type(columns) is not int or columns < 0:
@@ -184,6 +196,13 @@ class AttributeVectoriser(TransformerMixin, BaseEstimator):
                 raise FormatError("two attributes have the same name")
             self.n_attributes_ = len(names)
         return self
+
+    def with_names(self, names: Sequence[str]) -> AttributeVectoriser:
+        """One that knows these names instead, for tokens that are written as before."""
+        other = AttributeVectoriser()
+        other.learn(names, np.ones(len(names), np.int64))
+        other._kinds = set(self._kinds)
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         # The encoder is a cache.
@@ -199,6 +218,7 @@ class AttributeVectoriser(TransformerMixin, BaseEstimator):
         self._names = Names() if self.hashing is None else HashedNames(self.hashing)
         self._pending = {}
         self._columns = None
+        self._kinds = set()
         self._encoder = None
         self.n_attributes_ = self.hashing or 0
 
@@ -229,9 +249,10 @@ class AttributeVectoriser(TransformerMixin, BaseEstimator):
                 builder.add(chunk)
             if self.hashing is None:
                 tally.add(chunk.attributes)
+        self._encoder = None
+        self._kinds |= encoder.kinds
         if self.hashing is not None:
             return None
-        self._encoder = None
         counts = tally.finish(len(local))
         if isinstance(local, Names) and self._is_new(counts):
             local.grows = False
