@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -60,13 +59,10 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#7db4e6", "color-brand-content": "#7db4e6"},
 }
 
-# Examples that take longer than these pages should: shown without their pictures, unless by `make docs-all`.
-LONG: tuple[str, ...] = ()
-long = "|".join(LONG) if LONG and os.environ.get("MARKOVFIELD_GALLERY") != "all" else "(?!)"
+# All examples are run; together they have to stay within two minutes on two cores.
 sphinx_gallery_conf = {
     "examples_dirs": [str(EXAMPLES)],
     "gallery_dirs": ["auto_examples"],
-    "filename_pattern": rf"plot_(?!({long})\.py)",
     "subsection_order": [f"../examples/{part}" for part in ("networks", "fields", "vision", "sequences", "decoding")],
     "within_subsection_order": "ExampleTitleSortKey",
     "parallel": 2,
