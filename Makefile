@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all test-nojit test-bounds test-oldest wheel-test coverage fuzz lint format bench docs clean
+.PHONY: demo test test-all test-nojit test-bounds test-oldest wheel-test coverage fuzz lint format bench docs docs-all clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -68,8 +68,12 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.chain_crf_wapiti
 	$(BIN)/python -m benchmarks.hidden_markov
 
+# Pages with the gallery; examples that take long are shown without their pictures by the first and run by the second.
 docs: .venv/installed
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+docs-all: .venv/installed
+	MARKOVFIELD_GALLERY=all $(BIN)/sphinx-build -W --keep-going -E -b html docs docs/_build/html
+
 clean:
-	rm -rf .venv build docs/_build markovfield-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz .numba-bounds .coverage .coverage.*
+	rm -rf .venv build docs/_build docs/auto_examples markovfield-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz .numba-bounds .coverage .coverage.*

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
+
+from sphinx.domains.python import PyObject
 
 import markovfield
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
+sys.path.insert(0, str(HERE / "extensions"))
 
 project = "Markovfield"
 author = "The Markovfield developers"
@@ -18,57 +22,62 @@ project_copyright = author
 version = release = markovfield.__version__
 language = "en_GB"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
+    "mermaid_drawings",
+]
+exclude_patterns = ["_build", "extensions"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
-myst_enable_extensions = ["dollarmath", "deflist"]
+# No formulas in TeX: a page would have to fetch a script to show them.
+myst_enable_extensions = ["deflist", "html_image"]
 myst_heading_anchors = 3
 
 # A name in single backticks is a reference where it can be one; elsewhere it is only set as code.
 default_role = "py:obj"
 # Attributes of several classes may have one name; then it stays code.
-suppress_warnings = [
-    # Mermaid drawings are shown as text here, and drawn where the pages are read in a repository.
-    "misc.highlighting_failure",
-    "ref.python",
-]
+suppress_warnings = ["ref.python"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+# One entry for parameters that are described together.
+napoleon_use_param = False
 # Attributes are described in the class docstring; as ivars they are not objects of their own, so never duplicates.
 napoleon_use_ivar = True
 
-html_theme = "alabaster"
-html_theme_options = {
-    "description": "Write a model once; ask it four questions.",
-    "fixed_sidebar": True,
-    "page_width": "1040px",
-}
+html_theme = "furo"
+html_title = f"Markovfield {release}"
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
 html_show_sourcelink = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#1f5f99", "color-brand-content": "#1f5f99"},
+    "dark_css_variables": {"color-brand-primary": "#7db4e6", "color-brand-content": "#7db4e6"},
+}
 
-# The gallery shows the scripts; it runs them only when asked to, so that the pages stay quick to build and offline.
-has_gallery = any((EXAMPLES / name).exists() for name in ("GALLERY_HEADER.rst", "README.rst", "README.txt"))
-if has_gallery:
-    extensions.append("sphinx_gallery.gen_gallery")
-    run_gallery = os.environ.get("MARKOVFIELD_GALLERY") == "1"
-    sphinx_gallery_conf = {
-        "examples_dirs": [str(EXAMPLES)],
-        "gallery_dirs": ["auto_examples"],
-        "filename_pattern": r"\.py$",
-        "plot_gallery": "True" if run_gallery else "False",
-        "image_scrapers": ("matplotlib",) if run_gallery else (),
-        "download_all_examples": False,
-        "show_memory": False,
-        "min_reported_time": 1e9,
-    }
-
-
-def without_gallery(app: Any, page: str, source: list[str]) -> None:
-    """Where there are no examples, the index does not list them."""
-    if page == "index" and not has_gallery:
-        source[0] = source[0].replace("auto_examples/index\n", "")
+# Examples that take longer than these pages should: shown without their pictures, unless by `make docs-all`.
+LONG: tuple[str, ...] = ()
+long = "|".join(LONG) if LONG and os.environ.get("MARKOVFIELD_GALLERY") != "all" else "(?!)"
+sphinx_gallery_conf = {
+    "examples_dirs": [str(EXAMPLES)],
+    "gallery_dirs": ["auto_examples"],
+    "filename_pattern": rf"plot_(?!({long})\.py)",
+    "subsection_order": [f"../examples/{part}" for part in ("networks", "fields", "vision", "sequences", "decoding")],
+    "within_subsection_order": "ExampleTitleSortKey",
+    "parallel": 2,
+    "download_all_examples": False,
+    "capture_repr": ("_repr_html_",),
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+}
 
 
 plain: dict[str, list[str]] = {}
@@ -104,8 +113,11 @@ def skip_routing(app: Any, what: str, name: str, thing: Any, skip: bool, options
 
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    # "Variables" would be those of a model.
+    for field in PyObject.doc_field_types:
+        if field.name == "variable":
+            field.label = "Attributes"
     app.connect("autodoc-process-docstring", escape_bars, priority=700)
     app.connect("autodoc-skip-member", skip_routing)
-    app.connect("source-read", without_gallery)
     app.connect("autodoc-process-docstring", keep, priority=400)
     app.connect("autodoc-process-docstring", put_back, priority=600)

@@ -15,35 +15,25 @@ from markovfield.inference.core.registry import ENTRIES as INFERENCE
 from markovfield.learning.registry import ENTRIES as LEARNING
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+WRITTEN = [path for path in sorted((ROOT / "docs").rglob("*.md")) if not {"_build", "auto_examples"} & set(path.parts)]
+PAGES = [ROOT / "README.md", *WRITTEN]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CLAIM = re.compile(r"^print\(.*\)  # (.+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
 
 
 def blocks(page: Path) -> list[str]:
+    """What runs: blocks of ``python``. Blocks of ``py`` show code of other libraries, which are not installed here."""
     return BLOCK.findall(page.read_text())
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "README.md",
-        "docs/quickstart.md",
-        "docs/bayesian_networks.md",
-        "docs/fields.md",
-        "docs/decoding.md",
-        "docs/sequences.md",
-    ],
-)
+@pytest.mark.parametrize("name", [str(page.relative_to(ROOT)) for page in PAGES if blocks(page)])
 def test_the_code_runs_and_prints_what_it_says(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.chdir(tmp_path)
-    found = blocks(ROOT / name)
-    assert found, f"{name} has no Python block"
     namespace: dict[str, Any] = {"__name__": "page"}
-    for number, block in enumerate(found):
+    for number, block in enumerate(blocks(ROOT / name)):
         exec(compile(block, f"{name}, block {number}", "exec"), namespace)
         printed = capsys.readouterr().out.splitlines()
         for claim in CLAIM.findall(block):
@@ -59,12 +49,12 @@ def test_every_method_is_described(entry: Any):
 
 
 def test_every_public_name_is_in_the_reference():
-    page = (ROOT / "docs" / "api.md").read_text()
+    page = "\n".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.md"))
     described = set(re.findall(r"^\.\. auto\w+:: markovfield\.([\w.]+)$", page, re.MULTILINE))
     spaces = {name for name, place in EXPORTS.items() if place == f"markovfield.{name}"}
-    assert not set(EXPORTS) - described - spaces, "docs/api.md leaves out public names"
+    assert not set(EXPORTS) - described - spaces, "docs/api leaves out public names"
     gone = [name for name in sorted(described) if pydoc.locate(f"markovfield.{name}") is None]
-    assert not gone, "docs/api.md describes what is not there"
+    assert not gone, "docs/api describes what is not there"
 
 
 def test_generated_files_are_up_to_date():
@@ -80,5 +70,21 @@ def test_links_within_the_project_lead_somewhere(page: Path):
 
 
 def test_every_page_is_in_the_index():
-    index = (ROOT / "docs" / "index.md").read_text().split()
-    assert {p.stem for p in (ROOT / "docs").glob("*.md")} - {"index"} <= set(index)
+    docs = ROOT / "docs"
+    index, reference = ((docs / name).read_text().split() for name in ("index.md", "api/index.md"))
+    listed = {*index, *(f"api/{name}" for name in reference)}
+    assert {str(p.relative_to(docs).with_suffix("")) for p in WRITTEN} - {"index"} <= listed
+
+
+def test_pictures_are_small_and_used():
+    pages = "".join(path.read_text() for path in PAGES)
+    pictures = list((ROOT / "docs" / "pictures").iterdir())
+    assert sum(p.stat().st_size for p in pictures) < 150_000
+    assert not [p.name for p in pictures if f"pictures/{p.name}" not in pages]
+
+
+def test_every_example_has_a_title_and_a_place_in_the_gallery():
+    for path in (ROOT / "examples").rglob("plot_*.py"):
+        title, line, *_ = path.read_text().removeprefix('"""\n').split("\n")
+        assert title and len(line) >= len(title) and set(line) == {"="}, path.name
+        assert (path.parent / "GALLERY_HEADER.rst").exists(), path.name

@@ -12,7 +12,7 @@ import pytest
 import markovfield as mf
 from tests.data import data_path
 
-EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
+EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").rglob("plot_*.py"))
 # What each shows of the reference data; without it, it draws something by itself.
 DATA = {
     "plot_chunking": "conll2000",

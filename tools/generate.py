@@ -1,4 +1,4 @@
-"""Write what follows from the lists of public names and of methods: stubs, docs/api.md, docs/methods.md.
+"""Write what follows from the lists of public names and of methods: stubs, docs/api/, docs/methods.md.
 
 ``python -m tools.generate`` writes them; ``--check`` says which are not up to date. A test runs the check, so that a
 new method is written in one list only.
@@ -65,33 +65,50 @@ def _entry(place: str, value: Any) -> str:
     return f".. {directive}:: {place}{members}\n"
 
 
-def api() -> str:
-    """The reference: names at the top by kind, then namespace by namespace."""
-    text = ["# Reference", ""]
-    text += [
-        "`import markovfield as mf`; names are imported when they are first used. This page is made by",
+def _chapter(title: str, summary: str, names: dict[str, Any], also: list[str]) -> list[str]:
+    """A table of contents, then an entry for each name; a name that stands elsewhere is only linked."""
+    text = [title, "", *([summary, ""] if summary else [])]
+    rows = []
+    for place, value in names.items():
+        about = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+        rows.append(f"| {{py:obj}}`~{place}` | {about if callable(value) else ''} |")
+    text += ["| name | what it is |", "| --- | --- |", *rows, ""] if rows else []
+    text += [f"Also here: {', '.join(f'{{py:obj}}`~markovfield.{n}`' for n in also)}.", ""] if also else []
+    body = [_entry(place, value) for place, value in names.items()]
+    return [*text, *(["```{eval-rst}", "\n".join(body).rstrip(), "```", ""] if body else [])]
+
+
+def _space(space: str, level: str) -> list[str]:
+    """The chapter of a namespace."""
+    places = names_in(space)
+    summary = (import_module(f"markovfield.{space}").__doc__ or "").strip().split("\n")[0]
+    own = {f"markovfield.{space}.{n}": getattr(import_module(places[n]), n) for n in sorted(places) if n not in EXPORTS}
+    return _chapter(f"{level} `mf.{space}`", summary, own, [n for n in sorted(places) if n in EXPORTS])
+
+
+def api() -> dict[str, str]:
+    """The reference, page by page: names at the top by kind, then one page for each namespace."""
+    spaces = (*LAZY, *WHOLE)
+    pages: dict[str, list[str]] = {}
+    for kind, title in TITLES.items():
+        chosen = sorted(n for n in EXPORTS if n not in spaces and kind_of(n) == kind)
+        values = {f"markovfield.{n}": getattr(import_module(EXPORTS[n]), n) for n in chosen}
+        pages[kind] = _chapter(f"# {title}", "", values, [])
+    for space in spaces:
+        if space in pages:
+            pages[space] += _space(space, "##")
+        else:
+            pages[space] = _space(space, "#")
+    first = [
+        "# Reference",
+        "",
+        "`import markovfield as mf`; names are imported when they are first used. These pages are made by",
         "`tools/generate.py` from the lists of public names and of methods.",
         "",
     ]
-    spaces = (*LAZY, *WHOLE)
-    top = sorted(n for n in EXPORTS if n not in spaces)
-    for kind, title in TITLES.items():
-        chosen = [n for n in top if kind_of(n) == kind]
-        body = [_entry(f"markovfield.{n}", getattr(import_module(EXPORTS[n]), n)) for n in chosen]
-        text += [f"## {title}", "", "```{eval-rst}", "\n".join(body).rstrip(), "```", ""]
-    for space in spaces:
-        names = names_in(space)
-        summary = (import_module(f"markovfield.{space}").__doc__ or "").strip().split("\n")[0]
-        body = [
-            _entry(f"markovfield.{space}.{n}", getattr(import_module(names[n]), n))
-            for n in sorted(names)
-            if n not in EXPORTS
-        ]
-        also = [f"`{n}`" for n in sorted(names) if n in EXPORTS]
-        text += [f"## `mf.{space}`", "", summary, ""]
-        text += [f"Also here: {', '.join(also)}.", ""] if also else []
-        text += ["```{eval-rst}", "\n".join(body).rstrip(), "```", ""] if body else []
-    return "\n".join(text)
+    for title, chosen in (("Names at the top", list(TITLES)), ("Namespaces", [s for s in spaces if s not in TITLES])):
+        first += ["```{toctree}", ":maxdepth: 1", f":caption: {title}", "", *chosen, "```", ""]
+    return {name: "\n".join(text) for name, text in {"index": first, **pages}.items()}
 
 
 def methods() -> str:
@@ -127,7 +144,8 @@ def architecture() -> str:
 def files() -> dict[Path, str]:
     """Every generated file and what it should say."""
     docs = ROOT / "docs"
-    made = {PACKAGE / "__init__.pyi": _root_stub(), docs / "api.md": api(), docs / "methods.md": methods()}
+    made = {PACKAGE / "__init__.pyi": _root_stub(), docs / "methods.md": methods()}
+    made |= {docs / "api" / f"{name}.md": text for name, text in api().items()}
     made[docs / "architecture.md"] = architecture()
     for space in LAZY:
         folder = PACKAGE / space
@@ -138,8 +156,9 @@ def files() -> dict[Path, str]:
 
 def outdated() -> list[str]:
     """Generated files that do not say what they should."""
-    found = []
-    for path, text in files().items():
+    made = files()
+    found = [str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "api").glob("*.md") if path not in made]
+    for path, text in made.items():
         if not path.exists() or path.read_text() != text:
             found.append(str(path.relative_to(ROOT)))
     return found
@@ -155,6 +174,7 @@ def main() -> int:
             sys.stderr.write(f"run python -m tools.generate: {', '.join(old)} not up to date\n")
         return bool(old)
     for path, text in files().items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     return 0
 

@@ -17,6 +17,7 @@ from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
 from markovfield.learning.quasi_newton import minimise
+from markovfield.progress import shows_progress
 from markovfield.sequence.chain.archive import VERSION, described, restored
 from markovfield.sequence.chain.explicit import OneByOne
 from markovfield.sequence.chain.features import Encoded
@@ -146,6 +147,7 @@ class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
         self.hashing = hashing
         self.n_jobs = n_jobs
 
+    @shows_progress
     def fit(
         self,
         X: Iterable[Any],
@@ -154,6 +156,7 @@ class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
         vectoriser: AttributeVectoriser | None = None,
         time_limit: float | None = None,
         callback: Any = None,
+        progress: bool = False,
     ) -> MEMM:
         """Learn weights from labelled sequences.
 

@@ -17,11 +17,12 @@ from matplotlib.colors import ListedColormap
 import markovfield as mf
 
 # %%
-# The Tsukuba pair at full size from the reference data where that is there, otherwise squares of random dots. Of what
-# is near the border of Tsukuba the truth is not known.
+# The Tsukuba pair at half its size from the reference data where that is there, otherwise squares of random dots. Of
+# what is near the border of Tsukuba the truth is not known. At full size (a step of 1) all below takes some minutes.
 
+STEP = 2
 try:
-    pair, scene = mf.datasets.stereo_pair("tsukuba"), "Tsukuba"
+    pair, scene = mf.datasets.stereo_pair("tsukuba", step=STEP), "Tsukuba"
 except FileNotFoundError:
     pair, scene = mf.datasets.random_dots((80, 110), noise=0.06, rng=0), "random dots"
 rows, columns = pair.disparity.shape

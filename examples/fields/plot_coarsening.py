@@ -3,9 +3,12 @@ A quenched magnet, filmed
 =========================
 
 An Ising model on 128 x 128 sites starts in disorder and is cooled at once: domains form and grow, and their borders
-straighten. ``mf.plot.animate`` makes a film of the frames that a simulation hands out; with a path it saves a GIF. The
+straighten. ``mf.plot.animate`` makes a film of the frames that a simulation hands out, which can be saved as a GIF. The
 last picture shows how the energy falls towards that of the ground state.
 """
+
+import tempfile
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 
@@ -14,8 +17,9 @@ import markovfield as mf
 simulation = mf.LatticeSimulation(mf.Ising((128, 128), 0.7, periodic=True), method="gibbs", rng=4)
 frames = list(simulation.frames(40, every=5))
 film = mf.plot.animate(frames, titles=[f"{5 * i} sweeps" for i in range(len(frames))])
-film.save("coarsening.gif", writer="pillow")
-print(f"coarsening.gif: {len(frames)} frames, {simulation.sweeps} sweeps")
+path = Path(tempfile.mkdtemp()) / "coarsening.gif"
+film.save(path, writer="pillow")
+print(f"{path.name}: {len(frames)} frames, {simulation.sweeps} sweeps")
 
 # %%
 # The same at four moments, and on.
