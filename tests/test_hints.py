@@ -24,7 +24,7 @@ def test_names_tried_of_models(name: str):
         getattr(mf.datasets.asia(), name)
 
 
-@pytest.mark.parametrize("hint", {*TRIED.values(), *TRIED_OF_MODELS.values()})
+@pytest.mark.parametrize("hint", sorted({*TRIED.values(), *TRIED_OF_MODELS.values()}))
 def test_what_is_named_instead_exists(hint: str):
     for path in re.findall(r"mf\.([\w.]+\w)", hint):
         found = mf

@@ -15,6 +15,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
+from markovfield.progress import shows_progress
 from markovfield.sequence.chain.archive import VERSION, described, restored
 from markovfield.sequence.chain.features import ChainFeatures
 from markovfield.sequence.chain.model import chain_model
@@ -242,6 +243,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
         self.keep_tempfiles = keep_tempfiles
         self.trainer_cls = trainer_cls
 
+    @shows_progress
     def fit(
         self,
         X: Iterable[Any],
@@ -256,6 +258,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
         edge_vectoriser: AttributeVectoriser | None = None,
         time_limit: float | None = None,
         callback: Any = None,
+        progress: bool = False,
     ) -> ChainCRF:
         """Learn weights from labelled sequences.
 
@@ -276,6 +279,8 @@ class ChainCRF(ChainQueries, BaseEstimator):
             solvers of first order with every label known).
         vectoriser, edge_vectoriser
             Those that made X and edges, where they come as `SequenceData`: they know the names of attributes.
+        time_limit, callback, progress
+            When to stop with the weights so far, who is told of every iteration, and whether a line shows how it goes.
         """
         settings = checked_settings(self)
         before = dict(vars(self))

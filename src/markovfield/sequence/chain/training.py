@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
+from markovfield.kernels.compilations import clock
 from markovfield.learning.quasi_newton import minimise
 from markovfield.sequence.chain.features import ChainFeatures, Encoded
 from markovfield.sequence.chain.objective import ChainObjective, Clamped
@@ -111,7 +111,7 @@ def train(
     size: tuple[int, int],
 ) -> tuple[FloatArray, TrainingReport]:
     """Weights that fit labelled sequences, so many of so many tokens, and how they were found."""
-    started = time.perf_counter()
+    started = clock()
     solver = settings["solver"]
     if solver in ONLINE_SOLVERS:
         online = Online(
@@ -166,7 +166,7 @@ def train(
         )
     report = TrainingReport(
         solver=solver,
-        seconds=time.perf_counter() - started,
+        seconds=clock() - started,
         n_sequences=size[0],
         n_tokens=size[1],
         n_features=features.n_features,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
+from markovfield.kernels.compilations import clock
 from markovfield.sequence.chain.features import ChainFeatures, Encoded
 from markovfield.sequence.chain.model import chain_model
 from markovfield.sequence.text.entities import entity_report
@@ -66,7 +66,7 @@ class Watch:
         self.best: Kept | None = None
         self.begun = False
         self.waited = 0
-        self.started = time.perf_counter()
+        self.started = clock()
 
     def __call__(self, iteration: int, value: float, weights: FloatArray) -> bool:
         said = ""
@@ -84,7 +84,7 @@ class Watch:
             if self.patience is not None:
                 self._weigh(iteration, weights)
         if self.verbose:
-            seconds = time.perf_counter() - self.started
+            seconds = clock() - self.started
             sys.stdout.write(f"iteration {iteration:4d}  objective {value:.6f}{said}  {seconds:.1f} s\n")
         if self.keep is not None and iteration % self.every == 0:
             self.keep(weights)

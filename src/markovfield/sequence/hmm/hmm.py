@@ -16,6 +16,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
+from markovfield.progress import shows_progress
 from markovfield.sequence.chain.explicit import OneByOne
 from markovfield.sequence.hmm.archive import VERSION, described, restored
 from markovfield.sequence.hmm.emissions import UNKNOWN, CategoricalEmissions, Observations
@@ -209,6 +210,7 @@ class HMM(SequenceQueries, BaseEstimator):
         hmm.report_ = HMMReport("given", np.nan, np.nan, 0, True, "parameters were given", 0.0, 0, 0)
         return hmm
 
+    @shows_progress
     def fit(
         self,
         X: Iterable[Any],
@@ -216,6 +218,7 @@ class HMM(SequenceQueries, BaseEstimator):
         *,
         time_limit: float | None = None,
         callback: Any = None,
+        progress: bool = False,
     ) -> HMM:
         """Learn from sequences.
 

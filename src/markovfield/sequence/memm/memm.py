@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
@@ -16,7 +15,9 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
+from markovfield.kernels.compilations import clock
 from markovfield.learning.quasi_newton import minimise
+from markovfield.progress import shows_progress
 from markovfield.sequence.chain.archive import VERSION, described, restored
 from markovfield.sequence.chain.explicit import OneByOne
 from markovfield.sequence.chain.features import Encoded
@@ -146,6 +147,7 @@ class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
         self.hashing = hashing
         self.n_jobs = n_jobs
 
+    @shows_progress
     def fit(
         self,
         X: Iterable[Any],
@@ -154,6 +156,7 @@ class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
         vectoriser: AttributeVectoriser | None = None,
         time_limit: float | None = None,
         callback: Any = None,
+        progress: bool = False,
     ) -> MEMM:
         """Learn weights from labelled sequences.
 
@@ -168,7 +171,7 @@ class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
             The one that made X, where it comes as `SequenceData`: it knows the names of attributes.
         """
         self._check()
-        started = time.perf_counter()
+        started = clock()
         data, own = _learnt(X, vectoriser, self.hashing)
         labels = list(y)
         encoder = LabelEncoder().fit(labels)
@@ -210,7 +213,7 @@ class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
             iterations=found.iterations,
             converged=found.converged,
             message=found.message,
-            seconds=time.perf_counter() - started,
+            seconds=clock() - started,
             n_sequences=data.n_sequences,
             n_tokens=data.n_tokens,
             n_features=features.n_features,
