@@ -54,6 +54,7 @@ format: .venv/installed
 	$(BIN)/ruff check --fix .
 
 bench: .venv/installed
+	$(BIN)/python -m benchmarks.first_call
 	$(BIN)/python -m benchmarks.exact_inference
 	$(BIN)/python -m benchmarks.bayesian_networks
 	$(BIN)/python -m benchmarks.belief_propagation

@@ -90,7 +90,7 @@ def test_marginal_map(run: Any, wcsp: str):
     [
         (("absent.wcsp",), "there is no file absent.wcsp"),
         (("COSTS", "--method", "tws"), "did you mean 'trws'"),
-        (("COSTS", "--method", "icm", "-n", "2"), "the n best"),
+        (("COSTS", "--method", "icm", "-n", "2"), "not the 2 best"),
         (("COSTS", "-e", "0=7"), "7"),
     ],
 )

@@ -1,5 +1,7 @@
 """``markovfield warmup`` compiles what is asked for, and says what it does not know."""
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -30,5 +32,6 @@ def test_a_task_runs(task, monkeypatch):
 
 
 def test_the_command():
-    done = CliRunner().invoke(app, ["warmup", "icm", "--n-jobs", "1"])
+    done = CliRunner().invoke(app, ["warmup", "icm", "--n-jobs", "1", "--json"])
     assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["compiled"] == ["icm"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -98,12 +99,14 @@ def warmup(
         list[str] | None, typer.Argument(help="Methods, or chain_crf, hmm, memm, lattice; everything when none.")
     ] = None,
     n_jobs: options.Jobs = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Compile kernels now rather than at first use: all of them, or those of some methods."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     todo = tasks(list(methods or ()))
-    _, err = report.consoles()
+    out, err = report.consoles()
+    started = time.perf_counter()
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed} of {task.total}"))
     jobs = min(len(todo), n_jobs or os.cpu_count() or 1)
     with (
@@ -118,3 +121,7 @@ def warmup(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    if as_json:
+        report.write_json(
+            out, {"compiled": sorted({name for _, name in todo}), "seconds": time.perf_counter() - started}
+        )
