@@ -134,10 +134,13 @@ def compare(iterations: int | None) -> dict[str, Any]:
 def names(corpora: Sequence[str]) -> dict[str, Any]:
     """Tagging from Python lists of texts, where looking them up is most of the work."""
     table = Table(
-        "Tagging from lists, tokens/s", ["", "", "all", "new texts", "one by one", "encoded"], first=12, second=16
+        "Tagging from lists, tokens/s of processor time",
+        ["", "", "all", "new texts", "one by one"],
+        first=12,
+        second=16,
     )
     found: dict[str, Any] = {}
-    ways = ("tag_lists", "tag_fresh", "tag_single", "tag")
+    ways = ("cpu_lists", "cpu_fresh", "cpu_single")
     for name in corpora:
         jobs = {
             "ours": our_job({"l2": 2.0, "max_iterations": 30}, corpus=name),
@@ -150,6 +153,23 @@ def names(corpora: Sequence[str]) -> dict[str, Any]:
         mine, theirs = found[name].values()
         if mine and theirs:
             table.row(name, "ratio", *(f"{theirs[way] / mine[way]:.2f}" for way in ways))
+    return found
+
+
+def defaults(corpora: Sequence[tuple[str, float]], seeds: int) -> dict[str, Any]:
+    """F1 of solvers where nothing is set but their name; ours is the mean over some seeds, theirs has but one."""
+    table = Table("F1 at defaults", ["", "algorithm", "ours", "least", "most", "theirs"], first=12, second=10)
+    found: dict[str, Any] = {}
+    for name, share in corpora:
+        for algorithm in ("lbfgs", "l2sgd", "ap", "pa", "arow"):
+            given = {"algorithm": algorithm, "c2": 1.0} if algorithm in ("lbfgs", "l2sgd") else {"algorithm": algorithm}
+            n = 1 if algorithm == "lbfgs" else seeds
+            runs = [run(our_job({**given, "rng": s}, corpus=name, share=share)) for s in range(n)]
+            theirs = run(their_job({}, algorithm, corpus=name, share=share))
+            mine = [row["f1"] for row in runs if row is not None]
+            found[f"{name} {algorithm}"] = {"ours": mine, "theirs": None if theirs is None else theirs["f1"]}
+            shown = [f"{value:.2f}" for value in (sum(mine) / len(mine), min(mine), max(mine))]
+            table.row(name, algorithm, *shown, None if theirs is None else f"{theirs['f1']:.2f}")
     return found
 
 
@@ -215,6 +235,9 @@ def parts(quick: bool, rows: list[str] | None) -> dict[str, Callable[[], dict[st
         "training": lambda: compare(15 if quick else None),
         "tagging": lambda: compare(15),
         "names": lambda: names(("rare",) if quick else NAMES),
+        "defaults": lambda: defaults(
+            [("rare", 1.0)] if quick else [("rare", 1.0), ("conll2002", 0.25)], 1 if quick else 3
+        ),
         "growth": lambda: growth("share of sentences", [{"share": s} for s in shares], 20),
         "labels": lambda: growth("labels", [{"labels": k, "sequences": n} for k, n in sizes], 10),
         "online": lambda: each_of("Online solvers on CoNLL-2000", online(share), rows),

@@ -64,7 +64,9 @@ class Encoded:
 
     def tasks(self) -> list[tuple[int, int]]:
         """Ranges of sequences, of about `TASK_TOKENS` tokens each."""
-        n = max(1, -(-self.n_tokens // TASK_TOKENS))
+        n = -(-self.n_tokens // TASK_TOKENS)
+        if n <= 1:
+            return [(0, self.n_sequences)]
         cuts = np.searchsorted(self.offsets, np.linspace(0, self.n_tokens, n + 1)[1:-1])
         return list(pairwise(np.unique([0, *cuts.tolist(), self.n_sequences]).tolist()))
 

@@ -316,5 +316,8 @@ def _run(data: Encoded, task: Callable[[int, int], None], running: Running | Non
         task(first, last)
         return 0
 
-    if data.n_sequences:
-        (running or Running()).side_by_side([partial(once, a, b) for a, b in data.tasks()])
+    tasks, running = data.tasks(), running or Running()
+    if len(tasks) == 1:  # asking how many cores there are takes longer than a short sequence
+        running.alone(partial(once, *tasks[0]))
+    elif tasks:
+        running.side_by_side([partial(once, a, b) for a, b in tasks])
