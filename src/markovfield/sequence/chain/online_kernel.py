@@ -80,7 +80,7 @@ def _gradient(tokens, edges, a, b, labels, n_labels, width, weights, scale, scra
                     own += scale * (edges.values[r] if len(edges.values) else 1.0) * weights.edges[edges.weight[r]]
         value = chain_forward(scores, n, n_labels, width, scratch.steps, cells, forward)
     else:
-        value = chain_forward(scores, n, n_labels, width, scratch.transitions, 0, forward)
+        value = chain_forward(scores, n, n_labels, width, scratch.transitions, np.int64(0), forward)
     if math.isnan(shift + value) or not chain_posteriors(
         scores, n, n_labels, width, scratch.transposed, scratch.steps, forward, incoming, 1.0
     ):
@@ -307,7 +307,7 @@ def margin_pass(
                 own += scratch.steps[(i - 1) * width * width + c] - moves[c]
             top = best_path(scratch.scores, n, n_labels, width, scratch.steps, width * width, best, origin, path)
         else:
-            top = best_path(scratch.scores, n, n_labels, width, moves, 0, best, origin, path)
+            top = best_path(scratch.scores, n, n_labels, width, moves, np.int64(0), best, origin, path)
         weight = sequence_weights[s] if len(sequence_weights) else 1.0
         loss = top - own
         wrong = 0

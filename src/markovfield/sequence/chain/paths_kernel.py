@@ -70,7 +70,7 @@ def best_paths(
             edge_scores(edges, a, b, width, transitions, edge_weights, moves)
             values[s] = best_path(scores, b - a, n_labels, width, moves, width * width, best, origin, paths[a:b])
         else:
-            values[s] = best_path(scores, b - a, n_labels, width, transitions, 0, best, origin, paths[a:b])
+            values[s] = best_path(scores, b - a, n_labels, width, transitions, np.int64(0), best, origin, paths[a:b])
 
 
 @kernel

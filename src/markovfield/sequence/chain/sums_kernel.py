@@ -189,7 +189,7 @@ def sum_chains(
             edge_potentials(edges, a, b, width, transitions, edge_weights, 1.0, sums, moves)
             value = chain_forward(scores, n, n_labels, width, moves, width * width, forward)
         else:
-            value = chain_forward(scores, n, n_labels, width, transitions, 0, forward)
+            value = chain_forward(scores, n, n_labels, width, transitions, np.int64(0), forward)
         log_partitions[s] = shift + value
         if math.isnan(log_partitions[s]) or not chain_posteriors(
             scores, n, n_labels, width, transposed, moves, forward, incoming, scale
@@ -249,7 +249,7 @@ def write_posteriors(
             edge_potentials(edges, a, b, width, transitions, edge_weights, 1.0, sums, moves)
             value = chain_forward(scores, n, n_labels, width, moves, width * width, forward)
         else:
-            value = chain_forward(scores, n, n_labels, width, transitions, 0, forward)
+            value = chain_forward(scores, n, n_labels, width, transitions, np.int64(0), forward)
         log_partitions[s] = shift + value
         if math.isnan(log_partitions[s]) or not chain_posteriors(
             scores, n, n_labels, width, transposed, moves, forward, incoming, 1.0
