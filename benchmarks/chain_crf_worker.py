@@ -126,6 +126,9 @@ def pycrfsuite(job: dict[str, Any], data: Corpus) -> dict[str, Any]:
     import pycrfsuite as suite  # type: ignore[import-not-found]
 
     X, y, X_test, _ = data
+    if job.get("seed"):  # its own shuffling is the same in every process
+        order = random.Random(job["seed"]).sample(range(len(X)), len(X))
+        X, y = [X[i] for i in order], [y[i] for i in order]
     base = reset_peak()
     started = time.perf_counter()
     trainer = suite.Trainer(job["algorithm"], params=job["params"], verbose=False)
