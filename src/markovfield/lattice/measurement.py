@@ -16,6 +16,7 @@ from markovfield.inference.core.running import Progress, Running
 from markovfield.kernels.compilations import clock
 from markovfield.lattice.averages import LatticeAverage, lattice_quantities
 from markovfield.lattice.simulation import LatticeRecord, LatticeSimulation
+from markovfield.progress import shows_progress
 
 __all__ = ["LatticeMeasurement", "default_sweeps", "measure"]
 
@@ -98,6 +99,7 @@ def default_sweeps(method: str, n_sites: int) -> int:
     return max(least, min(most, updates // n_sites))
 
 
+@shows_progress
 def measure(
     model: Any,
     *,
@@ -109,6 +111,7 @@ def measure(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
+    progress: bool = False,
 ) -> LatticeMeasurement:
     """Energy, magnetisation, specific heat, susceptibility and Binder's cumulant of a lattice, with standard errors.
 
@@ -134,6 +137,8 @@ def measure(
     time_limit, callback
         Seconds for all runs, and a function of a `Progress` whose true answer stops; what was measured until then is
         the answer. Ctrl-C does the same to the command line; here it is raised.
+    progress
+        Show a line that tells how it goes, in a terminal or a notebook.
 
     Examples
     --------

@@ -29,6 +29,7 @@ from markovfield.lattice.engines import (
     WolffEngine,
 )
 from markovfield.lattice.lattice_model import LatticeModel, lattice_model, suited_method
+from markovfield.progress import shows_progress
 
 __all__ = ["LatticeRecord", "LatticeSimulation"]
 
@@ -214,6 +215,7 @@ class LatticeSimulation:
         """Everything measured so far, over all runs."""
         return self._record(0)
 
+    @shows_progress
     def run(
         self,
         sweeps: int,
@@ -222,6 +224,7 @@ class LatticeSimulation:
         measure_every: int = 1,
         time_limit: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
+        progress: bool = False,
     ) -> LatticeRecord:
         """Make sweeps, measuring after every so many.
 
@@ -238,6 +241,8 @@ class LatticeSimulation:
         callback
             Called between steps of about 0.1 s with a `Progress` (sweeps made, seconds, last energy); a true answer
             stops.
+        progress
+            Show a line that tells how it goes, in a terminal or a notebook.
 
         Returns
         -------
