@@ -163,8 +163,6 @@ if _Provided is not None:
 
 class _Listener(event.Listener):  # type: ignore[misc]
     def on_start(self, what: Any) -> None:
-        if not WATCH.seconds():
-            atexit.register(sweep)
         WATCH.begin(what.data["dispatcher"].py_func)
 
     def on_end(self, what: Any) -> None:
@@ -172,6 +170,12 @@ class _Listener(event.Listener):  # type: ignore[misc]
 
 
 event.register("numba:compile", _Listener())
+
+
+@atexit.register
+def _sweep_after_compiling() -> None:
+    if WATCH.seconds():
+        sweep()
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

@@ -45,7 +45,8 @@ class Running:
     n_jobs
         Threads; None is all cores. Results do not depend on it.
     time_limit
-        Seconds, looked at between steps of about 0.2 s; past it exact methods raise `TimeoutError`.
+        Seconds, looked at between steps of about 0.2 s; past it exact methods raise `TimeoutError`. While kernels are
+        being compiled, which happens once per machine, the clock stands still.
     callback
         Called between steps with a `Progress`; a true answer stops the work with `StoppedError`.
     """
@@ -79,7 +80,7 @@ class Running:
 
     @property
     def seconds(self) -> float:
-        """Since the start."""
+        """Since the start, without what kernels took to compile."""
         return clock() - self.started
 
     def within(self, share: float) -> Running:
@@ -94,7 +95,7 @@ class Running:
         """What is left of the time limit, never nothing; None without one."""
         if self.time_limit is None:
             return None
-        return max(self.time_limit - (clock() - self.started), 1e-9)
+        return max(self.time_limit - self.seconds, 1e-9)
 
     @property
     def still(self) -> bool:

@@ -211,7 +211,7 @@ class ModelCounting:
 
         left = None
         if running.time_limit is not None:
-            left = 0.9 * (running.time_limit - (running.seconds))
+            left = 0.9 * (running.time_limit - running.seconds)
             if left <= 0.0:
                 return -math.inf, math.inf
         buckets = MiniBucket(i_bound=self.i_bound, memory_limit=self.memory_limit)
