@@ -49,9 +49,9 @@ from markovfield.io import save as save
 from markovfield.io import write as write
 from markovfield.io import write_network as write_network
 from markovfield.lattice.simulation import LatticeSimulation as LatticeSimulation
+from markovfield.learning.core.learned_structure import LearnedStructure as LearnedStructure
+from markovfield.learning.core.report import FitReport as FitReport
 from markovfield.learning.fit import fit as fit
-from markovfield.learning.report import FitReport as FitReport
-from markovfield.learning.structure import LearnedStructure as LearnedStructure
 from markovfield.learning.structure import learn_structure as learn_structure
 from markovfield.models import BayesianNetwork as BayesianNetwork
 from markovfield.models import BoltzmannMachine as BoltzmannMachine

@@ -40,10 +40,10 @@ from markovfield.inference.sandwich import Sandwich as Sandwich
 from markovfield.inference.tree_reweighted.tree_reweighted import TreeReweighted as TreeReweighted
 from markovfield.inference.trws.trws import TRWS as TRWS
 from markovfield.inference.variable_elimination import VariableElimination as VariableElimination
-from markovfield.learning.chow_liu import ChowLiu as ChowLiu
-from markovfield.learning.estimators import DirichletEstimate as DirichletEstimate
-from markovfield.learning.estimators import MaximumLikelihood as MaximumLikelihood
-from markovfield.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
-from markovfield.learning.hill_climbing import HillClimbing as HillClimbing
-from markovfield.learning.linear_gaussian import LeastSquares as LeastSquares
-from markovfield.learning.pc import PC as PC
+from markovfield.learning.directed.estimators import DirichletEstimate as DirichletEstimate
+from markovfield.learning.directed.estimators import MaximumLikelihood as MaximumLikelihood
+from markovfield.learning.directed.expectation_maximization import ExpectationMaximization as ExpectationMaximization
+from markovfield.learning.directed.linear_gaussian import LeastSquares as LeastSquares
+from markovfield.learning.structures.chow_liu import ChowLiu as ChowLiu
+from markovfield.learning.structures.hill_climbing import HillClimbing as HillClimbing
+from markovfield.learning.structures.pc import PC as PC

@@ -10,11 +10,11 @@ import pytest
 
 import markovfield as mf
 from markovfield.graphs.equivalence import cpdag
-from markovfield.learning.chow_liu import ChowLiu
-from markovfield.learning.hill_climbing import HillClimbing
-from markovfield.learning.pc import PC
-from markovfield.learning.scores import structure_score
 from markovfield.learning.structure import learn_structure
+from markovfield.learning.structures.chow_liu import ChowLiu
+from markovfield.learning.structures.hill_climbing import HillClimbing
+from markovfield.learning.structures.pc import PC
+from markovfield.learning.structures.scores import structure_score
 from tests.data import data_path
 
 DATA = {"A": ["x", "x", "y", "y"] * 20, "B": [True, True, False, False] * 20, "C": [0, 1] * 40}

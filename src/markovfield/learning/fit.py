@@ -12,9 +12,9 @@ from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.inference.verbs import Callback
-from markovfield.learning.data import encode
-from markovfield.learning.missing import missing_cells, warn_of_missing
-from markovfield.learning.parameters import template
+from markovfield.learning.core.data import encode
+from markovfield.learning.core.missing import missing_cells, warn_of_missing
+from markovfield.learning.directed.parameters import template
 from markovfield.learning.registry import resolve
 from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName

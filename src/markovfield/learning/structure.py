@@ -1,133 +1,26 @@
-"""Learning which variables depend on which: the verb, and its answer."""
+"""The verb ``learn_structure``: read the data, choose the method, hand over."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
-from markovfield.frames import Tabular, drawing
 from markovfield.inference.core.running import Progress, Running
 from markovfield.kernels.compilations import clock
-from markovfield.learning.data import DataTable, encode
+from markovfield.learning.core.data import encode
+from markovfield.learning.core.learned_structure import LearnedStructure
 from markovfield.learning.registry import resolve
-from markovfield.models import BayesianNetwork
-from markovfield.names import VariableName
 from markovfield.progress import shows_progress
 
 if TYPE_CHECKING:
-    import networkx as nx
+    pass
 
-    from markovfield.graphs.mixed_graph import MixedGraph
-
-__all__ = ["LearnedStructure", "Move", "learn_structure"]
-
-
-@dataclass(frozen=True)
-class Move:
-    """One step of a search: ``kind`` is "add", "delete" or "reverse", of the arc from ``parent`` to ``child``."""
-
-    kind: str
-    parent: VariableName
-    child: VariableName
-    gain: float
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.parent} -> {self.child} ({self.gain:+.6g})"
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LearnedStructure(Tabular):
-    """A structure learned from data.
-
-    Attributes
-    ----------
-    dag
-        ``networkx.DiGraph`` on the variables, in the order of the data. What PC finds is a class of DAGs; this is one
-        of them.
-    cpdag
-        The class of all DAGs that encode the same independences.
-    score
-        What was maximised, or None for PC, which maximises nothing. ``score_name`` says which score it is.
-    history
-        The moves from the start to `dag`, with their gains.
-    separating_sets
-        For PC, the set that made each pair of variables independent.
-    converged
-        False when the search was stopped before its end, by a limit, the callback or Ctrl-C; `stopped` says by which.
-    """
-
-    variables: tuple[VariableName, ...]
-    states: tuple[tuple[Any, ...], ...]
-    dag: nx.DiGraph
-    method: str
-    score: float | None = None
-    score_name: str | None = None
-    history: tuple[Move, ...] = ()
-    separating_sets: Mapping[frozenset[VariableName], frozenset[VariableName]] = field(default_factory=dict)
-    iterations: int = 1
-    converged: bool = True
-    stopped: str | None = None
-    seconds: float = 0.0
-    _cpdag: MixedGraph | None = field(default=None, repr=False)
-
-    @cached_property
-    def cpdag(self) -> MixedGraph:
-        """Arrows that all equivalent DAGs share, undirected edges for the rest."""
-        if self._cpdag is not None:
-            return self._cpdag
-        from markovfield.graphs.equivalence import cpdag
-
-        return cpdag(self.dag)
-
-    @property
-    def arcs(self) -> tuple[tuple[VariableName, VariableName], ...]:
-        """Pairs (parent, child)."""
-        return tuple(self.dag.edges())
-
-    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
-        return {"parent": [p for p, _ in self.arcs[:limit]], "child": [c for _, c in self.arcs[:limit]]}
-
-    def _picture(self) -> str:
-        return drawing(self.dag, len(self.variables))
-
-    def to_network(self) -> BayesianNetwork:
-        """A `BayesianNetwork` with this structure and no numbers yet: `markovfield.fit` gives them."""
-        net = BayesianNetwork(
-            {
-                v: len(s) if s == tuple(range(len(s))) and not any(isinstance(x, bool) for x in s) else s
-                for v, s in zip(self.variables, self.states, strict=True)
-            }
-        )
-        for v in self.variables:
-            net.set_parents(v, sorted(self.dag.predecessors(v), key=self.variables.index))
-        return net
-
-    def __repr__(self) -> str:
-        n, arcs = len(self.variables), self.dag.number_of_edges()
-        parts = [f"{n} variable{'s' * (n != 1)}, {arcs} arc{'s' * (arcs != 1)}"]
-        if self.score is not None:
-            parts.append(f"{self.score_name} {self.score:.8g}")
-        parts.append(f"{self.method}, {self.seconds:.3g} s")
-        if not self.converged:
-            parts.append(f"stopped by {self.stopped}")
-        return f"LearnedStructure({'; '.join(parts)})"
-
-
-def graph_of(table: DataTable, arcs: Iterable[tuple[int, int]]) -> nx.DiGraph:
-    """The directed graph on a table's variables with arcs given by position."""
-    import networkx as nx
-
-    dag = nx.DiGraph()
-    for v, states in zip(table.variables, table.states, strict=True):
-        dag.add_node(v, states=states)
-    dag.add_edges_from((table.variables[p], table.variables[c]) for p, c in sorted(arcs))
-    return dag
+__all__ = ["learn_structure"]
 
 
 @shows_progress
@@ -150,7 +43,7 @@ def learn_structure(
     ----------
     data
         A dict of columns, a pandas or polars frame, a structured array or `Samples`: see
-        `markovfield.learning.data.encode`.
+        `markovfield.learning.core.data.encode`.
     method
         ``"hill_climbing"`` (the best score found by adding, deleting and reversing arcs), ``"chow_liu"`` (the best
         tree), ``"pc"`` (tests of independence), or a method object such as ``HillClimbing(score="bdeu")``; ``"auto"``
@@ -194,25 +87,3 @@ def learn_structure(
     started = clock()
     learned: LearnedStructure = chosen.learn(table, running=running, rng=generator_of(rng))
     return replace(learned, seconds=clock() - started)
-
-
-def arc_positions(table: DataTable, arcs: Any, argument: str) -> list[tuple[int, int]]:
-    """Arcs given by name, as pairs of positions; a directed graph or a network gives its own."""
-    from markovfield.names import Names
-
-    if isinstance(arcs, BayesianNetwork):
-        pairs: Sequence[Any] = [(p, v) for v in arcs.variables for p in arcs.parents(v)]
-    elif hasattr(arcs, "edges"):
-        pairs = list(arcs.edges())
-    else:
-        pairs = list(arcs)
-    names = Names(table.variables)
-    found = []
-    for pair in pairs:
-        if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
-            raise ModelError(f"{argument} must be pairs (parent, child), got {pair!r}")
-        p, c = names.position(pair[0]), names.position(pair[1])
-        if p == c:
-            raise ModelError(f"{argument} has an arc from {pair[0]!r} to itself")
-        found.append((p, c))
-    return found

@@ -171,8 +171,8 @@ def test_mistakes():
 
 def test_expectation_maximisation_takes_any_method_of_counts():
     from markovfield.inference.core.running import Running
-    from markovfield.learning.data import encode
-    from markovfield.learning.statistics import Observations
+    from markovfield.learning.core.data import encode
+    from markovfield.learning.directed.statistics import Observations
 
     net = mf.BayesianNetwork({"A": 2, "B": 2})
     net.add_cpt("A", [], [0.6, 0.4])

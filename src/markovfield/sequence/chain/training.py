@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
-from markovfield.learning.quasi_newton import minimise
+from markovfield.learning.solvers.quasi_newton import minimise
 from markovfield.sequence.chain.features import ChainFeatures, Encoded
 from markovfield.sequence.chain.objective import ChainObjective, Clamped
 from markovfield.sequence.chain.online import ONLINE_SOLVERS, PASSES, Calibration, Online

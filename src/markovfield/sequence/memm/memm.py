@@ -16,7 +16,7 @@ from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
-from markovfield.learning.quasi_newton import minimise
+from markovfield.learning.solvers.quasi_newton import minimise
 from markovfield.progress import shows_progress
 from markovfield.sequence.chain.archive import VERSION, described, restored
 from markovfield.sequence.chain.explicit import OneByOne

@@ -1,0 +1,11 @@
+"""What all learning shares: data as tables of state numbers, counts, and the answers of the two verbs.
+
+Files, in reading order:
+
+* `data`: columns of any library as one table of state numbers (`markovfield.columns` reads one column);
+* `missing`: what data lack, and warnings where that looks like a mistake;
+* `counting`, `counting_kernel`: joint counts of families, many in one pass over the rows;
+* `report`: what a fitted model says of how it was fitted; `learned_structure`: the answer of ``learn_structure``.
+
+Counting costs rows times the sizes of the families.
+"""
