@@ -16,7 +16,7 @@ from markovfield.learning.core.data import encode
 from markovfield.learning.core.missing import missing_cells, warn_of_missing
 from markovfield.learning.directed.parameters import template
 from markovfield.learning.registry import resolve
-from markovfield.models import BayesianNetwork
+from markovfield.models import BayesianNetwork, LinearGaussianNetwork
 from markovfield.names import VariableName
 from markovfield.progress import shows_progress
 
@@ -43,8 +43,9 @@ def fit(
     Parameters
     ----------
     model
-        A `BayesianNetwork`, whose tables need not be there yet (`BayesianNetwork.set_parents` gives the structure), or
-        a `LinearGaussianNetwork`.
+        A `BayesianNetwork`, whose tables need not be there yet (`BayesianNetwork.set_parents` gives the structure), a
+        `LinearGaussianNetwork`, or an undirected model: a `MarkovNetwork` (`MarkovNetwork.from_edges` gives the
+        structure), a `FactorGraph`, or anything else with a ``log_linear()``.
     data
         A dict of columns, a pandas or polars frame, a structured array, `Samples`, or state indices
         ``int[rows, variables]``. Columns are found by name and others ignored; a variable without a column is hidden.
@@ -81,21 +82,23 @@ def fit(
     ('maximum_likelihood', 4)
     """
     running = Running(n_jobs, time_limit, callback)
-    form = type(model).__name__
     generator = generator_of(rng)
-    if not isinstance(model, BayesianNetwork):
-        from markovfield.models import LinearGaussianNetwork
-
-        if not isinstance(model, LinearGaussianNetwork):
-            raise ModelError(f"fit(model, data) takes a BayesianNetwork or a LinearGaussianNetwork, got {form}")
-        chosen = resolve("least_squares" if method == "auto" else method, "fit", form)
+    if isinstance(model, LinearGaussianNetwork):
+        chosen = resolve("least_squares" if method == "auto" else method, "fit", "LinearGaussianNetwork")
         return chosen.fit(model, data, weights=weights, running=running)
-    if init is not None:
+    directed = isinstance(model, BayesianNetwork)
+    if not directed and not hasattr(model, "log_linear"):
+        raise ModelError(
+            "fit(model, data) takes a BayesianNetwork, a LinearGaussianNetwork, a MarkovNetwork, a FactorGraph or a "
+            f"model with a log_linear(), got {type(model).__name__}"
+        )
+    if init is not None and directed:
         model = _started_from(model, init)
     table = encode(data, model, weights=weights)
     if not table.n_rows:
         raise ModelError("fit(model, data) needs at least one row of data, got none")
-    if method == "auto":
+    form = "BayesianNetwork" if directed else "LogLinear"
+    if method == "auto" and directed:
         simple = not table.has_missing and template(model)[0].compile().structure.is_plain
         method = "maximum_likelihood" if simple else "expectation_maximization"
     chosen = resolve(method, "fit", form)

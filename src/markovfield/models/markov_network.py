@@ -164,6 +164,37 @@ class MarkovNetwork(Drawn):
         base = self._add_table(scope, table, log_table, f"the factor on {list(variables)!r}")
         return self._append(scope, None, base, TABLE)
 
+    def add_unknown(self, variables: Sequence[VariableName]) -> int:
+        """Add a factor whose numbers are not known yet, all one, for `markovfield.fit` to find; returns its index."""
+        scope = self._scope(variables)
+        return self.add_factor(variables, log_table=np.zeros([self._cardinalities[v] for v in scope]))
+
+    @classmethod
+    def from_edges(
+        cls, variables: Mapping[Any, int | Sequence[Any]], edges: Iterable[Sequence[VariableName]]
+    ) -> MarkovNetwork:
+        """A pairwise network with a factor for every variable and every edge, whose numbers `markovfield.fit` finds.
+
+        Examples
+        --------
+        >>> import markovfield as mf
+        >>> mf.MarkovNetwork.from_edges({"A": 2, "B": 3, "C": 2}, [("A", "B"), ("B", "C")])
+        MarkovNetwork(3 variables, 5 factors)
+        """
+        net = cls(variables)
+        for v in net.variables:
+            net.add_unknown([v])
+        known: set[frozenset[VariableName]] = set()
+        for edge in edges:
+            ends = frozenset(edge) if not isinstance(edge, str | int) else frozenset()
+            if len(ends) != 2 or len(edge) != 2:
+                raise ModelError(f"from_edges needs pairs of different variables, got {edge!r}")
+            if ends in known:
+                raise ModelError(f"from_edges has the edge {edge!r} twice")
+            known.add(ends)
+            net.add_unknown(edge)
+        return net
+
     def add_factors(
         self,
         scopes: Iterable[Sequence[VariableName]],

@@ -14,8 +14,8 @@ from scipy.special import gammaln
 
 import markovfield as mf
 from markovfield.graphs.equivalence import cpdag
-from markovfield.learning.structures import local_scores
 from markovfield.learning.core.data import DataTable, encode
+from markovfield.learning.structures import local_scores
 from markovfield.learning.structures.local_scores import LocalScores
 from markovfield.learning.structures.scores import AIC, BIC, K2, BDeu, LogLikelihood, resolve_score, structure_score
 

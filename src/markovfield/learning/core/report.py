@@ -42,6 +42,18 @@ class FitReport(Tabular):
         Where each run ended, the best one among them.
     statistics
         Expected sufficient statistics that the parameters were read off.
+    objective, objective_name, gradient_norm, evaluations
+        What was minimised, with its penalty, where the method minimises something: its last value, what it is called,
+        the norm of its gradient there, and how often it was evaluated.
+    guarantee
+        Of the parameters: ``"exact"`` where they are the maximum (of the likelihood, or of the posterior with a
+        penalty), up to the solver's tolerance; ``"approximate"`` where another objective took the likelihood's place.
+    notes
+        Sentences about what is exact, what is not, and what looks wrong with the data.
+    planning_seconds
+        What it took before the first iteration: reading the data, counting, planning.
+    details
+        What else a method has to show: a goodness of fit, a posterior, a trace.
     """
 
     method: str
@@ -57,6 +69,14 @@ class FitReport(Tabular):
     seconds: float = 0.0
     missing: Mapping[VariableName, int] = field(default_factory=dict)
     statistics: Any = field(default=None, repr=False)
+    objective: float | None = None
+    objective_name: str = ""
+    gradient_norm: float | None = None
+    evaluations: int = 0
+    guarantee: str = "exact"
+    notes: tuple[str, ...] = ()
+    planning_seconds: float = 0.0
+    details: Any = field(default=None, repr=False)
 
     @property
     def bic(self) -> float:

@@ -1,0 +1,121 @@
+"""Undirected structures learned from data: the other answer of ``learn_structure``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from markovfield.frames import Tabular, drawing
+from markovfield.learning.core.data import DataTable
+from markovfield.models import MarkovNetwork
+from markovfield.names import VariableName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import networkx as nx
+
+__all__ = ["EdgeMove", "LearnedGraph", "undirected_graph"]
+
+
+@dataclass(frozen=True)
+class EdgeMove:
+    """One step of a search: ``kind`` is "add" or "delete", of the edge between ``first`` and ``second``."""
+
+    kind: str
+    first: VariableName
+    second: VariableName
+    gain: float
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.first} - {self.second} ({self.gain:+.6g})"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LearnedGraph(Tabular):
+    """An undirected structure learned from data.
+
+    Attributes
+    ----------
+    graph
+        ``networkx.Graph`` on the variables, in the order of the data; edges have a ``weight`` where the method gives
+        them one.
+    generators
+        Sets of variables that interact, where that says more than the edges: the generators of a hierarchical
+        log-linear model. None: the edges.
+    score, score_name
+        What was maximised, and its name; None where nothing was.
+    history
+        The steps from the start to `graph`, with their gains.
+    converged
+        False when the search was stopped before its end; `stopped` says by what.
+    details
+        What else a method has to show: a path of penalties, frequencies of edges, a goodness of fit.
+    """
+
+    variables: tuple[VariableName, ...]
+    states: tuple[tuple[Any, ...], ...]
+    graph: nx.Graph
+    method: str
+    generators: tuple[tuple[VariableName, ...], ...] | None = None
+    score: float | None = None
+    score_name: str | None = None
+    history: tuple[Any, ...] = ()
+    iterations: int = 1
+    converged: bool = True
+    stopped: str | None = None
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    details: Any = field(default=None, repr=False)
+
+    @property
+    def edges(self) -> tuple[tuple[VariableName, VariableName], ...]:
+        """Pairs of neighbours."""
+        return tuple(self.graph.edges())
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        edges = self.edges[:limit]
+        columns: dict[Any, Any] = {"first": [a for a, _ in edges], "second": [b for _, b in edges]}
+        weights = [self.graph.edges[e].get("weight") for e in edges]
+        return columns if None in weights else columns | {"weight": weights}
+
+    def _picture(self) -> str:
+        return drawing(self.graph, len(self.variables))
+
+    def to_network(self) -> MarkovNetwork:
+        """A `MarkovNetwork` with this structure and no numbers yet: `markovfield.fit` gives them."""
+        net = MarkovNetwork(
+            {
+                v: len(s) if s == tuple(range(len(s))) and not any(isinstance(x, bool) for x in s) else s
+                for v, s in zip(self.variables, self.states, strict=True)
+            }
+        )
+        scopes = self.generators
+        if scopes is None:
+            scopes = (*((v,) for v in self.variables), *self.edges)
+        for scope in scopes:
+            net.add_unknown(scope)
+        return net
+
+    def __repr__(self) -> str:
+        n, edges = len(self.variables), self.graph.number_of_edges()
+        parts = [f"{n} variable{'s' * (n != 1)}, {edges} edge{'s' * (edges != 1)}"]
+        if self.score is not None:
+            parts.append(f"{self.score_name} {self.score:.8g}")
+        parts.append(f"{self.method}, {self.seconds:.3g} s")
+        if not self.converged:
+            parts.append(f"stopped by {self.stopped}")
+        return f"LearnedGraph({'; '.join(parts)})"
+
+
+def undirected_graph(table: DataTable, edges: Iterable[tuple[int, int]], weights: Iterable[float] = ()) -> nx.Graph:
+    """The graph on a table's variables with edges given by position, and their weights, if there are any."""
+    import networkx as nx
+
+    graph = nx.Graph()
+    for v, states in zip(table.variables, table.states, strict=True):
+        graph.add_node(v, states=states)
+    weighed = list(weights)
+    for i, (a, b) in enumerate(edges):
+        graph.add_edge(table.variables[a], table.variables[b], **({"weight": weighed[i]} if weighed else {}))
+    return graph
