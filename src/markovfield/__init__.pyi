@@ -55,9 +55,11 @@ from markovfield.learning.fit import fit as fit
 from markovfield.learning.structure import learn_structure as learn_structure
 from markovfield.models import BayesianNetwork as BayesianNetwork
 from markovfield.models import BoltzmannMachine as BoltzmannMachine
+from markovfield.models import Feature as Feature
 from markovfield.models import Hopfield as Hopfield
 from markovfield.models import Ising as Ising
 from markovfield.models import LinearGaussianNetwork as LinearGaussianNetwork
+from markovfield.models import LogLinear as LogLinear
 from markovfield.models import MarkovNetwork as MarkovNetwork
 from markovfield.models import Potts as Potts
 from markovfield.models import RestrictedBoltzmannMachine as RestrictedBoltzmannMachine

@@ -26,9 +26,11 @@ _TOP = {
     "models": [
         "BayesianNetwork",
         "BoltzmannMachine",
+        "Feature",
         "Hopfield",
         "Ising",
         "LinearGaussianNetwork",
+        "LogLinear",
         "MarkovNetwork",
         "Potts",
         "RestrictedBoltzmannMachine",

@@ -10,13 +10,14 @@ import numpy as np
 
 from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.running import Running
 from markovfield.inference.verbs import Callback
 from markovfield.learning.core.data import encode
 from markovfield.learning.core.missing import missing_cells, warn_of_missing
 from markovfield.learning.directed.parameters import template
 from markovfield.learning.registry import resolve
-from markovfield.models import BayesianNetwork, LinearGaussianNetwork
+from markovfield.models import BayesianNetwork, LinearGaussianNetwork, MarkovNetwork
 from markovfield.names import VariableName
 from markovfield.progress import shows_progress
 
@@ -87,7 +88,7 @@ def fit(
         chosen = resolve("least_squares" if method == "auto" else method, "fit", "LinearGaussianNetwork")
         return chosen.fit(model, data, weights=weights, running=running)
     directed = isinstance(model, BayesianNetwork)
-    if not directed and not hasattr(model, "log_linear"):
+    if not directed and not (isinstance(model, FactorGraph | MarkovNetwork) or hasattr(model, "log_linear")):
         raise ModelError(
             "fit(model, data) takes a BayesianNetwork, a LinearGaussianNetwork, a MarkovNetwork, a FactorGraph or a "
             f"model with a log_linear(), got {type(model).__name__}"

@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of, whole_number
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.models._pairwise_log_linear import Tied, pairwise_log_linear, split_parameters
 from markovfield.models._parameters import Parameter
-from markovfield.models._sites import Sites, pair_graph, sigmoid
+from markovfield.models._sites import Sites, sigmoid
+from markovfield.models.log_linear import LogLinear
 from markovfield.names import Names
 
 __all__ = ["BoltzmannMachine", "RestrictedBoltzmannMachine", "Statistics"]
@@ -38,11 +40,10 @@ def _unit_names(n_visible: int, n_hidden: int) -> Names:
     return Names([f"v{i}" for i in range(n_visible)] + [f"h{j}" for j in range(n_hidden)])
 
 
-def _graph(names: Names, edges: IntArray, weights: FloatArray, biases: FloatArray) -> FactorGraph:
-    """A table of its own for every weight, so that learning can move each alone."""
-    pairs = (weights[:, None] * np.array([0.0, 0.0, 0.0, 1.0]), np.arange(len(edges)))
-    unary = (biases[:, None] * np.array([0.0, 1.0]), np.arange(len(biases)))
-    return pair_graph(Sites(names.variables, None, (), edges), 2, names, pairs, unary)
+def _tied(weights: FloatArray, biases: FloatArray) -> tuple[Tied, Tied]:
+    """A parameter for every weight and bias."""
+    pairs = Tied(weights.reshape(-1, 1), np.arange(weights.size), np.array([[0.0], [0.0], [0.0], [1.0]]))
+    return pairs, Tied(biases[:, None], np.arange(len(biases)), np.array([[0.0], [1.0]]))
 
 
 class BoltzmannMachine:
@@ -101,9 +102,24 @@ class BoltzmannMachine:
 
     def compile(self) -> FactorGraph:
         """A `FactorGraph` with a factor for each pair of neurons, then a unary one for each."""
+        return self.log_linear().compile()
+
+    def _sites(self) -> Sites:
+        names = _unit_names(self.n_visible, self.n_hidden)
+        return Sites(names.variables, None, (), np.stack(np.triu_indices(self.n_units, 1), axis=1).astype(np.int64))
+
+    def log_linear(self) -> LogLinear:
+        """The log-linear form: a parameter for every weight above the diagonal, row by row, then for every bias."""
+        sites, upper = self._sites(), np.triu_indices(self.n_units, 1)
+        return pairwise_log_linear(sites, 2, sites.names, *_tied(self.weights[upper], self.biases))
+
+    def with_parameters(self, parameters: npt.ArrayLike) -> BoltzmannMachine:
+        """The same machine with other weights and biases, those of `log_linear`."""
         upper = np.triu_indices(self.n_units, 1)
-        edges = np.stack(upper, axis=1).astype(np.int64)
-        return _graph(_unit_names(self.n_visible, self.n_hidden), edges, self.weights[upper], self.biases)
+        given, biases = split_parameters(parameters, *_tied(self.weights[upper], self.biases))
+        weights = np.zeros((self.n_units, self.n_units))
+        weights[upper] = given.ravel()
+        return BoltzmannMachine(self.n_visible, self.n_hidden, weights + weights.T, biases.ravel())
 
 
 class Statistics(NamedTuple):
@@ -269,7 +285,23 @@ class RestrictedBoltzmannMachine:
         """A `FactorGraph` with a factor for each pair of a visible and a hidden unit, then a unary one for each
         unit.
         """
+        return self.log_linear().compile()
+
+    def _biases(self) -> FloatArray:
+        return np.concatenate([self.visible_biases, self.hidden_biases])
+
+    def _sites(self) -> Sites:
         v, h = np.divmod(np.arange(self.weights.size, dtype=np.int64), self.n_hidden)
-        biases = np.concatenate([self.visible_biases, self.hidden_biases])
-        edges = np.stack([v, self.n_visible + h], axis=1)
-        return _graph(_unit_names(self.n_visible, self.n_hidden), edges, self.weights.ravel(), biases)
+        names = _unit_names(self.n_visible, self.n_hidden)
+        return Sites(names.variables, None, (), np.stack([v, self.n_visible + h], axis=1))
+
+    def log_linear(self) -> LogLinear:
+        """The log-linear form: a parameter for every weight, row by row, then for every visible and hidden bias."""
+        sites = self._sites()
+        return pairwise_log_linear(sites, 2, sites.names, *_tied(self.weights, self._biases()))
+
+    def with_parameters(self, parameters: npt.ArrayLike) -> RestrictedBoltzmannMachine:
+        """The same machine with other weights and biases, those of `log_linear`."""
+        weights, biases = split_parameters(parameters, *_tied(self.weights, self._biases()))
+        v, h = self.n_visible, self.n_hidden
+        return RestrictedBoltzmannMachine(v, h, weights.reshape(v, h), biases[:v, 0], biases[v:, 0])

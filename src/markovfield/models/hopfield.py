@@ -14,8 +14,10 @@ from markovfield._validation import generator_of, number, whole_number
 from markovfield.arrays import FloatArray, short_repr
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.models._pairwise_log_linear import Tied, pairwise_log_linear, split_parameters
 from markovfield.models._parameters import Parameter
-from markovfield.models._sites import SameStates, Sites, pair_graph, sigmoid
+from markovfield.models._sites import SameStates, Sites, sigmoid
+from markovfield.models.log_linear import LogLinear
 from markovfield.names import Names
 
 __all__ = ["Completion", "Hopfield"]
@@ -289,10 +291,25 @@ class Hopfield:
 
     def compile(self) -> FactorGraph:
         """A `FactorGraph` with a factor and a table for each pair of neurons: for small networks."""
+        return self.log_linear().compile()
+
+    def _tied(self) -> tuple[Tied, Tied]:
+        weights = self.weights[np.triu_indices(self.n_units, 1)]
+        pairs = Tied(weights[:, None], np.arange(len(weights)), np.array([[1.0], [-1.0], [-1.0], [1.0]]))
+        return pairs, Tied(self.biases[:, None], np.arange(self.n_units), np.array([[-1.0], [1.0]]))
+
+    def log_linear(self) -> LogLinear:
+        """The log-linear form: a parameter for every weight above the diagonal, row by row, then for every bias."""
         n = self.n_units
-        upper = np.triu_indices(n, 1)
-        edges = np.stack(upper, axis=1).astype(np.int64)
-        pairs = (self.weights[upper][:, None] * np.array([1.0, -1.0, -1.0, 1.0]), np.arange(len(edges)))
-        unary = (self.biases[:, None] * np.array([-1.0, 1.0]), np.arange(n))
+        edges = np.stack(np.triu_indices(n, 1), axis=1).astype(np.int64)
         names = Names(range(n), SameStates(n, (-1, 1)))
-        return pair_graph(Sites(range(n), None, (), edges), 2, names, pairs, unary)
+        return pairwise_log_linear(Sites(range(n), None, (), edges), 2, names, *self._tied())
+
+    def with_parameters(self, parameters: npt.ArrayLike) -> Hopfield:
+        """The same neurons and patterns with other weights and biases, those of `log_linear`."""
+        given, biases = split_parameters(parameters, *self._tied())
+        weights = np.zeros((self.n_units, self.n_units))
+        weights[np.triu_indices(self.n_units, 1)] = given.ravel()
+        made = Hopfield(self.shape)
+        made.weights, made.biases, made.patterns = weights + weights.T, biases.ravel(), self.patterns
+        return made

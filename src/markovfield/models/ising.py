@@ -10,6 +10,14 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.models._pairwise_log_linear import (
+    Tied,
+    as_given,
+    pairwise_log_linear,
+    split_parameters,
+    tied_couplings,
+    tied_fields,
+)
 from markovfield.models._site_model import SiteModel
 from markovfield.models._sites import (
     SameStates,
@@ -24,6 +32,8 @@ from markovfield.names import Names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from markovfield.models.log_linear import LogLinear
 
 __all__ = ["Ising"]
 
@@ -132,6 +142,32 @@ class Ising(SiteModel):
             states = SameStates(self.n_variables, (-1, 1)) if self.spins == "-1/+1" else {}
             self._compiled = pair_graph(self._sites, 2, Names(self.variables, states), pairs, unary)
         return self._compiled
+
+    def _tied(self) -> tuple[Tied, Tied | None]:
+        """Couplings and fields as parameters: as many as were given, and no field where it is 0.0."""
+        pairs = tied_couplings(self._sites, self.coupling, self.edge_couplings, PAIR[self.spins])
+        if isinstance(self.field, float) and self.field == 0.0:
+            return pairs, None
+        fields = np.asarray(self.field, np.float64).reshape(-1, 1)
+        return pairs, tied_fields(self._sites, fields, UNARY[self.spins].reshape(2, 1))
+
+    def log_linear(self) -> LogLinear:
+        """The log-linear form: a parameter for each coupling and field as they were given.
+
+        One number stays one parameter that all edges share, an array is one for each edge; a field of 0.0 stays none.
+        """
+        return pairwise_log_linear(self._sites, 2, self.compile().names, *self._tied())
+
+    def with_parameters(self, parameters: npt.ArrayLike) -> Ising:
+        """The same model with other couplings and fields, those of `log_linear`."""
+        pairs, fields = self._tied()
+        couplings, field = split_parameters(parameters, pairs, fields)
+        made = object.__new__(Ising)
+        made.spins, made._sites, made._compiled = self.spins, self._sites, None
+        made.edge_couplings = couplings.ravel()[pairs.which]
+        made.coupling = as_given(self.coupling, couplings.ravel())
+        made.field = 0.0 if fields is None else as_given(self.field, field.ravel())
+        return made
 
     # ---- spins ----------------------------------------------------------------------------------------------
 

@@ -11,12 +11,22 @@ from markovfield._validation import whole_number
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.models._pairwise_log_linear import (
+    Tied,
+    as_given,
+    pairwise_log_linear,
+    split_parameters,
+    tied_couplings,
+    tied_fields,
+)
 from markovfield.models._site_model import SiteModel
 from markovfield.models._sites import edge_values, over_temperature, pair_graph, site_values, sites_of
 from markovfield.names import Names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from markovfield.models.log_linear import LogLinear
 
 __all__ = ["Potts"]
 
@@ -96,7 +106,7 @@ class Potts(SiteModel):
         if self._compiled is None:
             values, which = np.unique(self.edge_couplings, return_inverse=True)
             k = self.n_states
-            distance = k > MOST_STATES or k * k * len(values) > MOST_CELLS
+            distance = self._by_distance
             cells = (
                 np.stack([values, np.zeros(len(values))], axis=1) if distance else values[:, None] * np.eye(k).ravel()
             )
@@ -109,6 +119,35 @@ class Potts(SiteModel):
             names = Names(self.variables)
             self._compiled = pair_graph(self._sites, self.n_states, names, pairs, unary, distance=distance)
         return self._compiled
+
+    @property
+    def _by_distance(self) -> bool:
+        """Whether pairs are distance potentials of two cells."""
+        return self.n_states > MOST_STATES or self.n_states**2 * len(np.unique(self.edge_couplings)) > MOST_CELLS
+
+    def _tied(self) -> tuple[Tied, Tied | None]:
+        """Couplings and fields as parameters: as many as were given."""
+        cells = np.array([1.0, 0.0]) if self._by_distance else np.eye(self.n_states).ravel()
+        pairs = tied_couplings(self._sites, self.coupling, self.edge_couplings, cells)
+        if self.field is None:
+            return pairs, None
+        return pairs, tied_fields(self._sites, self.field.reshape(-1, self.n_states), np.eye(self.n_states))
+
+    def log_linear(self) -> LogLinear:
+        """The log-linear form: a parameter for each coupling and log-potential of a state, as they were given."""
+        names = self.compile().names
+        return pairwise_log_linear(self._sites, self.n_states, names, *self._tied(), distance=self._by_distance)
+
+    def with_parameters(self, parameters: npt.ArrayLike) -> Potts:
+        """The same model with other couplings and fields, those of `log_linear`."""
+        pairs, fields = self._tied()
+        couplings, field = split_parameters(parameters, pairs, fields)
+        made = object.__new__(Potts)
+        made._n_states, made._sites, made._compiled = self._n_states, self._sites, None
+        made.edge_couplings = couplings.ravel()[pairs.which]
+        made.coupling = as_given(self.coupling, couplings.ravel())
+        made.field = None if fields is None else as_given(self.field, field.ravel())
+        return made
 
     # ---- states ---------------------------------------------------------------------------------------------
 

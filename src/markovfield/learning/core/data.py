@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from markovfield.columns import MAX_STATES, Column, code_column, discover_states, named_columns, read_column
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Samples
+from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName, check_name
 
 __all__ = ["DataTable", "encode"]
@@ -186,12 +186,12 @@ def _matrix(data: Any, variables: Sequence[VariableName], states: Sequence[tuple
 
 
 def _network_states(network: Any) -> tuple[tuple[VariableName, ...], tuple[tuple[Any, ...], ...]]:
-    if isinstance(network, FactorGraph):
-        s = network.structure
+    if not isinstance(network, BayesianNetwork):  # which may have no tables to compile yet
+        s = network.compile().structure
         found = [tuple(s.names.state_names(i, int(c))) for i, c in enumerate(s.cardinalities)]
         return tuple(s.names.variables), tuple(found)
     variables = tuple(network.variables)
-    return variables, tuple(tuple(network.states(v)) for v in variables)
+    return variables, tuple(network.states(v) for v in variables)
 
 
 def _same_length(columns: Mapping[Any, Column]) -> int:
