@@ -109,6 +109,11 @@ class Running:
         """
         self._stops.append(stop)
 
+    @property
+    def quiet(self) -> Running:
+        """The same clock and threads, without the callback: for steps within a step."""
+        return self if self.callback is None else replace(self, callback=None)
+
     def alone(self, task: Callable[[], int]) -> int:
         """One step."""
         self.check()

@@ -1,0 +1,129 @@
+"""A log-linear model and the data it is fitted to: rows told apart, counts taken once, what looks wrong said."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from markovfield.arrays import FloatArray
+from markovfield.exceptions import ModelError
+from markovfield.factors.factor_kinds import caps
+from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
+from markovfield.inference.core.running import Running
+from markovfield.kernels.interpreter import small
+from markovfield.learning.core.data import DataTable
+from markovfield.learning.undirected.sites_kernel import SiteLayout, count_cells
+from markovfield.models import LogLinear
+
+__all__ = ["Problem", "cell_counts", "site_layout"]
+
+# Rows counted between two looks at the clock, times factors.
+STEP = 2**25
+
+
+@remembered
+def site_layout(structure: Structure) -> SiteLayout:
+    """A structure with the factors of each variable."""
+    s = structure
+    factor = np.repeat(np.arange(s.n_factors, dtype=np.int64), np.diff(s.scope_offsets))
+    pairs = np.unique(s.scopes.astype(np.int64) * max(s.n_factors, 1) + factor)
+    variable, incident = np.divmod(pairs, max(s.n_factors, 1))
+    offsets = np.searchsorted(variable, np.arange(s.n_variables + 1)).astype(np.int64)
+    return SiteLayout(
+        s.cardinalities,
+        s.scope_offsets,
+        s.scopes,
+        s.kind,
+        caps(s),
+        s.table_offsets,
+        s.table_strides,
+        offsets,
+        incident.astype(np.int32),
+    )
+
+
+def cell_counts(structure: Structure, table: DataTable, running: Running) -> FloatArray:
+    """How often complete rows read each cell, weighted: ``float64[cells]``. About 2 ns for each row and axis."""
+    counts = np.zeros(structure.n_cells)
+    weights = np.zeros(0) if table.weights is None else table.weights
+    step = max(1, STEP // max(1, len(structure.scopes)))
+    layout = site_layout(structure)
+    for first in range(0, table.n_rows, step):
+        running.check()
+        last = min(first + step, table.n_rows)
+        with small((last - first) * len(structure.scopes)):
+            count_cells(layout, table.codes, np.array(weights), first, last, counts)
+    return counts
+
+
+class Problem:
+    """What every method of fitting an undirected model starts from.
+
+    Attributes
+    ----------
+    model
+        The log-linear form.
+    complete, incomplete
+        Distinct rows with nothing missing, and the others, with weights.
+    total
+        The weight of all rows.
+    """
+
+    def __init__(self, model: LogLinear, table: DataTable, running: Running) -> None:
+        self.model, self.running = model, running
+        self.structure = model.base_graph.structure
+        self.table = table.distinct()
+        whole = (self.table.codes >= 0).all(axis=0)
+        self.complete, self.incomplete = self.table.rows(whole), self.table.rows(~whole)
+        self.total = table.total_weight
+        self.n_rows = table.n_rows
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """Counts of cells of the complete rows; an error where one of them is impossible."""
+        counts = cell_counts(self.structure, self.complete, self.running)
+        bad = np.flatnonzero((counts > 0) & (self.model.base_graph.log_tables == -np.inf))
+        if len(bad):
+            raise ModelError(
+                f"the model gives probability zero to some row of the data: cell {int(bad[0])} of its tables is a hard "
+                f"zero that the data reach {counts[bad[0]]:g} times"
+            )
+        return counts
+
+    @cached_property
+    def moments(self) -> FloatArray:
+        """Moments of the features, summed over the complete rows."""
+        return self.model.moments(self.counts)
+
+    @cached_property
+    def base_score(self) -> float:
+        """What the base measure gives to the complete rows together."""
+        base, counts = self.model.base_graph.log_tables, self.counts
+        return float(base[counts > 0] @ counts[counts > 0])
+
+    def need_complete(self, method: str, other: str) -> None:
+        """Raise where values are missing."""
+        if self.incomplete.n_rows:
+            v = int(np.flatnonzero((self.incomplete.codes < 0).any(axis=1))[0])
+            raise ModelError(
+                f"method {method!r} needs complete data, but variable {self.table.variables[v]!r} has missing values; "
+                f"use {other}"
+            )
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What looks wrong with the data: constant columns."""
+        told = []
+        for v, codes in enumerate(self.table.codes):
+            seen = codes[codes >= 0]
+            if len(seen) and len(self.table.states[v]) > 1 and (seen == seen[0]).all():
+                told.append(repr(self.table.variables[v]))
+        if not told:
+            return ()
+        more = f" and {len(told) - 5} more" if len(told) > 5 else ""
+        return (
+            f"{', '.join(told[:5])}{more} never change{'s' * (len(told) == 1)} in the data: without a penalty the "
+            "likelihood has no finite maximum there",
+        )
