@@ -86,6 +86,12 @@ class BoltzmannMachine:
     def __repr__(self) -> str:
         return f"BoltzmannMachine({self.n_visible} visible, {self.n_hidden} hidden units)"
 
+    def _current_names(self) -> Names:
+        return _unit_names(self.n_visible, self.n_hidden)
+
+    def _count_states(self, position: int) -> int:
+        return 2
+
     @property
     def n_units(self) -> int:
         """Visible and hidden units together."""
@@ -105,8 +111,12 @@ class BoltzmannMachine:
         return self.log_linear().compile()
 
     def _sites(self) -> Sites:
-        names = _unit_names(self.n_visible, self.n_hidden)
-        return Sites(names.variables, None, (), np.stack(np.triu_indices(self.n_units, 1), axis=1).astype(np.int64))
+        return Sites(
+            self._current_names().variables,
+            None,
+            (),
+            np.stack(np.triu_indices(self.n_units, 1), axis=1).astype(np.int64),
+        )
 
     def log_linear(self) -> LogLinear:
         """The log-linear form: a parameter for every weight above the diagonal, row by row, then for every bias."""
@@ -186,6 +196,12 @@ class RestrictedBoltzmannMachine:
 
     def __repr__(self) -> str:
         return f"RestrictedBoltzmannMachine({self.n_visible} visible, {self.n_hidden} hidden units)"
+
+    def _current_names(self) -> Names:
+        return _unit_names(self.n_visible, self.n_hidden)
+
+    def _count_states(self, position: int) -> int:
+        return 2
 
     # ---- one layer given the other --------------------------------------------------------------------------
 
@@ -292,8 +308,7 @@ class RestrictedBoltzmannMachine:
 
     def _sites(self) -> Sites:
         v, h = np.divmod(np.arange(self.weights.size, dtype=np.int64), self.n_hidden)
-        names = _unit_names(self.n_visible, self.n_hidden)
-        return Sites(names.variables, None, (), np.stack([v, self.n_visible + h], axis=1))
+        return Sites(self._current_names().variables, None, (), np.stack([v, self.n_visible + h], axis=1))
 
     def log_linear(self) -> LogLinear:
         """The log-linear form: a parameter for every weight, row by row, then for every visible and hidden bias."""

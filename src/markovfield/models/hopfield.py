@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,12 @@ class Hopfield:
         """Number of neurons."""
         return math.prod(self.shape)
 
+    def _current_names(self) -> Names:
+        return Names(range(self.n_units), SameStates(self.n_units, (-1, 1)))
+
+    def _count_states(self, position: int) -> int:
+        return 2
+
     # ---- memory ---------------------------------------------------------------------------------------------
 
     def _rows(self, states: npt.ArrayLike, what: str) -> tuple[FloatArray, tuple[int, ...]]:
@@ -180,10 +187,10 @@ class Hopfield:
             np.fill_diagonal(weights, 0.0)
             self.weights, self.biases = weights, np.zeros(self.n_units)
         else:
-            from markovfield.models._pseudo_likelihood import fit_weights
-
-            fitted = fit_weights(known, l2, biases=biases, max_iterations=max_iterations, tolerance=tolerance)
-            self.weights, self.biases = fitted.weights, fitted.biases
+            # By its public name: learning is far above models.
+            learning = import_module("markovfield.learning.undirected.dense_spins")
+            fitted = learning.fit_patterns(known, l2, biases, max_iterations, tolerance)
+            self.weights, self.biases = fitted
         self.patterns = known.astype(np.int8).reshape(-1, *self.shape)
         return self
 
@@ -302,8 +309,7 @@ class Hopfield:
         """The log-linear form: a parameter for every weight above the diagonal, row by row, then for every bias."""
         n = self.n_units
         edges = np.stack(np.triu_indices(n, 1), axis=1).astype(np.int64)
-        names = Names(range(n), SameStates(n, (-1, 1)))
-        return pairwise_log_linear(Sites(range(n), None, (), edges), 2, names, *self._tied())
+        return pairwise_log_linear(Sites(range(n), None, (), edges), 2, self._current_names(), *self._tied())
 
     def with_parameters(self, parameters: npt.ArrayLike) -> Hopfield:
         """The same neurons and patterns with other weights and biases, those of `log_linear`."""

@@ -126,6 +126,10 @@ class Ising(SiteModel):
         """Two: a spin is down or up."""
         return 2
 
+    def _current_names(self) -> Names:
+        states = SameStates(self.n_variables, (-1, 1)) if self.spins == "-1/+1" else {}
+        return Names(self.variables, states)
+
     def _fields(self) -> FloatArray:
         """The field of each site, ``float64[n]``."""
         return np.broadcast_to(np.asarray(self.field).ravel(), (self.n_variables,))
@@ -139,8 +143,7 @@ class Ising(SiteModel):
             if not (isinstance(self.field, float) and self.field == 0.0):
                 fields, read = np.unique(self._fields(), return_inverse=True)
                 unary = (fields[:, None] * UNARY[self.spins], read.reshape(-1))
-            states = SameStates(self.n_variables, (-1, 1)) if self.spins == "-1/+1" else {}
-            self._compiled = pair_graph(self._sites, 2, Names(self.variables, states), pairs, unary)
+            self._compiled = pair_graph(self._sites, 2, self._current_names(), pairs, unary)
         return self._compiled
 
     def _tied(self) -> tuple[Tied, Tied | None]:
@@ -156,7 +159,7 @@ class Ising(SiteModel):
 
         One number stays one parameter that all edges share, an array is one for each edge; a field of 0.0 stays none.
         """
-        return pairwise_log_linear(self._sites, 2, self.compile().names, *self._tied())
+        return pairwise_log_linear(self._sites, 2, self._current_names(), *self._tied())
 
     def with_parameters(self, parameters: npt.ArrayLike) -> Ising:
         """The same model with other couplings and fields, those of `log_linear`."""

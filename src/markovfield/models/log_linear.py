@@ -9,6 +9,7 @@ undirected model is one of these, and all are learned as one (`LogLinear.of`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -178,7 +179,11 @@ class LogLinear(Drawn):
 
     def moments(self, counts: FloatArray) -> FloatArray:
         """What counts of cells are in terms of features: A' counts."""
-        return np.asarray(self.operator.T @ counts)
+        return np.asarray(self._transposed @ counts)
+
+    @cached_property
+    def _transposed(self) -> csr_array:
+        return self.operator.T.tocsr()
 
     def compile(self) -> FactorGraph:
         """Freeze into a `FactorGraph`, once."""

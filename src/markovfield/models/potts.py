@@ -135,7 +135,7 @@ class Potts(SiteModel):
 
     def log_linear(self) -> LogLinear:
         """The log-linear form: a parameter for each coupling and log-potential of a state, as they were given."""
-        names = self.compile().names
+        names = self._current_names()
         return pairwise_log_linear(self._sites, self.n_states, names, *self._tied(), distance=self._by_distance)
 
     def with_parameters(self, parameters: npt.ArrayLike) -> Potts:

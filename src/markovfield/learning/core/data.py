@@ -13,8 +13,7 @@ import numpy.typing as npt
 from markovfield.columns import MAX_STATES, Column, code_column, discover_states, named_columns, read_column
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.answers import Samples
-from markovfield.models import BayesianNetwork
-from markovfield.names import VariableName, check_name
+from markovfield.names import Names, VariableName, check_name
 
 __all__ = ["DataTable", "encode"]
 
@@ -186,12 +185,9 @@ def _matrix(data: Any, variables: Sequence[VariableName], states: Sequence[tuple
 
 
 def _network_states(network: Any) -> tuple[tuple[VariableName, ...], tuple[tuple[Any, ...], ...]]:
-    if not isinstance(network, BayesianNetwork):  # which may have no tables to compile yet
-        s = network.compile().structure
-        found = [tuple(s.names.state_names(i, int(c))) for i, c in enumerate(s.cardinalities)]
-        return tuple(s.names.variables), tuple(found)
-    variables = tuple(network.variables)
-    return variables, tuple(network.states(v) for v in variables)
+    names: Names = network._current_names()
+    variables = tuple(names.variables)
+    return variables, tuple(tuple(names.state_names(v, network._count_states(v))) for v in range(len(variables)))
 
 
 def _same_length(columns: Mapping[Any, Column]) -> int:

@@ -17,10 +17,10 @@ from markovfield.learning.directed.statistics import Observations, SufficientSta
 from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName
 
-__all__ = ["DirichletEstimate", "MaximumLikelihood"]
+__all__ = ["DirichletEstimate", "estimate_tables"]
 
 
-def _estimate(
+def estimate_tables(
     method: str,
     network: BayesianNetwork,
     table: DataTable,
@@ -77,41 +77,6 @@ def held(parameters: Parameters, fixed: tuple[VariableName, ...], without: list[
 
 
 @dataclass(frozen=True)
-class MaximumLikelihood:
-    """Relative frequencies: the tables that make complete data most likely (Caetano, lecture 6: m(x, pa) / m(pa)).
-
-    Time is linear in the rows times the members of all families. A configuration of parents that never occurs gets a
-    uniform row.
-
-    Parameters
-    ----------
-    fixed
-        Variables whose tables are kept.
-
-    Examples
-    --------
-    >>> import markovfield as mf
-    >>> net = mf.BayesianNetwork({"rain": ["no", "yes"]})
-    >>> fitted = mf.fit(net, {"rain": ["no", "no", "yes", "no"]}, method=mf.methods.MaximumLikelihood())
-    >>> fitted.cpt("rain").tolist()
-    [0.75, 0.25]
-    """
-
-    fixed: tuple[VariableName, ...] = ()
-
-    name: ClassVar[str] = "maximum_likelihood"
-    exact: ClassVar[bool] = True
-    verbs: ClassVar[frozenset[str]] = frozenset({"fit"})
-    missing_values: ClassVar[bool] = False
-
-    def fit(
-        self, network: BayesianNetwork, table: DataTable, *, rng: np.random.Generator, running: Running
-    ) -> BayesianNetwork:
-        """A new network with the estimated tables."""
-        return _estimate(self.name, network, table, None, 1.0, self.fixed, running)
-
-
-@dataclass(frozen=True)
 class DirichletEstimate:
     """Posterior means under Dirichlet priors on the rows of the tables: counts plus pseudo-counts, normalised.
 
@@ -150,4 +115,4 @@ class DirichletEstimate:
         self, network: BayesianNetwork, table: DataTable, *, rng: np.random.Generator, running: Running
     ) -> BayesianNetwork:
         """A new network with the estimated tables."""
-        return _estimate(self.name, network, table, self.prior, self.equivalent_sample_size, self.fixed, running)
+        return estimate_tables(self.name, network, table, self.prior, self.equivalent_sample_size, self.fixed, running)

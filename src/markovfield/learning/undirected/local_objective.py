@@ -1,4 +1,4 @@
-"""Objectives that look at one variable at a time, given all others: pseudo-likelihood, ratio matching, probability flow.
+"""Objectives of one variable at a time, given all others: pseudo-likelihood, ratio matching, probability flow.
 
 Rows in which a variable's neighbours are the same are one case, with a weight for each of the variable's states: where
 variables have few neighbours, an evaluation costs what the cases cost, however many rows there are.
@@ -7,7 +7,7 @@ variables have few neighbours, an evaluation costs what the cases cost, however 
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,8 @@ __all__ = ["Cases", "LocalObjective", "cases_of"]
 TABLE_SHARE = 4
 # Pieces that the variables are cut into, whatever the number of threads, and the work that makes a piece worth while.
 PIECES, PIECE_WORK = 16, 2**17
+# Evaluations that a minimisation may take: where all of them together are little work, kernels need not be compiled.
+EVALUATIONS = 100.0
 
 
 class Cases(NamedTuple):
@@ -54,13 +56,13 @@ def cases_of(layout: SiteLayout, table: DataTable) -> Cases:
         rows.append(found[0])
         weights.append(found[1].ravel())
 
-    def ends(parts: list[FloatArray]) -> IntArray:
+    def ends(parts: list[Any]) -> IntArray:
         return np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64)
 
     return Cases(ends(rows), np.concatenate(rows).astype(np.int64), ends(weights), np.concatenate(weights))
 
 
-def _collapse(table: DataTable, v: int, around: IntArray) -> tuple[IntArray, FloatArray]:
+def _collapse(table: DataTable, v: int, around: IntArray) -> tuple[Any, Any]:
     """Representative rows and ``weights[case, state]``."""
     n_rows, n_states = table.n_rows, len(table.states[v])
     weights = np.ones(n_rows) if table.weights is None else table.weights
@@ -126,7 +128,7 @@ class LocalObjective:
             )
             return 0
 
-        with small(3.0 * self.work):
+        with small(EVALUATIONS * self.work):
             self.problem.running.quiet.side_by_side([partial(piece, i) for i in range(len(values))])
         return float(values.sum()), tallies.sum(axis=0)
 

@@ -21,6 +21,8 @@ __all__ = ["Problem", "cell_counts", "site_layout"]
 
 # Rows counted between two looks at the clock, times factors.
 STEP = 2**25
+# With more factors than this many times the rows, one kernel call is quicker than NumPy calls for every factor.
+FEW_FACTORS = 20
 
 
 @remembered
@@ -48,6 +50,8 @@ def cell_counts(structure: Structure, table: DataTable, running: Running) -> Flo
     """How often complete rows read each cell, weighted: ``float64[cells]``. About 2 ns for each row and axis."""
     counts = np.zeros(structure.n_cells)
     weights = np.zeros(0) if table.weights is None else table.weights
+    if structure.is_plain and table.n_rows * FEW_FACTORS >= structure.n_factors:
+        return _by_columns(structure, table, running)
     step = max(1, STEP // max(1, len(structure.scopes)))
     layout = site_layout(structure)
     for first in range(0, table.n_rows, step):
@@ -55,6 +59,21 @@ def cell_counts(structure: Structure, table: DataTable, running: Running) -> Flo
         last = min(first + step, table.n_rows)
         with small((last - first) * len(structure.scopes)):
             count_cells(layout, table.codes, np.array(weights), first, last, counts)
+    return counts
+
+
+def _by_columns(s: Structure, table: DataTable, running: Running) -> FloatArray:
+    """The same for plain tables, factor by factor: as fast as a kernel where there are many rows."""
+    counts = np.zeros(s.n_cells)
+    for f in range(s.n_factors):
+        if f % 1024 == 0:
+            running.check()
+        scope, strides = s.scope(f).tolist(), s.strides(f).tolist()
+        cell = np.zeros(table.n_rows, np.int64)
+        for v, stride in zip(scope, strides, strict=True):
+            cell += table.codes[v].astype(np.int64) * stride
+        seen = np.bincount(cell, table.weights)
+        counts[s.table_offsets[f] : s.table_offsets[f] + len(seen)] += seen
     return counts
 
 
@@ -75,7 +94,7 @@ class Problem:
         self.model, self.running = model, running
         self.structure = model.base_graph.structure
         self.table = table.distinct()
-        whole = (self.table.codes >= 0).all(axis=0)
+        whole = np.asarray((self.table.codes >= 0).all(axis=0))
         self.complete, self.incomplete = self.table.rows(whole), self.table.rows(~whole)
         self.total = table.total_weight
         self.n_rows = table.n_rows

@@ -1,0 +1,53 @@
+"""Fitting by a local objective, and what the report says of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markovfield.inference.core.registry import resolve
+from markovfield.inference.core.running import Running
+from markovfield.learning.core.data import DataTable
+from markovfield.learning.undirected.fitting import fits_exactly, minimise, reported, start_of
+from markovfield.learning.undirected.likelihood import Likelihood
+from markovfield.learning.undirected.local_objective import LocalObjective
+from markovfield.learning.undirected.problem import Problem
+from markovfield.models import LogLinear
+
+__all__ = ["fit_local", "likelihood_if_cheap"]
+
+
+def likelihood_if_cheap(problem: Problem, parameters: Any) -> float:
+    """The exact log-likelihood where a pass of the junction tree is cheap, otherwise nan."""
+    graph = problem.model.base_graph.with_tables(problem.model.log_tables(parameters))
+    if not fits_exactly(graph, problem.running):
+        return float("nan")
+    return -problem.total * Likelihood(problem, resolve("junction_tree", "marginals"))(parameters)[0]
+
+
+def fit_local(
+    method: Any, given: Any, table: DataTable, loss: int, objective_name: str, rng: Any, running: Running
+) -> Any:
+    """A new model whose parameters minimise a local loss, with penalties."""
+    problem = Problem(LogLinear.of(given), table, running)
+    problem.need_complete(method.name, "MaximumLikelihood or StochasticMaximumLikelihood, which sum it out")
+    _ = problem.counts  # refuses impossible rows
+    objective = LocalObjective(problem, loss)
+    start = start_of(problem)
+    objective(start)
+    planning = running.seconds
+    found = minimise(method, problem, objective, start, rng)
+    cases = int(objective.cases.offsets[-1])
+    return reported(
+        method,
+        given,
+        problem,
+        found,
+        log_likelihood=likelihood_if_cheap(problem, found.weights),
+        objective_name=objective_name,
+        guarantee="approximate",
+        planning_seconds=planning,
+        notes=(
+            "not the maximum of the likelihood, but an estimate that converges to the same where the model is right",
+            f"each evaluation looks at {cases} configurations of neighbours",
+        ),
+    )

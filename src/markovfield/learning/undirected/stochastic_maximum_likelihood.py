@@ -1,0 +1,72 @@
+"""Stochastic maximum likelihood, also called persistent contrastive divergence (Murphy, algorithm 19.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from markovfield.learning.solvers.penalty import Penalty
+
+from markovfield._validation import check_method
+from markovfield.inference.core.running import Running
+from markovfield.learning.core.data import DataTable
+from markovfield.learning.undirected.stochastic import fit_stochastic
+
+__all__ = ["StochasticMaximumLikelihood"]
+
+
+@dataclass(frozen=True)
+class StochasticMaximumLikelihood:
+    """Climb along the features of the data less those of Markov chains that run on while the parameters move.
+
+    Younes (1989): the chains take a few Gibbs sweeps a step, from where they were, and stay close to the model as long
+    as steps are small. Rates fall as Robbins and Monro ask, and parameters are averaged over the last half of the
+    steps (Polyak and Ruppert), so that what is left is Monte Carlo error; ``fit_report.details`` has its standard
+    errors. Missing values and hidden variables are drawn by chains of their own, given what is seen (19.48). A step
+    costs one sweep of all chains, whatever the number of rows.
+
+    Parameters
+    ----------
+    n_steps, n_chains, sweeps
+        Steps, chains, and Gibbs sweeps of each chain in a step.
+    learning_rate, decay, power
+        Step t is ``learning_rate / (1 + t / decay) ** power``, in units of one over each feature's variance. With a
+        power above 1/2 and at most 1, steps sum to infinity and their squares do not (Robbins and Monro).
+    l2, l1, group_l1, penalty
+        As for `MaximumLikelihood`.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> data = mf.sample(mf.Ising((6, 6), coupling=0.3), 500, rng=0)
+    >>> method = mf.methods.StochasticMaximumLikelihood(n_steps=300)
+    >>> fitted = mf.fit(mf.Ising((6, 6), coupling=0.0), data, method=method, rng=0)
+    >>> bool(abs(fitted.coupling - 0.3) < 0.03)
+    True
+    """
+
+    n_steps: int = 1000
+    n_chains: int = 100
+    sweeps: int = 1
+    learning_rate: float = 0.15
+    decay: float = 50.0
+    power: float = 0.6
+    l2: float = 0.0
+    l1: float = 0.0
+    group_l1: float = 0.0
+    penalty: Penalty | None = None
+
+    name: ClassVar[str] = "stochastic_maximum_likelihood"
+    exact: ClassVar[bool] = False
+    verbs: ClassVar[frozenset[str]] = frozenset({"fit"})
+    missing_values: ClassVar[bool] = True
+    meaning: ClassVar[str] = "the maximum of the likelihood up to Monte Carlo error, as far as the chains have mixed"
+
+    def __post_init__(self) -> None:
+        least = {"n_steps": 2, "n_chains": 1, "sweeps": 1, "l2": 0, "l1": 0, "group_l1": 0}
+        check_method(self, least=least, above={"learning_rate": 0, "decay": 0, "power": 0.5})
+
+    def fit(self, model: Any, table: DataTable, *, rng: np.random.Generator, running: Running) -> Any:
+        """A new model with the estimated parameters."""
+        return fit_stochastic(self, model, table, persistent=True, rng=rng, running=running)
