@@ -7,7 +7,6 @@ history twice, once to add to it and for all inner products, once to combine it,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -16,41 +15,17 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.kernels.compilations import clock
+from markovfield.learning.solvers.checkpoint import State, check_same
 from markovfield.learning.solvers.history_products_kernel import add_pair, combine
+from markovfield.learning.solvers.minimum import Callback, Minimum, Objective
 
-__all__ = ["Minimum", "minimise"]
+__all__ = ["DECREASE", "line_search", "minimise"]
 
-Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 # Sufficient decrease and curvature: the constants of strong Wolfe conditions for quasi-Newton steps.
 DECREASE, CURVATURE = 1e-4, 0.9
 MOST_STEPS = 20
 # Entries of vectors handled by one thread at a time.
 PART = 2**16
-
-
-@dataclass(frozen=True, eq=False)
-class Minimum:
-    """Where a minimisation ended.
-
-    Attributes
-    ----------
-    value
-        The objective there, with the l1 penalty.
-    history
-        The objective after each iteration.
-    message
-        Why it ended.
-    """
-
-    weights: FloatArray
-    value: float
-    gradient_norm: float
-    iterations: int
-    evaluations: int
-    converged: bool
-    message: str
-    history: tuple[float, ...]
-    seconds: float
 
 
 class _History:
@@ -88,6 +63,20 @@ class _History:
             self.newest, self.length = at, min(self.length + 1, m)
         else:
             self.length = min(self.length, m - 1)
+
+    def state(self) -> State:
+        """What is remembered."""
+        numbers = {"length": self.length, "newest": self.newest, "memory": self.memory}
+        return {**numbers, "vectors": self.vectors, "products": self.products, "along": self.along}
+
+    def restore(self, state: State) -> None:
+        """Remember what was; another number of steps to remember begins anew."""
+        if state["memory"] != self.memory:
+            return
+        self.length, self.newest = state["length"], state["newest"]
+        self.vectors[:] = state["vectors"].reshape(self.vectors.shape)
+        self.products[:] = state["products"].reshape(self.products.shape)
+        self.along = state["along"].copy()
 
     def direction(self, slope: FloatArray) -> FloatArray:
         """Minus the inverse Hessian's estimate times the slope that came with the last pair."""
@@ -135,8 +124,10 @@ def minimise(
     gradient_tolerance: float = 1e-5,
     period: int = 10,
     most_steps: int = MOST_STEPS,
-    callback: Callable[[int, float, FloatArray], bool | None] | None = None,
+    callback: Callback | None = None,
     n_jobs: int | None = 1,
+    resume: State | None = None,
+    keep: Callable[[Callable[[], State]], None] | None = None,
 ) -> Minimum:
     """Minimise ``objective(w)[0] + sum(l1 * |w|)``, where the objective gives a value and its gradient.
 
@@ -160,6 +151,8 @@ def minimise(
         Told the iteration, the objective and the weights; a true answer stops.
     n_jobs
         Threads for what is done with long vectors between evaluations; None is all cores. Answers do not depend on it.
+    resume, keep
+        A state to go on from exactly, and who is offered such states after each iteration.
 
     Examples
     --------
@@ -184,9 +177,19 @@ def minimise(
         value += float(penalty @ np.abs(w))
     evaluations, values = 1, [value]
     message, converged, iteration = f"{max_iterations} iterations", False, 0
+    if resume is not None:
+        history.restore(resume)
+        values, iteration = resume["values"].tolist(), resume["iteration"]
+        check_same(value, values)
     slope = _pseudo_gradient(w, gradient, penalty) if sparse else gradient
     norm = float(np.linalg.norm(slope))
+
+    def state() -> State:
+        return {"weights": w, "iteration": iteration, "values": np.array(values), **history.state()}
+
     try:
+        if not np.isfinite(value + norm):
+            message, max_iterations = "the objective or its gradient is not finite at the start", 0
         while iteration < max_iterations:
             if norm <= gradient_tolerance * max(1.0, float(np.linalg.norm(w))):
                 message, converged = "the gradient vanishes", True
@@ -195,27 +198,36 @@ def minimise(
             if sparse:
                 direction[direction * slope >= 0] = 0.0
             first = 1.0 if history.length else min(1.0, 1.0 / max(norm, 1e-300))
-            search = _orthant if sparse else _wolfe
-            found = search(objective, w, value, gradient, slope, direction, first, penalty, most_steps)
+            if sparse:
+                found = _orthant(objective, w, value, slope, direction, first, penalty, most_steps)
+            else:
+                found = line_search(objective, w, value, gradient, direction, first, most_steps)
             if found is None and history.length:
                 history = _History(len(w), memory, running)  # forget a history that leads uphill, and try the gradient
                 continue
             if found is None:
                 # After some iterations that is what rounding leaves; at the start it is a failure.
-                message, converged = "no step lowers the objective further", iteration > 0 and bool(np.isfinite(value))
+                message, converged = "no step lowers the objective further", iteration > 0
+                if not converged:
+                    message = "no step lowers the objective: its gradient is not that of its value"
                 break
-            new, value, new_gradient, used = found
+            new, new_value, new_gradient, used = found
             evaluations += used
-            slope = _pseudo_gradient(new, new_gradient, penalty) if sparse else new_gradient
-            history.add(new, w, (new_gradient, gradient), slope)
-            w, gradient = new, new_gradient
-            norm = float(np.linalg.norm(slope))
+            new_slope = _pseudo_gradient(new, new_gradient, penalty) if sparse else new_gradient
+            new_norm = float(np.linalg.norm(new_slope))
+            if not np.isfinite(new_value + new_norm):
+                message = "the objective or its gradient is not finite where the next step leads"
+                break
+            history.add(new, w, (new_gradient, gradient), new_slope)
+            w, value, gradient, slope, norm = new, new_value, new_gradient, new_slope, new_norm
             iteration += 1
             values.append(value)
+            if keep is not None:
+                keep(state)
             if callback is not None and callback(iteration, value, w):
                 message = "stopped by the callback"
                 break
-            if iteration >= period and values[-1 - period] - value < tolerance * abs(value):
+            if iteration >= period and values[-1 - period] - value <= tolerance * abs(value):
                 message, converged = f"the objective fell by less than {tolerance:g} in {period} iterations", True
                 break
     except STOPS as stop:
@@ -226,16 +238,16 @@ def minimise(
     return Minimum(w, value, norm, iteration, evaluations, converged, message, tuple(values[1:]), seconds)
 
 
-def _wolfe(
+def line_search(
     objective: Objective,
     w: FloatArray,
     value: float,
     gradient: FloatArray,
-    slope: FloatArray,
     direction: FloatArray,
     step: float,
-    penalty: FloatArray,
     most_steps: int,
+    *,
+    curvature: float = CURVATURE,
 ) -> tuple[FloatArray, float, FloatArray, int] | None:
     """A step of sufficient decrease and curvature: by growing, then by cubic interpolation in a bracket."""
     along = float(gradient @ direction)
@@ -248,12 +260,12 @@ def _wolfe(
         new = w + step * direction
         new_value, new_gradient = objective(new)
         new_along = float(new_gradient @ direction)
-        enough = new_value <= value + DECREASE * step * along
+        enough = new_value <= value + DECREASE * step * along and np.isfinite(new_along)
         if not enough or (new_value >= low_value and low > 0):
             high = (step, new_value, new_along)
         else:
             best = (new, new_value, new_gradient, used)
-            if abs(new_along) <= CURVATURE * abs(along):
+            if abs(new_along) <= curvature * abs(along):
                 return best
             if new_along >= 0:
                 high = (low, low_value, low_along)
@@ -262,7 +274,8 @@ def _wolfe(
             step *= 2.0
         else:
             step = _between(low, low_value, low_along, *high)
-    return None if best is None else (*best[:3], most_steps)
+    # A step so short that nothing falls is none.
+    return None if best is None or not best[1] < value else (*best[:3], most_steps)
 
 
 def _between(a: float, fa: float, da: float, b: float, fb: float, db: float) -> float:
@@ -285,7 +298,6 @@ def _orthant(
     objective: Objective,
     w: FloatArray,
     value: float,
-    gradient: FloatArray,
     slope: FloatArray,
     direction: FloatArray,
     step: float,
