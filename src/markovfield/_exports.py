@@ -106,6 +106,8 @@ _LAZY = {
         "learning.core.data": ["DataTable", "encode"],
         "learning.structures.pc": ["independence_test"],
         "learning.core.report": ["FitReport"],
+        "learning.solvers.penalty": ["Penalty"],
+        "learning.undirected.moments": ["empirical_moments", "expected_moments"],
         "learning.structures.scores": ["AIC", "BIC", "BDeu", "K2", "LogLikelihood", "structure_score"],
         "learning.directed.statistics": ["SufficientStatistics", "log_likelihood", "sufficient_statistics"],
         "learning.core.learned_structure": ["LearnedStructure", "Move"],

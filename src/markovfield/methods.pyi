@@ -41,9 +41,15 @@ from markovfield.inference.tree_reweighted.tree_reweighted import TreeReweighted
 from markovfield.inference.trws.trws import TRWS as TRWS
 from markovfield.inference.variable_elimination import VariableElimination as VariableElimination
 from markovfield.learning.directed.estimators import DirichletEstimate as DirichletEstimate
-from markovfield.learning.directed.estimators import MaximumLikelihood as MaximumLikelihood
-from markovfield.learning.directed.expectation_maximization import ExpectationMaximization as ExpectationMaximization
 from markovfield.learning.directed.linear_gaussian import LeastSquares as LeastSquares
+from markovfield.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
+from markovfield.learning.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
 from markovfield.learning.structures.chow_liu import ChowLiu as ChowLiu
 from markovfield.learning.structures.hill_climbing import HillClimbing as HillClimbing
 from markovfield.learning.structures.pc import PC as PC
+from markovfield.learning.undirected.composite_likelihood import CompositeLikelihood as CompositeLikelihood
+from markovfield.learning.undirected.contrastive_divergence import ContrastiveDivergence as ContrastiveDivergence
+from markovfield.learning.undirected.minimum_probability_flow import MinimumProbabilityFlow as MinimumProbabilityFlow
+from markovfield.learning.undirected.persistent_chains import StochasticMaximumLikelihood as StochasticMaximumLikelihood
+from markovfield.learning.undirected.pseudo_likelihood import PseudoLikelihood as PseudoLikelihood
+from markovfield.learning.undirected.ratio_matching import RatioMatching as RatioMatching

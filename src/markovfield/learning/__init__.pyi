@@ -8,6 +8,7 @@ from markovfield.learning.core.report import FitReport as FitReport
 from markovfield.learning.directed.statistics import SufficientStatistics as SufficientStatistics
 from markovfield.learning.directed.statistics import log_likelihood as log_likelihood
 from markovfield.learning.directed.statistics import sufficient_statistics as sufficient_statistics
+from markovfield.learning.solvers.penalty import Penalty as Penalty
 from markovfield.learning.structure import learn_structure as learn_structure
 from markovfield.learning.structures.pc import independence_test as independence_test
 from markovfield.learning.structures.scores import AIC as AIC
@@ -16,3 +17,5 @@ from markovfield.learning.structures.scores import BIC as BIC
 from markovfield.learning.structures.scores import K2 as K2
 from markovfield.learning.structures.scores import LogLikelihood as LogLikelihood
 from markovfield.learning.structures.scores import structure_score as structure_score
+from markovfield.learning.undirected.moments import empirical_moments as empirical_moments
+from markovfield.learning.undirected.moments import expected_moments as expected_moments

@@ -13,11 +13,14 @@ from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.running import Running
 from markovfield.inference.verbs import Callback
+from markovfield.learning.automatic import choose
 from markovfield.learning.core.data import encode
 from markovfield.learning.core.missing import missing_cells, warn_of_missing
+from markovfield.learning.core.rows import as_rows, hidden_units
 from markovfield.learning.directed.parameters import template
-from markovfield.learning.registry import resolve
-from markovfield.models import BayesianNetwork, LinearGaussianNetwork, MarkovNetwork
+from markovfield.learning.registry import registered, resolve
+from markovfield.models import BayesianNetwork, LinearGaussianNetwork, LogLinear, MarkovNetwork
+from markovfield.models.log_linear import with_parameters
 from markovfield.names import VariableName
 from markovfield.progress import shows_progress
 
@@ -52,14 +55,16 @@ def fit(
         ``int[rows, variables]``. Columns are found by name and others ignored; a variable without a column is hidden.
         None, NaN and (where states are plain indices) -1 are missing values; ``fit_report.missing`` counts them.
     method
-        ``"auto"``: counting where the data are complete, `ExpectationMaximization` otherwise.
+        ``"auto"``: for a Bayesian network counting where the data are complete, `ExpectationMaximization` otherwise;
+        for an undirected model `MaximumLikelihood` where a junction tree is cheap, else `PseudoLikelihood` where the
+        data are complete, else `StochasticMaximumLikelihood`; ``fit_report.notes`` says which and why.
     weights
         One weight for each row, or the name of the column that holds them.
     hidden
         Variables that are meant to have no values in the data. Others without any are warned of, and so is a state that
         never comes up in a column with holes (`MissingDataWarning`): a text such as "None" may have been read as one.
     init
-        Warm start of EM: a network whose tables it begins with, an earlier answer for one.
+        Warm start: a model of the same kind whose parameters it begins with, an earlier answer for one.
     rng
         Seed or generator of random starts.
     n_jobs, time_limit, callback, progress
@@ -95,18 +100,44 @@ def fit(
         )
     if init is not None and directed:
         model = _started_from(model, init)
-    table = encode(data, model, weights=weights)
+    table = encode(as_rows(model, data), model, weights=weights)
     if not table.n_rows:
         raise ModelError("fit(model, data) needs at least one row of data, got none")
     form = "BayesianNetwork" if directed else "LogLinear"
     if method == "auto" and directed:
         simple = not table.has_missing and template(model)[0].compile().structure.is_plain
         method = "maximum_likelihood" if simple else "expectation_maximization"
-    chosen = resolve(method, "fit", form)
-    warn_of_missing(table, hidden)
+    why = ""
+    if method == "auto" and not directed:
+        method, reason = choose(model, table, running)
+        why = f"auto took {method}: {reason}"
+    chosen = _checked(resolve(method, "fit", form), form)
+    warn_of_missing(table, hidden_units(model, hidden))
+    if init is not None and not directed:
+        model = _warm(model, init)
     made = chosen.fit(model, table, rng=generator, running=running)
-    made.fit_report = replace(made.fit_report, missing=missing_cells(table))
+    report = made.fit_report
+    notes = (why, *report.notes) if why else report.notes
+    made.fit_report = replace(report, missing=missing_cells(table), notes=notes)
     return made
+
+
+def _checked(method: Any, form: str) -> Any:
+    """The method, when it is for this form of model."""
+    forms = [e.form for e in registered() if "fit" in e.verbs and e.name == method.name]
+    if forms and form not in forms:
+        undirected = "an undirected model" if form == "LogLinear" else "a Bayesian network"
+        known = ", ".join(e.name for e in registered() if "fit" in e.verbs and e.form == form)
+        raise ModelError(f"method {method.name!r} does not fit {undirected}: choose from {known}")
+    return method
+
+
+def _warm(model: Any, init: Any) -> Any:
+    """The model with the parameters of an earlier one of the same kind."""
+    own, other = LogLinear.of(model), LogLinear.of(init)
+    if own.parameters.shape != other.parameters.shape or list(own.variables) != list(other.variables):
+        raise ModelError("init of fit must be a model with the variables and parameters of the one to fit")
+    return with_parameters(model, other.parameters)
 
 
 def _started_from(model: BayesianNetwork, init: Any) -> BayesianNetwork:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from markovfield.inference.core.registry import Entry, register, resolve
+from markovfield.inference.core.registry import Entry, register, registered, resolve
 
-__all__ = ["ENTRIES", "resolve"]
+__all__ = ["ENTRIES", "registered", "resolve"]
 
 ENTRIES = (
     Entry(
@@ -44,7 +44,7 @@ ENTRIES = (
     ),
     Entry(
         "stochastic_maximum_likelihood",
-        "learning.undirected.stochastic_maximum_likelihood:StochasticMaximumLikelihood",
+        "learning.undirected.persistent_chains:StochasticMaximumLikelihood",
         ("fit",),
         aliases=("sml", "pcd"),
         form="LogLinear",

@@ -173,7 +173,7 @@ class MarkovNetwork(Drawn):
     def from_edges(
         cls, variables: Mapping[Any, int | Sequence[Any]], edges: Iterable[Sequence[VariableName]]
     ) -> MarkovNetwork:
-        """A pairwise network with a factor for every variable and every edge, whose numbers `markovfield.fit` finds.
+        """A pairwise network with a factor for every variable and edge, whose numbers `markovfield.fit` finds.
 
         Examples
         --------
@@ -186,7 +186,7 @@ class MarkovNetwork(Drawn):
             net.add_unknown([v])
         known: set[frozenset[VariableName]] = set()
         for edge in edges:
-            ends = frozenset(edge) if not isinstance(edge, str | int) else frozenset()
+            ends = frozenset() if isinstance(edge, int) else frozenset(edge)
             if len(ends) != 2 or len(edge) != 2:
                 raise ModelError(f"from_edges needs pairs of different variables, got {edge!r}")
             if ends in known:

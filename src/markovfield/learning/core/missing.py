@@ -49,7 +49,7 @@ def warn_of_missing(table: DataTable, hidden: Iterable[VariableName]) -> None:
     nowhere = [v for v, n in counts.items() if n == table.n_rows and v not in meant]
     if nowhere:
         _warn(
-            f"no row of the data has a value for {_named(nowhere)}: EM takes what it has no column for to be hidden; "
+            f"no row of the data has a value for {_named(nowhere)}: what has no column is taken to be hidden; "
             f"fit(..., hidden={nowhere[:MOST_NAMED]!r}) says that this is meant"
         )
     told = []
