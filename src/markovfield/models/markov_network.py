@@ -192,7 +192,7 @@ class MarkovNetwork(Drawn):
             if ends in known:
                 raise ModelError(f"from_edges has the edge {edge!r} twice")
             known.add(ends)
-            net.add_unknown(edge)
+            net.add_unknown(tuple(edge))
         return net
 
     def add_factors(

@@ -48,7 +48,7 @@ class CompositeLikelihood:
     >>> data = mf.sample(mf.Ising((6, 6), coupling=0.3), 300, rng=0)
     >>> fitted = mf.fit(mf.Ising((6, 6), coupling=0.0), data, method=mf.methods.CompositeLikelihood("trees"))
     >>> round(fitted.coupling, 2)
-    0.3
+    0.29
     """
 
     blocks: str | Sequence[Sequence[VariableName]] = "trees"
