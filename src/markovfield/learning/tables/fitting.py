@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
+from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.kernels.interpreter import CELL, small
 from markovfield.learning.tables.hull import Hull, plan_hull
 from markovfield.learning.tables.scaling_kernel import LEFT, UNREACHABLE, calibrate, run_sweeps
 
-__all__ = ["MarginFit", "Scaling", "fit_margins"]
+__all__ = ["MarginFit", "Scaling", "fit_margins", "own_axes", "sorted_axes"]
 
 # Cells of work between two looks at the clock, about 0.1 s; and sweeps over which a deviation must fall by a share.
 CHUNK = 5e7
@@ -31,7 +32,7 @@ class MarginFit:
     ----------
     log_factors
         One array for each margin, shaped like it: the fitted table is the product of their exponentials (and of the
-        starting factors), and sums to one. None where there was no margin.
+        starting factors), and sums to one over the variables of the scopes. None where there was no margin.
     deviations
         The largest difference between a fitted and a wanted margin in each sweep, as a share of the total.
     converged, stalled, stopped
@@ -98,20 +99,24 @@ class Scaling:
         )  # fmt: skip
         return history[:done]
 
-    def normalised(self) -> FloatArray:
-        """Logs of the factors, such that the fitted table sums to one."""
+    def normalised(self, anyone: int) -> FloatArray:
+        """Logs of the factors, such that the fitted table sums to one.
+
+        The factor ``anyone`` takes the constant of trees in which no margin is fitted.
+        """
         hull = self.hull
         result = self.log_factors.copy()
         roots = hull.roots
         scales = np.bincount(roots, weights=self.log_scale, minlength=len(roots))
-        # What the table at a root sums to is what the whole of its tree does.
-        totals = {int(r): float(self.tables[hull.set_at[r] : hull.set_at[r + 1]].sum()) for r in np.unique(roots)}
-        first: dict[int, int] = {}
-        for f in hull.fits[:, 2].tolist():
-            first.setdefault(int(roots[hull.home[f]]), f)
-        for root, g in first.items():
-            part = result[hull.factor_at[g] : hull.factor_at[g + 1]]
-            part -= scales[root] + math.log(totals[root]) if totals[root] > 0.0 else 0.0
+        taker: dict[int, int] = {}
+        for g in hull.fits[:, 2].tolist():
+            taker.setdefault(int(roots[hull.home[g]]), g)
+        for root in np.unique(roots).tolist():
+            # What the table at a root sums to is what the whole of its tree does.
+            total = float(self.tables[hull.set_at[root] : hull.set_at[root + 1]].sum())
+            g = taker.get(root, anyone)
+            if total > 0.0:
+                result[hull.factor_at[g] : hull.factor_at[g + 1]] -= scales[root] + math.log(total)
         return result
 
 
@@ -152,18 +157,24 @@ def fit_margins(
     --------
     >>> import numpy as np
     >>> fit = fit_margins([2, 2], [(0,), (1,)], [[52, 48], [87, 13]])
-    >>> np.exp(100 * 0 + fit.log_factors[0][:, None] + fit.log_factors[1]).round(4).tolist()
+    >>> np.exp(fit.log_factors[0][:, None] + fit.log_factors[1]).round(4).tolist()
     [[0.4524, 0.0676], [0.4176, 0.0624]]
     """
     running = Running() if running is None else running
     cards = np.asarray(cardinalities)
     wanted = [m is not None for m in margins]
+    if not any(wanted):
+        raise ModelError("fit_margins needs at least one margin, got none")
     if hull is None:
         hull = plan_hull(cards, scopes, wanted)
     given = [None] * len(scopes) if starts is None else list(starts)
-    sorted_starts = [None if s is None else _sorted_axes(s, scope, cards) for s, scope in zip(given, scopes, strict=True)]
+    sorted_starts = [
+        None if s is None else sorted_axes(s, scope, cards) for s, scope in zip(given, scopes, strict=True)
+    ]
     flat = [
-        np.zeros(int(hull.factor_at[g + 1] - hull.factor_at[g])) if m is None else _sorted_axes(m, scopes[g], cards).ravel()
+        np.zeros(int(hull.factor_at[g + 1] - hull.factor_at[g]))
+        if m is None
+        else sorted_axes(m, scopes[g], cards).ravel()
         for g, m in enumerate(margins)
     ]
     targets = np.concatenate([np.zeros(0), *flat])[None, :]
@@ -190,7 +201,7 @@ def fit_margins(
             stopped = str(stop) or type(stop).__name__
             running.remember(stop)
             break
-    result = scaling.normalised()
+    result = scaling.normalised(wanted.index(True))
     at = int(scaling.state[UNREACHABLE]) if len(found) else -1
     g = int(np.searchsorted(hull.factor_at, at, side="right")) - 1
     deviations = np.array(found) / total
@@ -198,7 +209,7 @@ def fit_margins(
     return MarginFit(
         hull,
         tuple(
-            _own_axes(result[hull.factor_at[i] : hull.factor_at[i + 1]], scopes[i], cards) if wanted[i] else None
+            own_axes(result[hull.factor_at[i] : hull.factor_at[i + 1]], scopes[i], cards) if wanted[i] else None
             for i in range(len(scopes))
         ),
         deviations,
@@ -209,13 +220,14 @@ def fit_margins(
     )
 
 
-def _sorted_axes(table: npt.ArrayLike, scope: Sequence[int], cards: Any) -> FloatArray:
+def sorted_axes(table: npt.ArrayLike, scope: Sequence[int], cards: Any) -> FloatArray:
     """A table with its axes in rising order of the variables."""
     shaped = np.asarray(table, np.float64).reshape([int(cards[v]) for v in scope])
-    return np.ascontiguousarray(shaped.transpose(sorted(range(len(scope)), key=lambda i: scope[i])))
+    order = sorted(range(len(scope)), key=lambda i: scope[i])
+    return np.ascontiguousarray(shaped.transpose(order))
 
 
-def _own_axes(flat: FloatArray, scope: Sequence[int], cards: Any) -> FloatArray:
+def own_axes(flat: FloatArray, scope: Sequence[int], cards: Any) -> FloatArray:
     """The inverse: a flat table of the sorted variables with its axes as in the scope."""
     order = sorted(range(len(scope)), key=lambda i: scope[i])
     shaped = flat.reshape([int(cards[scope[i]]) for i in order])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -198,7 +199,7 @@ def _tree(
     structure = Structure.from_arrays(cards, offsets, scopes, bases, strides, n_cells=1)
     tree = grow_tree(structure, merge=False)
     ends, flat = tree.offsets.tolist(), tree.members.tolist()
-    cliques = [tuple(sorted(flat[a:b])) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    cliques = [tuple(sorted(flat[a:b])) for a, b in pairwise(ends)]
     # Variables that no generator names have cliques of their own, in which nothing is fitted.
     named = set(used)
     kept = [k for k, c in enumerate(cliques) if named.intersection(c)]
