@@ -112,6 +112,9 @@ _LAZY = {
         "learning.directed.statistics": ["SufficientStatistics", "log_likelihood", "sufficient_statistics"],
         "learning.core.learned_structure": ["LearnedStructure", "Move"],
         "learning.structure": ["learn_structure"],
+        "learning.tables.goodness_of_fit": ["GoodnessOfFit", "fitted_table", "goodness_of_fit"],
+        "learning.tables.hyper_dirichlet": ["HyperDirichlet"],
+        "learning.tables.raking": ["Raking", "rake"],
     },
     "analysis": {
         "inference.analysis.aggregate": ["aggregate"],
@@ -135,6 +138,7 @@ _LAZY = {
         "graphs.decomposable": [
             "CliqueStep",
             "Decomposition",
+            "chordless_cycle",
             "decomposition",
             "is_decomposable",
             "perfect_order",

@@ -7,6 +7,7 @@ from markovfield.graphs.chain_graphs import chain_separated as chain_separated
 from markovfield.graphs.chain_graphs import is_chain_graph as is_chain_graph
 from markovfield.graphs.decomposable import CliqueStep as CliqueStep
 from markovfield.graphs.decomposable import Decomposition as Decomposition
+from markovfield.graphs.decomposable import chordless_cycle as chordless_cycle
 from markovfield.graphs.decomposable import decomposition as decomposition
 from markovfield.graphs.decomposable import is_decomposable as is_decomposable
 from markovfield.graphs.decomposable import perfect_order as perfect_order

@@ -11,7 +11,15 @@ from markovfield.graphs.triangulation import is_chordal, maximum_cardinality_sea
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["CliqueStep", "Decomposition", "decomposition", "is_decomposable", "perfect_order", "perfect_sequence"]
+__all__ = [
+    "CliqueStep",
+    "Decomposition",
+    "chordless_cycle",
+    "decomposition",
+    "is_decomposable",
+    "perfect_order",
+    "perfect_sequence",
+]
 
 
 class Decomposition(NamedTuple):
@@ -43,6 +51,35 @@ def is_decomposable(graph: nx.Graph) -> bool:
     """
     check_undirected(graph, "is_decomposable")
     return is_chordal(graph)
+
+
+def chordless_cycle(graph: nx.Graph) -> list[Any] | None:
+    """A cycle of four or more nodes without a chord, which shows that a graph is not decomposable; None if it is.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> sorted(chordless_cycle(nx.cycle_graph(5))), chordless_cycle(nx.path_graph(5))
+    ([0, 1, 2, 3, 4], None)
+    """
+    import networkx as nx
+
+    check_undirected(graph, "chordless_cycle")
+    if is_chordal(graph):
+        return None
+    for v in graph:
+        around = set(graph.adj[v]) - {v}
+        for a in sorted(around, key=list(graph).index):
+            # From a neighbour around all others, until another neighbour that is not adjacent to it comes up.
+            ends = around - set(graph.adj[a]) - {a}
+            if not ends:
+                continue
+            reached = nx.single_source_shortest_path(graph.subgraph((set(graph) - around - {v}) | ends | {a}), a)
+            paths = [path for b, path in reached.items() if b in ends]
+            if paths:
+                # The shortest passes no other neighbour and has no chord.
+                return [v, *min(paths, key=len)]
+    return None
 
 
 def perfect_order(graph: nx.Graph) -> list[Any]:

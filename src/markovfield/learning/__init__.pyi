@@ -17,5 +17,11 @@ from markovfield.learning.structures.scores import BIC as BIC
 from markovfield.learning.structures.scores import K2 as K2
 from markovfield.learning.structures.scores import LogLikelihood as LogLikelihood
 from markovfield.learning.structures.scores import structure_score as structure_score
+from markovfield.learning.tables.goodness_of_fit import GoodnessOfFit as GoodnessOfFit
+from markovfield.learning.tables.goodness_of_fit import fitted_table as fitted_table
+from markovfield.learning.tables.goodness_of_fit import goodness_of_fit as goodness_of_fit
+from markovfield.learning.tables.hyper_dirichlet import HyperDirichlet as HyperDirichlet
+from markovfield.learning.tables.raking import Raking as Raking
+from markovfield.learning.tables.raking import rake as rake
 from markovfield.learning.undirected.moments import empirical_moments as empirical_moments
 from markovfield.learning.undirected.moments import expected_moments as expected_moments

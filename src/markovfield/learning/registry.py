@@ -100,6 +100,20 @@ ENTRIES = (
     ),
     Entry("pc", "learning.structures.pc:PC", ("learn_structure",), aliases=("constraints",), form="DataTable"),
     Entry(
+        "closed_form",
+        "learning.tables.closed_form:ClosedForm",
+        ("fit",),
+        aliases=("decomposable",),
+        form="LogLinear",
+    ),
+    Entry(
+        "iterative_proportional_fitting",
+        "learning.tables.proportional_fitting:IterativeProportionalFitting",
+        ("fit",),
+        aliases=("ipf",),
+        form="LogLinear",
+    ),
+    Entry(
         "least_squares",
         "learning.directed.linear_gaussian:LeastSquares",
         ("fit",),

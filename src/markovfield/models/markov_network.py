@@ -15,6 +15,7 @@ from markovfield.factors.factor_kinds import CARDINALITY, CLAUSE, DISTANCE, PARI
 from markovfield.factors.structure import Structure
 from markovfield.frames import Drawn
 from markovfield.models._networkx import factors_of, states_of_node
+from markovfield.models.generators import read_generators
 from markovfield.names import Names, VariableName, check_name, normalise_states
 
 if TYPE_CHECKING:
@@ -193,6 +194,15 @@ class MarkovNetwork(Drawn):
                 raise ModelError(f"from_edges has the edge {edge!r} twice")
             known.add(ends)
             net.add_unknown(tuple(edge))
+        return net
+
+    @classmethod
+    def from_generators(cls, variables: Mapping[Any, int | Sequence[Any]], generators: Any) -> MarkovNetwork:
+        """A hierarchical log-linear model, such as ``"AB/BC"``, whose numbers `markovfield.fit` finds: one factor for
+        each generator, in any notation of `markovfield.models.generators.read_generators`."""
+        net = cls(variables)
+        for scope in read_generators(generators, net.variables):
+            net.add_unknown(scope)
         return net
 
     def add_factors(

@@ -1,0 +1,161 @@
+"""A network of plain tables as a hierarchical log-linear model: its generators, its structural zeros, its counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from markovfield.arrays import FloatArray
+from markovfield.exceptions import ModelError
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.running import Running
+from markovfield.learning.core.counting import family_counts
+from markovfield.learning.core.data import DataTable
+from markovfield.models import MarkovNetwork
+from markovfield.models.generators import generator_text, maximal_sets
+
+__all__ = ["ModelTables", "model_dimension"]
+
+
+def model_dimension(cardinalities: Sequence[int], generators: Sequence[Sequence[int]]) -> int:
+    """How many parameters a hierarchical model has, the constant among them: its interactions, counted once each.
+
+    Examples
+    --------
+    >>> model_dimension([2, 2, 3], [(0, 1), (1, 2)])
+    8
+    """
+    cards = [int(c) for c in cardinalities]
+
+    def size(mask: int) -> int:
+        return math.prod(c for v, c in enumerate(cards) if mask >> v & 1)
+
+    def count(masks: list[int]) -> int:
+        kept: list[int] = []
+        for m in sorted(set(masks), key=int.bit_count, reverse=True):
+            if not any(m & k == m for k in kept):
+                kept.append(m)
+        # A generator more brings its own cells, less what its faces had already.
+        return sum(size(m) - (count([m & k for k in kept[:i]]) if i else 0) for i, m in enumerate(kept))
+
+    masks = [sum(1 << v for v in set(s)) for s in generators]
+    return count(masks) if masks else 1
+
+
+class ModelTables:
+    """What is read off a network before its tables are fitted.
+
+    Attributes
+    ----------
+    graph
+        The compiled network.
+    scopes
+        Positions of each generator: the factors' scopes that are in no other.
+    factor_of
+        For each generator the factor that its numbers go to; the others keep their zeros and are one elsewhere.
+    """
+
+    def __init__(self, model: Any, method: str) -> None:
+        graph: FactorGraph = model.compile()
+        s = graph.structure
+        sizes = [math.prod(s.cardinalities[s.scope(f)].tolist()) for f in range(s.n_factors)]
+        if not s.is_plain:
+            raise ModelError(f"method {method!r} fits plain tables, and this model has structured factors")
+        if sum(sizes) != s.n_cells or len(np.unique(s.table_offsets)) != s.n_factors:
+            raise ModelError(
+                f"method {method!r} fits tables of their own, and factors of this model share parameters; "
+                "use method 'maximum_likelihood'"
+            )
+        if getattr(model, "operator", None) is not None:
+            raise ModelError(
+                f"method {method!r} fits tables, and this model has features; use method 'iterative_scaling'"
+            )
+        self.graph, self.model = graph, model
+        self.cardinalities = [int(c) for c in s.cardinalities]
+        by_set: dict[frozenset[int], int] = {}
+        for f in range(s.n_factors):
+            by_set.setdefault(frozenset(s.scope(f).tolist()), f)
+        self.factor_of = [by_set[frozenset(g)] for g in maximal_sets(by_set)]
+        self.scopes = [tuple(s.scope(f).tolist()) for f in self.factor_of]
+        if not self.scopes:
+            raise ModelError(f"method {method!r} needs a model with at least one factor")
+
+    @property
+    def names(self) -> list[tuple[Any, ...]]:
+        """The generators by name."""
+        variables = self.graph.variables
+        return [tuple(variables[v] for v in scope) for scope in self.scopes]
+
+    def __str__(self) -> str:
+        return generator_text(self.names)
+
+    @cached_property
+    def zeros(self) -> list[FloatArray | None]:
+        """For each generator a table of ones and structural zeros (log-potentials of -inf), or None without any."""
+        found: list[FloatArray | None] = [None] * len(self.scopes)
+        s = self.graph.structure
+        if not np.isneginf(self.graph.log_tables).any():
+            return found
+        for f in range(s.n_factors):
+            allowed = self.graph.table(f) > -np.inf
+            if allowed.all():
+                continue
+            scope = s.scope(f).tolist()
+            g = next(i for i, other in enumerate(self.scopes) if set(scope) <= set(other))
+            order = [v for v in self.scopes[g] if v in scope]
+            shape = [self.cardinalities[v] if v in scope else 1 for v in self.scopes[g]]
+            spread = allowed.transpose([scope.index(v) for v in order]).reshape(shape)
+            before = found[g]
+            full = np.ones([self.cardinalities[v] for v in self.scopes[g]]) if before is None else before
+            found[g] = full * spread
+        return found
+
+    def counts(self, table: DataTable, method: str, running: Running) -> list[FloatArray]:
+        """The margins of complete data; an error where values are missing or a structural zero was observed."""
+        if table.has_missing:
+            v = int(np.flatnonzero((table.codes < 0).any(axis=1))[0])
+            raise ModelError(
+                f"method {method!r} needs complete data, but variable {table.variables[v]!r} has missing values; "
+                "use method 'maximum_likelihood'"
+            )
+        margins = family_counts(table, self.scopes, running=running)
+        for scope, margin, allowed in zip(self.names, margins, self.zeros, strict=True):
+            if allowed is not None and (margin[allowed == 0] > 0).any():
+                cell = tuple(int(i[0]) for i in np.nonzero((allowed == 0) & (margin > 0)))
+                states = ", ".join(f"{v}={self._state(v, i)!r}" for v, i in zip(scope, cell, strict=True))
+                raise ModelError(f"the model rules out {states}, which the data has {margin[cell]:g} times")
+        return margins
+
+    def _state(self, variable: Any, index: int) -> Any:
+        names = self.graph.names
+        v = names.position(variable)
+        return names.state_names(v, self.cardinalities[v])[index]
+
+    @cached_property
+    def n_parameters(self) -> int:
+        """Free parameters of the hierarchical model, without the constant."""
+        return model_dimension(self.cardinalities, self.scopes) - 1
+
+    def log_likelihood(self, log_factors: Sequence[FloatArray | None], margins: Sequence[FloatArray]) -> float:
+        """Of counts, where the product of the factors sums to one; variables without a factor are uniform."""
+        total = 0.0
+        for log_factor, margin in zip(log_factors, margins, strict=True):
+            assert log_factor is not None
+            seen = margin > 0
+            total += float(margin[seen] @ log_factor[seen])
+        named = {v for s in self.scopes for v in s}
+        free = [c for v, c in enumerate(self.cardinalities) if v not in named]
+        return total - float(margins[0].sum()) * sum(map(math.log, free))
+
+    def fitted(self, log_factors: Sequence[FloatArray | None]) -> MarkovNetwork:
+        """A network with these numbers in the generators' factors."""
+        graph = self.graph
+        pool = np.where(np.isneginf(graph.log_tables), -np.inf, 0.0)
+        for f, log_factor in zip(self.factor_of, log_factors, strict=True):
+            cells = graph.cells(f).ravel()
+            pool[cells] = np.where(np.isneginf(pool[cells]), -np.inf, np.asarray(log_factor).ravel())
+        return MarkovNetwork.from_factor_graph(graph.with_tables(pool))
