@@ -22,7 +22,7 @@ __all__ = ["ProximalGradient"]
 # Values that differ by less, relative to themselves, are equal.
 ROUNDING = 1e-15
 # Steps are halved until they are short enough, and every so often tried longer again.
-SHORTER, LONGER, PERIOD = 0.5, 1.5, 10
+SHORTER, LONGER, PERIOD = 0.5, 1.5, 30
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,9 @@ class _Course:
             value = smooth + self.penalty.kinked(new)
             if self._short_enough(new - point, length, (base, smooth), (gradient, new_gradient)):
                 if value <= self.value + ROUNDING * abs(value):
-                    self._take(new, smooth, value, new_gradient, length, time if accelerated else 1.0)
+                    # Momentum that points against the step is forgotten.
+                    against = float((point - new) @ (new - self.w)) > 0
+                    self._take(new, smooth, value, new_gradient, length, 1.0 if against or not accelerated else time)
                     return True
                 if not momentum:
                     # What rounding leaves: nothing lower is in reach.

@@ -18,16 +18,20 @@ from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.solvers.problem import Problem
 from markovfield.learning.solvers.proximal_gradient import ProximalGradient
 from markovfield.learning.solvers.steepest_descent import SteepestDescent
+from markovfield.learning.solvers.stochastic import AdaGrad, Adam, StochasticGradient
 
 __all__ = ["SOLVERS", "Solver", "solve", "solver_of"]
 
-Solver = LBFGS | SteepestDescent | ProximalGradient
+Solver = LBFGS | SteepestDescent | ProximalGradient | StochasticGradient | AdaGrad | Adam
 SOLVERS: dict[str, type[Solver]] = {
     "lbfgs": LBFGS,
     "owlqn": LBFGS,
     "steepest_descent": SteepestDescent,
     "proximal_gradient": ProximalGradient,
     "fista": ProximalGradient,
+    "sgd": StochasticGradient,
+    "adagrad": AdaGrad,
+    "adam": Adam,
 }
 # A last step below this share of the weights is that of weights which have arrived.
 ARRIVED = 1e-3
@@ -74,9 +78,13 @@ def solve(
     ----------
     objective
         ``objective(w) -> (value, gradient)``. What it raises to stop (`TimeoutError`, `StoppedError`,
-        `KeyboardInterrupt`) ends the work with the weights after the last iteration.
+        `KeyboardInterrupt`) ends the work with the weights after the last iteration. Stochastic solvers take a
+        `NoisyObjective`, or a function of weights and a generator that gives a noisy gradient.
     solver
-        A name (``"lbfgs"``, ``"steepest_descent"``, ``"proximal_gradient"``) or an object with settings.
+        A name (``"lbfgs"``, ``"steepest_descent"``, ``"proximal_gradient"``; ``"sgd"``, ``"adagrad"``, ``"adam"``) or
+        an object with settings.
+    rng
+        For stochastic solvers: a seed, a generator or None.
     running
         Threads, a time limit, and a callback that is told a `Progress` after each iteration.
     callback
@@ -103,7 +111,7 @@ def solve(
     found = chosen.run(problem)
     if problem.ending:
         return replace(found, converged=False, message=problem.ending)
-    return _with_diagnosis(problem, found)
+    return found if isinstance(chosen, StochasticGradient | AdaGrad | Adam) else _with_diagnosis(problem, found)
 
 
 def _with_diagnosis(problem: Problem, found: Minimum) -> Minimum:
