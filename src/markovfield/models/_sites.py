@@ -29,6 +29,7 @@ __all__ = [
     "sigmoid",
     "site_values",
     "sites_of",
+    "softplus_sum",
 ]
 
 MOST_AXES = 3
@@ -37,6 +38,22 @@ MOST_AXES = 3
 def sigmoid(x: FloatArray) -> FloatArray:
     """1 / (1 + exp(-x)), accurate at both ends and free of overflow."""
     return np.asarray(np.exp(-np.logaddexp(0.0, -x)))
+
+
+def softplus_sum(x: FloatArray) -> FloatArray:
+    """Sum over the last axis of log(1 + exp(x)), with one logarithm for a thousand terms.
+
+    Examples
+    --------
+    >>> softplus_sum(np.array([[0.0, 0.0], [800.0, -800.0]])).tolist()
+    [1.3862943611198906, 800.0]
+    """
+    total = np.maximum(x, 0.0).sum(axis=-1)
+    small = np.exp(-np.abs(x))
+    small += 1.0  # from 1 to 2: a thousand of them multiply to no more than 2^1000
+    for first in range(0, x.shape[-1], 1000):
+        total += np.log(small[..., first : first + 1000].prod(axis=-1))
+    return np.asarray(total)
 
 
 class SameStates(Mapping[int, tuple[Any, ...]]):

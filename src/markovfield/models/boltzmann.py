@@ -14,7 +14,7 @@ from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.models._pairwise_log_linear import Tied, pairwise_log_linear, split_parameters
 from markovfield.models._parameters import Parameter
-from markovfield.models._sites import Sites, sigmoid
+from markovfield.models._sites import Sites, sigmoid, softplus_sum
 from markovfield.models.log_linear import LogLinear
 from markovfield.names import Names
 
@@ -164,6 +164,11 @@ class RestrictedBoltzmannMachine:
     weights, visible_biases, hidden_biases
         W ``[n_visible, n_hidden]``, a ``[n_visible]``, c ``[n_hidden]``; all zero when None.
 
+    Attributes
+    ----------
+    fit_report
+        Of a machine that was fitted, how it was; None otherwise.
+
     Examples
     --------
     >>> import numpy as np
@@ -180,6 +185,7 @@ class RestrictedBoltzmannMachine:
     weights = Parameter("n_visible", "n_hidden")
     visible_biases = Parameter("n_visible")
     hidden_biases = Parameter("n_hidden")
+    fit_report: Any = None
 
     def __init__(
         self,
@@ -253,8 +259,7 @@ class RestrictedBoltzmannMachine:
     def free_energy(self, visible: npt.ArrayLike) -> Any:
         """-log of the sum over hidden states of exp(-energy): -a'v - sum over j of log(1 + exp(c_j + (v'W)_j))."""
         v = _bits(visible, self.n_visible, "free_energy(visible)")
-        inner = np.logaddexp(0.0, v @ self.weights + self.hidden_biases).sum(axis=-1)
-        return -(v @ self.visible_biases + inner)[()]
+        return -(v @ self.visible_biases + softplus_sum(v @ self.weights + self.hidden_biases))[()]
 
     def log_partition_exact(self) -> float:
         """log Z by summing over all states of the smaller layer, the other summed in closed form.
@@ -277,7 +282,7 @@ class RestrictedBoltzmannMachine:
         parts = []
         for rest in range(2 ** (k - low)):
             bits = (rest >> np.arange(k - low)) & 1
-            inner = np.logaddexp(0.0, sums + bits @ weights[low:]).sum(axis=1) + scores + bits @ own[low:]
+            inner = softplus_sum(sums + bits @ weights[low:]) + scores + bits @ own[low:]
             top = inner.max()
             parts.append(top + math.log(np.exp(inner - top).sum()))
         return float(np.logaddexp.reduce(parts))
