@@ -107,6 +107,7 @@ _LAZY = {
         "learning.structures.pc": ["independence_test"],
         "learning.core.report": ["FitReport"],
         "learning.solvers.penalty": ["Penalty"],
+        "learning.undirected.dense_spins": ["hopfield_weights"],
         "learning.undirected.moments": ["empirical_moments", "expected_moments"],
         "learning.structures.scores": ["AIC", "BIC", "BDeu", "K2", "LogLikelihood", "structure_score"],
         "learning.directed.statistics": ["SufficientStatistics", "log_likelihood", "sufficient_statistics"],

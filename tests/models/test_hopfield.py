@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import markovfield as mf
-from markovfield.learning.undirected.dense_spins import DensePseudoLikelihood, fit_patterns
+from markovfield.learning.undirected.dense_spins import DensePseudoLikelihood, hopfield_weights
 from markovfield.models.hopfield import Hopfield
 from tests.oracle import Oracle
 
@@ -169,7 +169,7 @@ def test_both_kinds_of_parameters_have_one_minimum():
 def test_repeated_patterns_count():
     patterns = random_patterns(3, 10, 9)
     twice = np.concatenate([patterns, patterns])
-    one, two = fit_patterns(patterns, 0.5, False, 500, 1e-8), fit_patterns(twice, 1.0, False, 500, 1e-8)
+    one, two = hopfield_weights(patterns, 0.5, False, 500, 1e-8), hopfield_weights(twice, 1.0, False, 500, 1e-8)
     np.testing.assert_allclose(one[0], two[0], atol=1e-5)
 
 

@@ -23,5 +23,6 @@ from markovfield.learning.tables.goodness_of_fit import goodness_of_fit as goodn
 from markovfield.learning.tables.hyper_dirichlet import HyperDirichlet as HyperDirichlet
 from markovfield.learning.tables.raking import Raking as Raking
 from markovfield.learning.tables.raking import rake as rake
+from markovfield.learning.undirected.dense_spins import hopfield_weights as hopfield_weights
 from markovfield.learning.undirected.moments import empirical_moments as empirical_moments
 from markovfield.learning.undirected.moments import expected_moments as expected_moments

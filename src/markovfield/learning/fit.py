@@ -56,8 +56,9 @@ def fit(
         None, NaN and (where states are plain indices) -1 are missing values; ``fit_report.missing`` counts them.
     method
         ``"auto"``: for a Bayesian network counting where the data are complete, `ExpectationMaximization` otherwise;
-        for an undirected model `MaximumLikelihood` where a junction tree is cheap, else `PseudoLikelihood` where the
-        data are complete, else `StochasticMaximumLikelihood`; ``fit_report.notes`` says which and why.
+        for an undirected model `ClosedForm` where it is decomposable, `MaximumLikelihood` where a junction tree is
+        cheap, else `PseudoLikelihood` where the data are complete, else `StochasticMaximumLikelihood`;
+        ``fit_report.notes`` says which and why.
     weights
         One weight for each row, or the name of the column that holds them.
     hidden

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._exports import NAMESPACES
 from markovfield._validation import generator_of, number, whole_number
 from markovfield.arrays import FloatArray, short_repr
 from markovfield.exceptions import ModelError
@@ -188,9 +189,8 @@ class Hopfield:
             self.weights, self.biases = weights, np.zeros(self.n_units)
         else:
             # By its public name: learning is far above models.
-            learning = import_module("markovfield.learning.undirected.dense_spins")
-            fitted = learning.fit_patterns(known, l2, biases, max_iterations, tolerance)
-            self.weights, self.biases = fitted
+            learned = import_module(NAMESPACES["learning"]["hopfield_weights"]).hopfield_weights
+            self.weights, self.biases = learned(known, l2, biases, max_iterations, tolerance)
         self.patterns = known.astype(np.int8).reshape(-1, *self.shape)
         return self
 

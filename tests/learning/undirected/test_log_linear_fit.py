@@ -294,7 +294,7 @@ class TestMethods:
         fitted = mf.fit(net, rows, method=QUICK.get(name, name), rng=0, weights=weights)
         np.testing.assert_array_equal(net.compile().log_tables, before)
         report = fitted.fit_report
-        assert report.method == name and report.n_rows == 200 and report.notes
+        assert report.method == name and report.n_rows == 200 and report.guarantee in ("exact", "approximate")
         assert np.isfinite(fitted.compile().log_tables[fitted.compile().log_tables > -np.inf]).all()
         best = mf.fit(net, rows, method="ml").fit_report.log_likelihood
         worst = mf.fit(mf.MarkovNetwork.from_edges({"A": 2, "B": 3, "C": 2}, []), rows, method="ml").fit_report

@@ -17,7 +17,8 @@ from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
 from markovfield.learning.boltzmann.divergence_kernel import RATE, SLOWING, UPDATES, Machine, update
 from markovfield.learning.boltzmann.flow_kernel import add_flow
-from markovfield.learning.solvers.quasi_newton import Minimum, minimise
+from markovfield.learning.solvers.minimum import Minimum
+from markovfield.learning.solvers.quasi_newton import minimise
 
 __all__ = ["minimise_flow", "probability_flow", "train_by_flow"]
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from markovfield.learning.solvers.penalty import Penalty
 
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray, IntArray
@@ -18,6 +17,7 @@ from markovfield.inference.core.counts import counts_of
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import DataTable
+from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.undirected.fitting import minimise, reported, start_of
 from markovfield.learning.undirected.local_fit import likelihood_if_cheap
 from markovfield.learning.undirected.problem import Problem, cell_counts, site_layout

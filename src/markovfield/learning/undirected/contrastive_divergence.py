@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from markovfield.learning.solvers.penalty import Penalty
 
 from markovfield._validation import check_method
 from markovfield.inference.core.running import Running
+from markovfield.learning.boltzmann.updates import Training
 from markovfield.learning.core.data import DataTable
+from markovfield.learning.solvers.penalty import Penalty
+from markovfield.learning.undirected.layers import fit_layers
 from markovfield.learning.undirected.stochastic import fit_stochastic
+from markovfield.models import RestrictedBoltzmannMachine
 
 __all__ = ["ContrastiveDivergence"]
 
@@ -30,6 +33,10 @@ class ContrastiveDivergence:
         Gibbs sweeps of each chain.
     n_steps, n_chains, learning_rate, decay, power, l2, l1, group_l1, penalty
         As for `StochasticMaximumLikelihood`; each step starts from ``n_chains`` rows drawn from the data.
+
+    training
+        For a `RestrictedBoltzmannMachine`, whose layers are summed or drawn at once: mini-batches, learning rate,
+        momentum and epochs, in place of all of the above but ``l2`` and ``k``.
 
     Examples
     --------
@@ -51,6 +58,7 @@ class ContrastiveDivergence:
     l1: float = 0.0
     group_l1: float = 0.0
     penalty: Penalty | None = None
+    training: Training | None = None
 
     name: ClassVar[str] = "contrastive_divergence"
     exact: ClassVar[bool] = False
@@ -69,4 +77,6 @@ class ContrastiveDivergence:
 
     def fit(self, model: Any, table: DataTable, *, rng: np.random.Generator, running: Running) -> Any:
         """A new model with the estimated parameters."""
+        if isinstance(model, RestrictedBoltzmannMachine):
+            return fit_layers(self, model, table, "cd", self.k, rng=rng, running=running)
         return fit_stochastic(self, model, table, persistent=False, rng=rng, running=running)

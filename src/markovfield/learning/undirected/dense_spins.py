@@ -8,17 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from markovfield.learning.solvers.lbfgs import LBFGS
-from markovfield.learning.solvers.solve import solve
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.core.report import FitReport
+from markovfield.learning.solvers.lbfgs import LBFGS
+from markovfield.learning.solvers.solve import solve
 from markovfield.models import BoltzmannMachine, Hopfield
 
-__all__ = ["DensePseudoLikelihood", "dense_model", "fit_dense", "fit_patterns"]
+__all__ = ["DensePseudoLikelihood", "dense_model", "fit_dense", "hopfield_weights"]
 
 # With fewer patterns than units by this factor, weights are sought in the space that the patterns span: it is worse
 # conditioned, so that it has to be much smaller to be the quicker way.
@@ -130,7 +130,7 @@ def dense_model(model: Any) -> bool:
     return isinstance(model, Hopfield) or (isinstance(model, BoltzmannMachine) and not model.n_hidden)
 
 
-def fit_patterns(
+def hopfield_weights(
     patterns: FloatArray, l2: float, biases: bool, max_iterations: int, tolerance: float
 ) -> tuple[FloatArray, FloatArray]:
     """Weights and biases of a Hopfield network that keeps patterns of -1 and +1.

@@ -7,10 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from markovfield.learning.solvers.lbfgs import LBFGS
-from markovfield.learning.solvers.minimum import Minimum
-from markovfield.learning.solvers.penalty import Penalty
-from markovfield.learning.solvers.solve import solve
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import MemoryLimitError
@@ -19,6 +15,10 @@ from markovfield.factors.factor_kinds import TABLE, caps
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.registry import resolve
 from markovfield.learning.core.report import FitReport
+from markovfield.learning.solvers.lbfgs import LBFGS
+from markovfield.learning.solvers.minimum import Minimum
+from markovfield.learning.solvers.penalty import Penalty
+from markovfield.learning.solvers.solve import solve
 from markovfield.learning.undirected.problem import Problem
 from markovfield.models import LogLinear
 from markovfield.models.log_linear import with_parameters
@@ -121,6 +121,7 @@ def n_free(model: LogLinear) -> int:
     own_tables = len(np.unique(s.table_offsets)) == s.n_factors and s.is_plain and model.operator.nnz == s.n_cells == k
     if not own_tables or (np.diff(s.scope_offsets) > 12).any():
         return k
+    # Effects of all subsets of scopes: linear in the factors, of which there may be very many.
     effects: set[tuple[int, ...]] = set()
     for f in range(s.n_factors):
         scope = sorted(set(s.scope(f).tolist()))

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from markovfield.learning.solvers.lbfgs import LBFGS
-from markovfield.learning.solvers.minimum import Minimum
-from markovfield.learning.solvers.solve import solve
 
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
@@ -15,6 +12,9 @@ from markovfield.inference.core.convergence import warn_caller
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.learning.core.data import DataTable
+from markovfield.learning.solvers.lbfgs import LBFGS
+from markovfield.learning.solvers.minimum import Minimum
+from markovfield.learning.solvers.solve import solve
 from markovfield.learning.undirected.fitting import reported
 from markovfield.learning.undirected.likelihood import Likelihood
 from markovfield.learning.undirected.problem import Problem

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from markovfield.learning.solvers.penalty import Penalty
 
 from markovfield._validation import check_method
 from markovfield.inference.core.running import Running
+from markovfield.learning.boltzmann.updates import Training
 from markovfield.learning.core.data import DataTable
+from markovfield.learning.solvers.penalty import Penalty
+from markovfield.learning.undirected.layers import fit_layers
 from markovfield.learning.undirected.local_fit import fit_local
 from markovfield.learning.undirected.sites_kernel import FLOW
+from markovfield.models import RestrictedBoltzmannMachine
 
 __all__ = ["MinimumProbabilityFlow"]
 
@@ -29,6 +32,10 @@ class MinimumProbabilityFlow:
     l2, l1, group_l1, penalty, solver
         As for `MaximumLikelihood`.
 
+    training
+        For a `RestrictedBoltzmannMachine`, whose layers are summed or drawn at once: mini-batches, learning rate,
+        momentum and epochs, in place of all of the above but ``l2``.
+
     Examples
     --------
     >>> import markovfield as mf
@@ -43,6 +50,7 @@ class MinimumProbabilityFlow:
     group_l1: float = 0.0
     penalty: Penalty | None = None
     solver: Any = "auto"
+    training: Training | None = None
 
     name: ClassVar[str] = "minimum_probability_flow"
     exact: ClassVar[bool] = False
@@ -54,4 +62,6 @@ class MinimumProbabilityFlow:
 
     def fit(self, model: Any, table: DataTable, *, rng: np.random.Generator, running: Running) -> Any:
         """A new model with the estimated parameters."""
+        if isinstance(model, RestrictedBoltzmannMachine):
+            return fit_layers(self, model, table, "mpf", 1, rng=rng, running=running)
         return fit_local(self, model, table, FLOW, "minimum probability flow, with penalties", rng, running)

@@ -9,9 +9,12 @@ import numpy as np
 
 from markovfield._validation import check_method
 from markovfield.inference.core.running import Running
+from markovfield.learning.boltzmann.updates import Training
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.solvers.penalty import Penalty
+from markovfield.learning.undirected.layers import fit_layers
 from markovfield.learning.undirected.stochastic import fit_stochastic
+from markovfield.models import RestrictedBoltzmannMachine
 
 __all__ = ["StochasticMaximumLikelihood"]
 
@@ -36,6 +39,10 @@ class StochasticMaximumLikelihood:
     l2, l1, group_l1, penalty
         As for `MaximumLikelihood`.
 
+    training
+        For a `RestrictedBoltzmannMachine`, whose layers are summed or drawn at once: mini-batches, learning rate,
+        momentum and epochs, in place of all of the above but ``l2`` and ``sweeps``.
+
     Examples
     --------
     >>> import markovfield as mf
@@ -56,6 +63,7 @@ class StochasticMaximumLikelihood:
     l1: float = 0.0
     group_l1: float = 0.0
     penalty: Penalty | None = None
+    training: Training | None = None
 
     name: ClassVar[str] = "stochastic_maximum_likelihood"
     exact: ClassVar[bool] = False
@@ -69,4 +77,6 @@ class StochasticMaximumLikelihood:
 
     def fit(self, model: Any, table: DataTable, *, rng: np.random.Generator, running: Running) -> Any:
         """A new model with the estimated parameters."""
+        if isinstance(model, RestrictedBoltzmannMachine):
+            return fit_layers(self, model, table, "pcd", self.sweeps, rng=rng, running=running)
         return fit_stochastic(self, model, table, persistent=True, rng=rng, running=running)

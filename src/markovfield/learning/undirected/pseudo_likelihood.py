@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from markovfield.learning.solvers.penalty import Penalty
 
 from markovfield._validation import check_method
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import DataTable
+from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.undirected.dense_spins import dense_model, fit_dense
 from markovfield.learning.undirected.local_fit import fit_local
 from markovfield.learning.undirected.sites_kernel import PSEUDO

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from markovfield.learning.solvers.minimum import Minimum
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
@@ -20,6 +19,7 @@ from markovfield.inference.core.running import STOPS, Running
 from markovfield.kernels.interpreter import small
 from markovfield.kernels.random import streams
 from markovfield.learning.core.data import DataTable
+from markovfield.learning.solvers.minimum import Minimum
 from markovfield.learning.undirected.fitting import penalty_of, reported
 from markovfield.learning.undirected.local_fit import likelihood_if_cheap
 from markovfield.learning.undirected.problem import Problem, site_layout
