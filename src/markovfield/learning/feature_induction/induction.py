@@ -29,7 +29,8 @@ __all__ = ["FeatureInduction", "InducedFeature"]
 
 # Candidates that are looked at closely, and those of them whose gain is computed exactly.
 CLOSELY, EXACTLY = 40, 4
-SOLVER = LBFGS(tolerance=1e-9, gradient_tolerance=1e-6)
+# While it grows, weights need not be more exact than gains are compared; at the end they are.
+GROWING, GROWN = LBFGS(tolerance=1e-7, gradient_tolerance=1e-5), LBFGS(tolerance=1e-12, gradient_tolerance=1e-7)
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,8 @@ class FeatureInduction(Tabular, BaseEstimator):
         try:
             self._begin(data, running)
             self._grow(data, generator_of(rng), running)
+            if self._gains:
+                self._polish(running)
         except STOPS as stop:
             self.message_ = str(stop) or "interrupted"
         return self
@@ -212,6 +215,13 @@ class FeatureInduction(Tabular, BaseEstimator):
         self._gains += [(after - before) / n] * n if gains is None else gains
         self._stages += [field.weights] * n
         self.log_likelihoods_ += [after] * n
+
+    def _polish(self, running: Running) -> None:
+        """The weights at the end, as exact as they can be."""
+        n = sum(stage is self._stages[-1] for stage in self._stages)
+        self.field_ = self._fit_weights(self.field_, self._observed, running, GROWN)
+        self._stages[-n:] = [self.field_.weights] * n
+        self.log_likelihoods_[-n:] = [self._likelihood(self.field_)] * n
 
     def _grow(self, data: Corpus, rng: np.random.Generator, running: Running) -> None:
         screen = Screen(data, self.min_count / self._total)
@@ -268,7 +278,9 @@ class FeatureInduction(Tabular, BaseEstimator):
             added.append(candidate)
         return added, field
 
-    def _fit_weights(self, field: WordField, observed: FloatArray, running: Running) -> WordField:
+    def _fit_weights(
+        self, field: WordField, observed: FloatArray, running: Running, solver: LBFGS = GROWING
+    ) -> WordField:
         """All weights by maximum likelihood, from those that a field has."""
 
         def objective(w: FloatArray) -> tuple[float, FloatArray]:
@@ -277,7 +289,7 @@ class FeatureInduction(Tabular, BaseEstimator):
                 tried = field.with_weights(w)
                 return tried.mean_log_partition - float(w @ observed), tried.expectations() - observed
 
-        found = solve(objective, field.weights, solver=SOLVER, penalty=Penalty(l2=self.l2 / self._total))
+        found = solve(objective, field.weights, solver=solver, penalty=Penalty(l2=self.l2 / self._total))
         return field.with_weights(found.weights)
 
     @property
