@@ -63,7 +63,9 @@ html_theme_options = {
 sphinx_gallery_conf = {
     "examples_dirs": [str(EXAMPLES)],
     "gallery_dirs": ["auto_examples"],
-    "subsection_order": [f"../examples/{part}" for part in ("networks", "fields", "vision", "sequences", "decoding")],
+    "subsection_order": [
+        f"../examples/{part}" for part in ("networks", "fields", "vision", "sequences", "decoding", "learning")
+    ],
     "within_subsection_order": "ExampleTitleSortKey",
     "parallel": 2,
     "download_all_examples": False,

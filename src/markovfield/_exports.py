@@ -104,6 +104,9 @@ _LAZY = {
     },
     "learning": {
         "learning.core.data": ["DataTable", "encode"],
+        "learning.feature_induction.induction": ["FeatureInduction", "InducedFeature"],
+        "learning.feature_induction.patterns": ["Alphabet"],
+        "learning.feature_induction.word_field": ["WordField"],
         "learning.structures.pc": ["independence_test"],
         "learning.core.report": ["FitReport"],
         "learning.solvers.penalty": ["Penalty"],

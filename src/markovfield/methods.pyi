@@ -48,9 +48,7 @@ from markovfield.learning.structures.chow_liu import ChowLiu as ChowLiu
 from markovfield.learning.structures.hill_climbing import HillClimbing as HillClimbing
 from markovfield.learning.structures.pc import PC as PC
 from markovfield.learning.tables.closed_form import ClosedForm as ClosedForm
-from markovfield.learning.tables.proportional_fitting import (
-    IterativeProportionalFitting as IterativeProportionalFitting,
-)
+from markovfield.learning.tables.proportional_fitting import IterativeProportionalFitting as IterativeProportionalFitting
 from markovfield.learning.undirected.composite_likelihood import CompositeLikelihood as CompositeLikelihood
 from markovfield.learning.undirected.contrastive_divergence import ContrastiveDivergence as ContrastiveDivergence
 from markovfield.learning.undirected.minimum_probability_flow import MinimumProbabilityFlow as MinimumProbabilityFlow

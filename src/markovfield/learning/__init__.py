@@ -7,7 +7,8 @@ Folders, in reading order:
 * `core`: data as tables of state numbers, counts, reports;
 * `solvers`: minimisers that know no models;
 * `directed`: tables of Bayesian networks, also from incomplete data;
-* `structures`: which variables depend on which.
+* `structures`: which variables depend on which;
+* `feature_induction`: random fields over words that grow by patterns.
 
 Files: `fit` and `structure` are the verbs, `registry` lists their methods.
 """

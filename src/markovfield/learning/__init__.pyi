@@ -8,6 +8,10 @@ from markovfield.learning.core.report import FitReport as FitReport
 from markovfield.learning.directed.statistics import SufficientStatistics as SufficientStatistics
 from markovfield.learning.directed.statistics import log_likelihood as log_likelihood
 from markovfield.learning.directed.statistics import sufficient_statistics as sufficient_statistics
+from markovfield.learning.feature_induction.induction import FeatureInduction as FeatureInduction
+from markovfield.learning.feature_induction.induction import InducedFeature as InducedFeature
+from markovfield.learning.feature_induction.patterns import Alphabet as Alphabet
+from markovfield.learning.feature_induction.word_field import WordField as WordField
 from markovfield.learning.solvers.penalty import Penalty as Penalty
 from markovfield.learning.structure import learn_structure as learn_structure
 from markovfield.learning.structures.pc import independence_test as independence_test
