@@ -45,7 +45,10 @@ from markovfield.learning.directed.linear_gaussian import LeastSquares as LeastS
 from markovfield.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
 from markovfield.learning.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
 from markovfield.learning.structures.chow_liu import ChowLiu as ChowLiu
+from markovfield.learning.structures.dependency_network import DependencyNetwork as DependencyNetwork
+from markovfield.learning.structures.group_lasso import GroupLasso as GroupLasso
 from markovfield.learning.structures.hill_climbing import HillClimbing as HillClimbing
+from markovfield.learning.structures.nodewise import NodewiseLogistic as NodewiseLogistic
 from markovfield.learning.structures.pc import PC as PC
 from markovfield.learning.tables.closed_form import ClosedForm as ClosedForm
 from markovfield.learning.tables.proportional_fitting import IterativeProportionalFitting as IterativeProportionalFitting

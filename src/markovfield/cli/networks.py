@@ -18,13 +18,13 @@ from markovfield.cli._reading import check_place, read_evidence, read_query, sav
 from markovfield.cli._stdin import data_file
 from markovfield.io.columns import MISSING
 from markovfield.io.networks import check_ending
-from markovfield.learning.registry import ENTRIES, resolve
+from markovfield.learning.registry import resolve
 from markovfield.progress import ProgressLine
 
 __all__ = ["draw", "learn", "query"]
 
 NO_STRUCTURE = "none"
-STRUCTURES = ", ".join(e.name for e in ENTRIES if "learn_structure" in e.verbs)
+STRUCTURES = "hill_climbing, chow_liu, pc"
 PICTURES = (".png", ".svg", ".pdf")
 
 Out = Annotated[
@@ -152,6 +152,8 @@ def learn(
             if structure != NO_STRUCTURE:
                 chosen = _structure_method(structure or "hill_climbing", score, max_parents, alpha)
                 found = mf.learn_structure(table.complete_rows(), method=chosen, rng=seed, **running)
+                if not isinstance(found, mf.LearnedStructure):
+                    raise CommandError(f"{found.method} finds edges, not the arcs of a Bayesian network: {STRUCTURES}")
             bare = found.to_network() if found is not None else _independent(table)
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")

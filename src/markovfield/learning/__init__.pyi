@@ -2,6 +2,8 @@
 
 from markovfield.learning.core.data import DataTable as DataTable
 from markovfield.learning.core.data import encode as encode
+from markovfield.learning.core.learned_graph import EdgeMove as EdgeMove
+from markovfield.learning.core.learned_graph import LearnedGraph as LearnedGraph
 from markovfield.learning.core.learned_structure import LearnedStructure as LearnedStructure
 from markovfield.learning.core.learned_structure import Move as Move
 from markovfield.learning.core.report import FitReport as FitReport
@@ -14,7 +16,10 @@ from markovfield.learning.feature_induction.patterns import Alphabet as Alphabet
 from markovfield.learning.feature_induction.word_field import WordField as WordField
 from markovfield.learning.solvers.penalty import Penalty as Penalty
 from markovfield.learning.structure import learn_structure as learn_structure
+from markovfield.learning.structures.dependency_network import FullConditionals as FullConditionals
+from markovfield.learning.structures.inverse_ising import inverse_ising as inverse_ising
 from markovfield.learning.structures.pc import independence_test as independence_test
+from markovfield.learning.structures.penalty_path import PenaltyPath as PenaltyPath
 from markovfield.learning.structures.scores import AIC as AIC
 from markovfield.learning.structures.scores import BDeu as BDeu
 from markovfield.learning.structures.scores import BIC as BIC

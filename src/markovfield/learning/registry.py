@@ -98,6 +98,26 @@ ENTRIES = (
         aliases=("chowliu", "tree"),
         form="DataTable",
     ),
+    Entry(
+        "group_lasso",
+        "learning.structures.group_lasso:GroupLasso",
+        ("learn_structure",),
+        aliases=("group_l1",),
+        form="DataTable",
+    ),
+    Entry(
+        "nodewise",
+        "learning.structures.nodewise:NodewiseLogistic",
+        ("learn_structure",),
+        aliases=("ravikumar",),
+        form="DataTable",
+    ),
+    Entry(
+        "dependency_network",
+        "learning.structures.dependency_network:DependencyNetwork",
+        ("learn_structure",),
+        form="DataTable",
+    ),
     Entry("pc", "learning.structures.pc:PC", ("learn_structure",), aliases=("constraints",), form="DataTable"),
     Entry(
         "closed_form",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,10 @@ from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Progress, Running
 from markovfield.kernels.compilations import clock
 from markovfield.learning.core.data import encode
+from markovfield.learning.core.learned_graph import LearnedGraph
 from markovfield.learning.core.learned_structure import LearnedStructure
 from markovfield.learning.registry import resolve
 from markovfield.progress import shows_progress
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["learn_structure"]
 
@@ -36,7 +34,7 @@ def learn_structure(
     time_limit: float | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
     progress: bool = False,
-) -> LearnedStructure:
+) -> LearnedStructure | LearnedGraph:
     """Learn which variables depend on which.
 
     Parameters
@@ -47,7 +45,8 @@ def learn_structure(
     method
         ``"hill_climbing"`` (the best score found by adding, deleting and reversing arcs), ``"chow_liu"`` (the best
         tree), ``"pc"`` (tests of independence), or a method object such as ``HillClimbing(score="bdeu")``; ``"auto"``
-        is the first.
+        is the first. Undirected structures: ``"group_lasso"`` (sparse pairwise models by penalised pseudo-likelihood),
+        ``"nodewise"`` (a logistic regression for each variable), ``"dependency_network"``.
     network
         A model that names the variables and their states, in their order; its arcs are not used.
     weights
@@ -63,7 +62,8 @@ def learn_structure(
 
     Returns
     -------
-    LearnedStructure
+    LearnedStructure or LearnedGraph
+        The latter from methods of undirected structures; a method always answers with the same one.
 
     Examples
     --------
@@ -85,5 +85,5 @@ def learn_structure(
     if not table.n_rows:
         raise ModelError("a structure cannot be learned from no rows" + (" that are complete" if drop_missing else ""))
     started = clock()
-    learned: LearnedStructure = chosen.learn(table, running=running, rng=generator_of(rng))
+    learned: LearnedStructure | LearnedGraph = chosen.learn(table, running=running, rng=generator_of(rng))
     return replace(learned, seconds=clock() - started)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markovfield.exceptions import ModelError
 from markovfield.frames import Tabular, drawing
 from markovfield.learning.core.data import DataTable
+from markovfield.learning.core.learned_graph import LearnedGraph
 from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName
 
@@ -88,6 +89,15 @@ class LearnedStructure(Tabular):
 
     def _picture(self) -> str:
         return drawing(self.dag, len(self.variables))
+
+    def to_graph(self) -> LearnedGraph:
+        """The undirected structure: the moral graph, which of a tree (Chow-Liu's) is the tree without its arrows."""
+        from markovfield.graphs.moral import moralize
+
+        fields = {f: getattr(self, f) for f in ("score", "score_name", "iterations", "converged", "stopped", "seconds")}
+        return LearnedGraph(
+            variables=self.variables, states=self.states, graph=moralize(self.dag), method=self.method, **fields
+        )
 
     def to_network(self) -> BayesianNetwork:
         """A `BayesianNetwork` with this structure and no numbers yet: `markovfield.fit` gives them."""

@@ -1,0 +1,227 @@
+"""Pairwise models along a path of penalties: the steps, and what is shown of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.arrays import FloatArray
+from markovfield.exceptions import StoppedError
+from markovfield.frames import Tabular
+from markovfield.inference.core.running import STOPS
+from markovfield.learning.structures.coded_rows import CodedRows
+from markovfield.learning.structures.regressions import Regressions
+from markovfield.names import VariableName
+
+__all__ = ["PenaltyPath", "Step", "follow", "halvings", "path_of", "penalties_for", "tables_of", "what_stopped"]
+
+RELAXED = 0.01
+"""Penalty of relaxed fits, in units of the square root of the rows' weight: hardly any, but enough for an optimum."""
+
+
+class Step(NamedTuple):
+    """The minimum for one penalty: couplings above the diagonal, or all of them where they are not tied."""
+
+    penalty: float
+    own: FloatArray
+    coupling: Any
+    pairs: npt.NDArray[np.intp]
+    norms: FloatArray
+    objective: float
+    log_likelihood: float
+    relaxed: float
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PenaltyPath(Tabular):
+    """Graphs from the empty one to a dense one, and which was chosen: ``details`` of what `GroupLasso` learns.
+
+    Attributes
+    ----------
+    penalties
+        ``float64[P]``, falling.
+    edges
+        Every edge of any of the graphs, in the order in which they come in.
+    strengths
+        ``float64[P, m]``: what the penalty weighs of each edge; of two states its coupling, with its sign: positive
+        where both tend to be in the same of their (ordered) states.
+    n_edges, objectives, log_likelihoods, df, ebic
+        ``[P]``: edges; what was minimised; log-pseudo-likelihood; parameters of all full conditionals, an edge's in two
+        of them; and the extended Bayesian information criterion, to be maximised.
+    held_out, held_out_error
+        ``float64[P]``: log-pseudo-likelihood of held-out rows, by their weight, and its standard error over folds; None
+        without cross-validation.
+    frequencies
+        ``float64[m]``: share of subsamples in which an edge was found at the chosen penalty or a larger one; None
+        without stability selection. ``expected_false`` bounds the number of false edges among those taken, under the
+        conditions of Meinshausen and Buehlmann (2010): exchangeable false edges, found no worse than by guessing.
+    chosen
+        Which penalty was chosen.
+    fields, couplings
+        Log-potentials at the chosen penalty, of each variable and of each edge; centred, -inf for states never seen.
+    """
+
+    penalties: FloatArray
+    edges: tuple[tuple[VariableName, VariableName], ...]
+    strengths: FloatArray
+    n_edges: npt.NDArray[np.int64]
+    objectives: FloatArray
+    log_likelihoods: FloatArray
+    df: npt.NDArray[np.int64]
+    ebic: FloatArray
+    chosen: int
+    held_out: FloatArray | None = None
+    held_out_error: FloatArray | None = None
+    frequencies: FloatArray | None = None
+    expected_false: float | None = None
+    fields: Mapping[VariableName, FloatArray] = field(repr=False)
+    couplings: Mapping[tuple[VariableName, VariableName], FloatArray] = field(repr=False)
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        names = ("penalties", "n_edges", "objectives", "log_likelihoods", "df", "ebic")
+        return {name: getattr(self, name)[:limit] for name in names}
+
+    def __repr__(self) -> str:
+        n, at = len(self.penalties), self.chosen
+        return (
+            f"PenaltyPath({n} penalt{'y' if n == 1 else 'ies'}, 0 to {self.n_edges.max(initial=0)} edges; "
+            f"chosen {self.penalties[at]:.4g} with {self.n_edges[at]})"
+        )
+
+
+def penalties_for(largest: float, total: float, count: int, smallest: float | None) -> FloatArray:
+    """Penalties from the largest down, in equal ratios, to ``smallest`` times it.
+
+    None ends where noise alone gives a pair such a gradient: 2 sqrt(total), between a hundredth and a half of the
+    largest."""
+    if largest <= 0:
+        return np.zeros(1)
+    ratio = min(max(0.01, 2 * np.sqrt(total) / largest), 0.5) if smallest is None else smallest
+    return np.asarray(np.geomspace(largest, ratio * largest, count)) if count > 1 else np.array([largest])
+
+
+def halvings(largest: float, penalty: float) -> FloatArray:
+    """Penalties from about the largest down to the one wanted, each half of the one before."""
+    times = max(math.ceil(math.log2(max(largest / penalty, 1.0))), 0)
+    return np.asarray(penalty * 2.0 ** np.arange(times, -1, -1), np.float64)
+
+
+def what_stopped(stop: BaseException) -> str:
+    """In words, for an answer that was stopped."""
+    if isinstance(stop, TimeoutError):
+        return "the time limit"
+    return "the callback" if isinstance(stop, StoppedError) else "the keyboard"
+
+
+def follow(
+    fit: Regressions, penalties: FloatArray, max_edges: int | None = None, *, relax: bool = False
+) -> tuple[list[Step], BaseException | None]:
+    """Minima for falling penalties, each from the one before; what stopped them, if anything did after the first.
+
+    A graph of more than ``max_edges`` edges ends the path and is left out. ``relax`` also asks for the likelihood of
+    each graph with hardly any penalty; it is nan otherwise.
+    """
+    from scipy import sparse
+
+    steps: list[Step] = []
+    before: float | None = None
+    known: dict[bytes, float] = {}
+    try:
+        for penalty in penalties:
+            ok = fit.minimise(float(penalty), before)
+            before = float(penalty)
+            norms = np.triu(fit.norms) if fit.tied else fit.norms
+            pairs = np.argwhere(norms)
+            if max_edges is not None and steps and len(pairs) > max_edges:
+                break
+            coupling = sparse.csr_array(np.triu(fit.coupling) if fit.tied else fit.coupling)
+            found = fit.own.copy(), coupling, pairs, norms[*pairs.T], fit.penalised, -fit.loss
+            relaxed = _relaxed(fit, known) if relax else np.nan
+            steps.append(Step(before, *found, relaxed, ok))
+    except STOPS as stop:
+        if not steps:
+            raise
+        return steps, stop
+    return steps, None
+
+
+def _relaxed(fit: Regressions, known: dict[bytes, float]) -> float:
+    """Log-pseudo-likelihood with hardly any penalty on the edges that are there; ``known`` remembers those of
+    graphs."""
+    inside = fit.norms > 0
+    key = inside.tobytes()
+    if key not in known:
+        kept = fit.coupling.copy(), fit.own.copy(), fit.tolerance, fit.converged
+        fit.tolerance = max(1e-7, fit.tolerance)
+        fit.minimise_within(inside, RELAXED * float(np.sqrt(fit.total)))
+        known[key] = -fit.loss
+        fit.coupling, fit.own, fit.tolerance, fit.converged = kept
+    return known[key]
+
+
+def _table(rows: CodedRows, s: int, t: int, block: FloatArray) -> FloatArray:
+    """Log-potentials of a block over all states; zero where a state was never seen."""
+    a, b = rows.kept[s], rows.kept[t]
+    found = np.zeros((int(rows.table.cardinalities[a]), int(rows.table.cardinalities[b])))
+    found[np.ix_(rows.seen[s], rows.seen[t])] = rows.contrasts[s] @ block @ rows.contrasts[t].T
+    return found
+
+
+def tables_of(
+    rows: CodedRows, own: FloatArray, coupling: Any, of_pairs: npt.NDArray[np.intp]
+) -> tuple[dict[Any, FloatArray], dict[Any, FloatArray]]:
+    """Log-potentials of variables and of pairs by name: of s and t as ``coupling[s, t]`` has them."""
+    names, cards, offsets = rows.table.variables, rows.table.cardinalities, rows.offsets
+    full = coupling.toarray() if hasattr(coupling, "toarray") else coupling
+    fields = {}
+    for v, name in enumerate(names):
+        fields[name] = np.full(int(cards[v]), -np.inf)
+        if v not in rows.kept:
+            fields[name][np.unique(rows.table.codes[v])] = 0.0
+    for s, v in enumerate(rows.kept):
+        fields[names[v]][rows.seen[s]] = rows.contrasts[s] @ own[offsets[s] : offsets[s + 1]]
+    pairs = {}
+    for s, t in of_pairs.tolist():
+        block = full[offsets[s] : offsets[s + 1], offsets[t] : offsets[t + 1]]
+        pairs[names[rows.kept[s]], names[rows.kept[t]]] = _table(rows, s, t, block)
+    return fields, pairs
+
+
+def path_of(rows: CodedRows, steps: list[Step], ebic: FloatArray, df: Any, chosen: int, **more: Any) -> PenaltyPath:
+    """What a path shows; ``frequencies`` in ``more`` are ``float64[p, p]``."""
+    names, kept, offsets, p = rows.table.variables, rows.kept, rows.offsets, len(rows.kept)
+    keys = [step.pairs @ np.array([p, 1]) for step in steps]
+    every, first = np.unique(np.concatenate(keys), return_index=True)
+    strengths = np.zeros((len(steps), len(every)))
+    for step, key, line in zip(steps, keys, strengths, strict=True):
+        line[np.searchsorted(every, key)] = step.norms
+    order = np.argsort(first)
+    strengths = strengths[:, order]
+    ever = np.column_stack(np.divmod(every[order], p)) if p else np.zeros((0, 2), np.intp)
+    for e, (s, t) in enumerate(ever.tolist()):
+        if rows.widths[s] == rows.widths[t] == 1:
+            strengths[:, e] *= [np.sign(step.coupling[offsets[s], offsets[t]]) for step in steps]
+    if more.get("frequencies") is not None:
+        more["frequencies"] = more["frequencies"][ever[:, 0], ever[:, 1]]
+    last = steps[chosen]
+    fields, couplings = tables_of(rows, last.own, last.coupling, last.pairs)
+    return PenaltyPath(
+        penalties=np.array([step.penalty for step in steps]),
+        edges=tuple((names[kept[s]], names[kept[t]]) for s, t in ever.tolist()),
+        strengths=strengths,
+        n_edges=np.array([len(step.pairs) for step in steps]),
+        objectives=np.array([step.objective for step in steps]),
+        log_likelihoods=np.array([step.log_likelihood for step in steps]),
+        df=df,
+        ebic=ebic,
+        chosen=chosen,
+        fields=fields,
+        couplings=couplings,
+        **more,
+    )
