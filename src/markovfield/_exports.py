@@ -104,6 +104,7 @@ _LAZY = {
         "lattice.simulation": ["LatticeRecord", "LatticeSimulation"],
     },
     "learning": {
+        "learning.boltzmann.transformer": ["BernoulliRBM"],
         "learning.core.data": ["DataTable", "encode"],
         "learning.feature_induction.induction": ["FeatureInduction", "InducedFeature"],
         "learning.feature_induction.patterns": ["Alphabet"],

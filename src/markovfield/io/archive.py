@@ -34,6 +34,7 @@ _DTYPES = {
 }
 # Estimators that save themselves, and where their classes are.
 _ESTIMATORS = {
+    "BernoulliRBM": "markovfield.learning.boltzmann.transformer",
     "ChainCRF": "markovfield.sequence.chain.crf",
     "ChainTagger": "markovfield.sequence.tagger",
     "HMM": "markovfield.sequence.hmm.hmm",

@@ -9,6 +9,8 @@ Folders, in reading order:
 * `directed`: tables of Bayesian networks, also from incomplete data;
 * `structures`: which variables depend on which;
 * `feature_induction`: random fields over words that grow by patterns.
+* `boltzmann`: restricted Boltzmann machines, also as a scikit-learn transformer;
+* `structures`: which variables depend on which.
 
 Files: `fit` and `structure` are the verbs, `registry` lists their methods.
 """

@@ -1,5 +1,6 @@
 """Types of ``markovfield.learning``, for type checkers. Made by tools/generate.py."""
 
+from markovfield.learning.boltzmann.transformer import BernoulliRBM as BernoulliRBM
 from markovfield.learning.core.data import DataTable as DataTable
 from markovfield.learning.core.data import encode as encode
 from markovfield.learning.core.learned_graph import EdgeMove as EdgeMove
