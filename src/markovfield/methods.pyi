@@ -50,6 +50,7 @@ from markovfield.learning.structures.group_lasso import GroupLasso as GroupLasso
 from markovfield.learning.structures.hill_climbing import HillClimbing as HillClimbing
 from markovfield.learning.structures.nodewise import NodewiseLogistic as NodewiseLogistic
 from markovfield.learning.structures.pc import PC as PC
+from markovfield.learning.structures.stepwise import StepwiseSelection as StepwiseSelection
 from markovfield.learning.tables.closed_form import ClosedForm as ClosedForm
 from markovfield.learning.tables.proportional_fitting import IterativeProportionalFitting as IterativeProportionalFitting
 from markovfield.learning.undirected.composite_likelihood import CompositeLikelihood as CompositeLikelihood
