@@ -124,6 +124,20 @@ ENTRIES = (
     ),
     Entry("pc", "learning.structures.pc:PC", ("learn_structure",), aliases=("constraints",), form="DataTable"),
     Entry(
+        "bayesian_proportional_fitting",
+        "learning.tables.bayesian_fitting:BayesianProportionalFitting",
+        ("fit",),
+        aliases=("bayesian_ipf",),
+        form="LogLinear",
+    ),
+    Entry(
+        "iterative_scaling",
+        "learning.undirected.iterative_scaling:IterativeScaling",
+        ("fit",),
+        aliases=("gis",),
+        form="LogLinear",
+    ),
+    Entry(
         "closed_form",
         "learning.tables.closed_form:ClosedForm",
         ("fit",),

@@ -140,6 +140,12 @@ class ModelTables:
         """Free parameters of the hierarchical model, without the constant."""
         return model_dimension(self.cardinalities, self.scopes) - 1
 
+    @property
+    def log_free_states(self) -> float:
+        """Log of the number of joint states of variables that have no factor."""
+        named = {v for s in self.scopes for v in s}
+        return math.fsum(math.log(c) for v, c in enumerate(self.cardinalities) if v not in named)
+
     def log_likelihood(self, log_factors: Sequence[FloatArray | None], margins: Sequence[FloatArray]) -> float:
         """Of counts, where the product of the factors sums to one; variables without a factor are uniform."""
         total = 0.0
@@ -147,9 +153,7 @@ class ModelTables:
             assert log_factor is not None
             seen = margin > 0
             total += float(margin[seen] @ log_factor[seen])
-        named = {v for s in self.scopes for v in s}
-        free = [c for v, c in enumerate(self.cardinalities) if v not in named]
-        return total - float(margins[0].sum()) * sum(map(math.log, free))
+        return total - float(margins[0].sum()) * self.log_free_states
 
     def fitted(self, log_factors: Sequence[FloatArray | None]) -> MarkovNetwork:
         """A network with these numbers in the generators' factors."""

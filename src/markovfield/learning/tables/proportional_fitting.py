@@ -50,9 +50,7 @@ class TableDetails:
     @cached_property
     def goodness_of_fit(self) -> GoodnessOfFit:
         """Deviance, Pearson's statistic, degrees of freedom; computed when first asked for."""
-        named = {v for s in self.tables.scopes for v in s}
-        free = [c for v, c in enumerate(self.tables.cardinalities) if v not in named]
-        return fit_of_tables(self.tables, self.log_tables, float(np.log(free).sum()), self.data)
+        return fit_of_tables(self.tables, self.log_tables, self.tables.log_free_states, self.data)
 
 
 @dataclass(frozen=True)
