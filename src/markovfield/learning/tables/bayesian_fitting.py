@@ -23,7 +23,7 @@ from markovfield.inference.verbs import log_partition, marginals
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.core.report import FitReport
 from markovfield.learning.tables.fitting import Scaling, own_axes, sorted_axes
-from markovfield.learning.tables.hull import Hull, plan_hull
+from markovfield.learning.tables.hull import Hull
 from markovfield.learning.tables.model_tables import ModelTables
 from markovfield.learning.tables.proportional_fitting import TableDetails
 from markovfield.learning.tables.scaling_kernel import BLOCK
@@ -147,7 +147,7 @@ class BayesianProportionalFitting:
         """The network of posterior means, with the draws in its report."""
         tables = ModelTables(model, self.name)
         margins = tables.counts(table, self.name, running)
-        hull = plan_hull(tables.cardinalities, tables.scopes)
+        hull = tables.hull
         cards = tables.cardinalities
         zeros = [
             None if z is None else sorted_axes(z, s, cards) for z, s in zip(tables.zeros, tables.scopes, strict=True)
