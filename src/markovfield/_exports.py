@@ -110,6 +110,7 @@ _LAZY = {
         "learning.feature_induction.patterns": ["Alphabet"],
         "learning.feature_induction.word_field": ["WordField"],
         "learning.structures.pc": ["independence_test"],
+        "learning.structures.stepwise": ["TermMove"],
         "learning.core.report": ["FitReport"],
         "learning.solvers.penalty": ["Penalty"],
         "learning.undirected.dense_spins": ["hopfield_weights"],

@@ -10,6 +10,7 @@ Folders, in reading order:
 * `structures`: which variables depend on which;
 * `feature_induction`: random fields over words that grow by patterns.
 * `boltzmann`: restricted Boltzmann machines, also as a scikit-learn transformer;
+* `tables`: contingency tables, fitted to margins and in closed form;
 * `structures`: which variables depend on which.
 
 Files: `fit` and `structure` are the verbs, `registry` lists their methods.

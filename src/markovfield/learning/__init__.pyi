@@ -27,6 +27,7 @@ from markovfield.learning.structures.scores import BIC as BIC
 from markovfield.learning.structures.scores import K2 as K2
 from markovfield.learning.structures.scores import LogLikelihood as LogLikelihood
 from markovfield.learning.structures.scores import structure_score as structure_score
+from markovfield.learning.structures.stepwise import TermMove as TermMove
 from markovfield.learning.tables.goodness_of_fit import GoodnessOfFit as GoodnessOfFit
 from markovfield.learning.tables.goodness_of_fit import fitted_table as fitted_table
 from markovfield.learning.tables.goodness_of_fit import goodness_of_fit as goodness_of_fit

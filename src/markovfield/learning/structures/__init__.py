@@ -11,6 +11,8 @@ Files, in reading order:
 * `penalty_path`, `group_lasso`: sparse pairwise structures along a path of penalties;
 * `dependency_network`, `nodewise`: the same conditionals, each by itself;
 * `inverse_ising`: couplings of all pairs of spins.
+* `stepwise`, `neighbours`, `hierarchical_moves`, `hierarchical_kernel`, `decomposable_moves`: log-linear models of
+  contingency tables, one interaction at a time.
 
 A move of hill climbing scores the families of at most two children anew. A penalty costs one product over all pairs of
 variables, and some Newton steps on the pairs that interact.

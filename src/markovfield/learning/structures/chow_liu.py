@@ -17,7 +17,7 @@ from markovfield.learning.core.learned_structure import LearnedStructure, Move, 
 from markovfield.learning.structures.local_scores import LocalScores
 from markovfield.names import Names, VariableName
 
-__all__ = ["ChowLiu", "mutual_informations"]
+__all__ = ["ChowLiu", "information_of", "mutual_informations"]
 
 ROUNDING = 1e-12
 """Information (nats) below this is zero with rounding."""
@@ -63,13 +63,13 @@ def mutual_informations(table: DataTable, given: int | None = None, *, running: 
         for (u, v), counts in zip(
             pairs, family_counts(table, [[*above, u, v] for u, v in pairs], running=running), strict=True
         ):
-            result[u, v] = _information(counts.reshape(-1, *counts.shape[-2:]))
+            result[u, v] = information_of(counts.reshape(-1, *counts.shape[-2:]))
     result = np.where(result > ROUNDING, result, 0.0)
     both: FloatArray = result + result.T
     return both
 
 
-def _information(counts: FloatArray) -> float:
+def information_of(counts: FloatArray) -> float:
     """Mutual information of the last two axes given the first."""
     from scipy.special import xlogy
 

@@ -15,7 +15,7 @@ from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.core.report import FitReport
 from markovfield.learning.tables.fitting import sorted_axes
-from markovfield.learning.tables.hull import Hull, plan_hull
+from markovfield.learning.tables.hull import Hull
 from markovfield.learning.tables.hyper_dirichlet import HyperDirichlet, clique_factors
 from markovfield.learning.tables.model_tables import ModelTables
 from markovfield.learning.tables.proportional_fitting import TableDetails
@@ -110,7 +110,7 @@ def _decomposable(tables: ModelTables) -> Hull:
             "method 'closed_form' fits no structural zeros (log-potentials of -inf); use method "
             "'iterative_proportional_fitting'"
         )
-    hull = plan_hull(tables.cardinalities, tables.scopes)
+    hull = tables.hull
     if hull.decomposable:
         return hull
     import networkx as nx

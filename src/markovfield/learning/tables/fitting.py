@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -86,15 +87,18 @@ class Scaling:
         self.possible = bool(found[1])
 
     def sweep(
-        self, targets: FloatArray, most: int, tolerance: float, fits: npt.NDArray[np.int64] | None = None
+        self, targets: FloatArray, most: int, tolerance: float, program: npt.NDArray[np.int64] | None = None
     ) -> FloatArray:
-        """Up to so many sweeps, or a chunk of work; the deviations of those that were completed."""
+        """Up to so many sweeps, or a chunk of work; the deviations of those that were completed.
+
+        ``targets`` has a row for each sweep, or one for all; another program may be given.
+        """
         hull = self.hull
         history = np.empty(most)
         self.state[LEFT] = CHUNK
         self.state[UNREACHABLE] = -1.0
         done: Any = run_sweeps(
-            hull.program, hull.fits if fits is None else fits, hull.projections, hull.index, hull.set_at,
+            hull.program if program is None else program, hull.fits, hull.projections, hull.index, hull.set_at,
             self.tables, targets, hull.factor_at, self.log_factors, tolerance, history, self.state,
         )  # fmt: skip
         return history[:done]
@@ -106,18 +110,23 @@ class Scaling:
         """
         hull = self.hull
         result = self.log_factors.copy()
-        roots = hull.roots
-        scales = np.bincount(roots, weights=self.log_scale, minlength=len(roots))
-        taker: dict[int, int] = {}
-        for g in hull.fits[:, 2].tolist():
-            taker.setdefault(int(roots[hull.home[g]]), g)
-        for root in np.unique(roots).tolist():
+        for root, g, scale in self._trees:
             # What the table at a root sums to is what the whole of its tree does.
             total = float(self.tables[hull.set_at[root] : hull.set_at[root + 1]].sum())
-            g = taker.get(root, anyone)
             if total > 0.0:
-                result[hull.factor_at[g] : hull.factor_at[g + 1]] -= scales[root] + math.log(total)
+                taker = anyone if g is None else g
+                result[hull.factor_at[taker] : hull.factor_at[taker + 1]] -= scale + math.log(total)
         return result
+
+    @cached_property
+    def _trees(self) -> list[tuple[int, int | None, float]]:
+        """Each root, the first margin that is fitted in its tree, and the log of what its tables were divided by."""
+        roots = self.hull.roots
+        scales = np.bincount(roots, weights=self.log_scale, minlength=len(roots))
+        taker: dict[int, int] = {}
+        for g in self.hull.fits[:, 2].tolist():
+            taker.setdefault(int(roots[self.hull.home[g]]), g)
+        return [(root, taker.get(root), float(scales[root])) for root in np.unique(roots).tolist()]
 
 
 def fit_margins(

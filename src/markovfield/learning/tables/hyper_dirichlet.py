@@ -63,9 +63,7 @@ class HyperDirichlet:
         total = 0.0
         for k, counts in enumerate(self.counts):
             total += evidence(counts) - (evidence(self._separator(k, counts)) if self.hull.parents[k] >= 0 else 0.0)
-        named = {v for c in self.hull.cliques for v in c}
-        free = [c for v, c in enumerate(self.tables.cardinalities) if v not in named]
-        return total - float(self.counts[0].sum() if self.counts else 0.0) * sum(map(math.log, free))
+        return total - float(self.counts[0].sum() if self.counts else 0.0) * self.tables.log_free_states
 
     def conditionals(self, weights: tuple[FloatArray, ...]) -> list[FloatArray]:
         """Logs of each clique's distribution given its separator, from weights of its cells."""

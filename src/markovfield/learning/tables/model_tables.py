@@ -12,9 +12,12 @@ import numpy as np
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure, c_order_strides
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.counting import family_counts
 from markovfield.learning.core.data import DataTable
+from markovfield.learning.tables.hull import Hull, plan_hull
 from markovfield.models import MarkovNetwork
 from markovfield.models.generators import generator_text, maximal_sets
 
@@ -32,7 +35,11 @@ def model_dimension(cardinalities: Sequence[int], generators: Sequence[Sequence[
     cards = [int(c) for c in cardinalities]
 
     def size(mask: int) -> int:
-        return math.prod(c for v, c in enumerate(cards) if mask >> v & 1)
+        result = 1
+        while mask:
+            result *= cards[(mask & -mask).bit_length() - 1]
+            mask &= mask - 1
+        return result
 
     def count(masks: list[int]) -> int:
         kept: list[int] = []
@@ -44,6 +51,29 @@ def model_dimension(cardinalities: Sequence[int], generators: Sequence[Sequence[
 
     masks = [sum(1 << v for v in set(s)) for s in generators]
     return count(masks) if masks else 1
+
+
+@remembered
+def _generating_factors(structure: Structure) -> list[int]:
+    """The factors whose scopes are in no other one, the first of each scope."""
+    by_set: dict[frozenset[int], int] = {}
+    for f in range(structure.n_factors):
+        by_set.setdefault(frozenset(structure.scope(f).tolist()), f)
+    return [by_set[frozenset(g)] for g in maximal_sets(by_set)]
+
+
+def _generators(structure: Structure) -> list[tuple[int, ...]]:
+    return [tuple(structure.scope(f).tolist()) for f in _generating_factors(structure)]
+
+
+@remembered
+def _dimension(structure: Structure) -> int:
+    return model_dimension(structure.cardinalities.tolist(), _generators(structure))
+
+
+@remembered
+def _hull(structure: Structure) -> Hull:
+    return plan_hull(structure.cardinalities, _generators(structure))
 
 
 class ModelTables:
@@ -76,10 +106,7 @@ class ModelTables:
             )
         self.graph, self.model = graph, model
         self.cardinalities = [int(c) for c in s.cardinalities]
-        by_set: dict[frozenset[int], int] = {}
-        for f in range(s.n_factors):
-            by_set.setdefault(frozenset(s.scope(f).tolist()), f)
-        self.factor_of = [by_set[frozenset(g)] for g in maximal_sets(by_set)]
+        self.factor_of = _generating_factors(s)
         self.scopes = [tuple(s.scope(f).tolist()) for f in self.factor_of]
         if not self.scopes:
             raise ModelError(f"method {method!r} needs a model with at least one factor")
@@ -135,10 +162,21 @@ class ModelTables:
         v = names.position(variable)
         return names.state_names(v, self.cardinalities[v])[index]
 
-    @cached_property
+    @property
     def n_parameters(self) -> int:
         """Free parameters of the hierarchical model, without the constant."""
-        return model_dimension(self.cardinalities, self.scopes) - 1
+        return _dimension(self.graph.structure) - 1
+
+    @property
+    def hull(self) -> Hull:
+        """The tree of cliques that holds the generators; planned once for a structure."""
+        return _hull(self.graph.structure)
+
+    @property
+    def log_free_states(self) -> float:
+        """Log of the number of joint states of variables that have no factor."""
+        named = {v for s in self.scopes for v in s}
+        return math.fsum(math.log(c) for v, c in enumerate(self.cardinalities) if v not in named)
 
     def log_likelihood(self, log_factors: Sequence[FloatArray | None], margins: Sequence[FloatArray]) -> float:
         """Of counts, where the product of the factors sums to one; variables without a factor are uniform."""
@@ -147,15 +185,17 @@ class ModelTables:
             assert log_factor is not None
             seen = margin > 0
             total += float(margin[seen] @ log_factor[seen])
-        named = {v for s in self.scopes for v in s}
-        free = [c for v, c in enumerate(self.cardinalities) if v not in named]
-        return total - float(margins[0].sum()) * sum(map(math.log, free))
+        return total - float(margins[0].sum()) * self.log_free_states
 
     def fitted(self, log_factors: Sequence[FloatArray | None]) -> MarkovNetwork:
         """A network with these numbers in the generators' factors."""
         graph = self.graph
         pool = np.where(np.isneginf(graph.log_tables), -np.inf, 0.0)
+        s = graph.structure
+        in_order = np.array_equal(s.table_strides, c_order_strides(s.cardinalities, s.scope_offsets, s.scopes))
         for f, log_factor in zip(self.factor_of, log_factors, strict=True):
-            cells = graph.cells(f).ravel()
-            pool[cells] = np.where(np.isneginf(pool[cells]), -np.inf, np.asarray(log_factor).ravel())
+            flat = np.asarray(log_factor).ravel()
+            start = int(s.table_offsets[f])
+            cells: Any = slice(start, start + len(flat)) if in_order else graph.cells(f).ravel()
+            pool[cells] += flat
         return MarkovNetwork.from_factor_graph(graph.with_tables(pool))

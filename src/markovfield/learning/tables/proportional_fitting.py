@@ -15,7 +15,7 @@ from markovfield.learning.core.data import DataTable
 from markovfield.learning.core.report import FitReport
 from markovfield.learning.tables.fitting import fit_margins
 from markovfield.learning.tables.goodness_of_fit import GoodnessOfFit, fit_of_tables
-from markovfield.learning.tables.hull import Hull, plan_hull
+from markovfield.learning.tables.hull import Hull
 from markovfield.learning.tables.model_tables import ModelTables
 
 __all__ = ["IterativeProportionalFitting", "TableDetails"]
@@ -50,9 +50,7 @@ class TableDetails:
     @cached_property
     def goodness_of_fit(self) -> GoodnessOfFit:
         """Deviance, Pearson's statistic, degrees of freedom; computed when first asked for."""
-        named = {v for s in self.tables.scopes for v in s}
-        free = [c for v, c in enumerate(self.tables.cardinalities) if v not in named]
-        return fit_of_tables(self.tables, self.log_tables, float(np.log(free).sum()), self.data)
+        return fit_of_tables(self.tables, self.log_tables, self.tables.log_free_states, self.data)
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ class IterativeProportionalFitting:
         """A new network with the fitted tables."""
         tables = ModelTables(model, self.name)
         margins = tables.counts(table, self.name, running)
-        hull = plan_hull(tables.cardinalities, tables.scopes)
+        hull = tables.hull
         planned = running.seconds
         found = fit_margins(
             tables.cardinalities,
@@ -133,9 +131,9 @@ class IterativeProportionalFitting:
 
 def _notes(tables: ModelTables, margins: list[FloatArray]) -> tuple[str, ...]:
     """Where the likelihood has no finite maximum."""
-    empty = sum(
-        int(((m == 0) & (True if z is None else z > 0)).sum()) for m, z in zip(margins, tables.zeros, strict=True)
-    )
+    counts = np.concatenate([m.ravel() for m in margins])
+    allowed = [np.ones(m.size) if z is None else z.ravel() for m, z in zip(margins, tables.zeros, strict=True)]
+    empty = int(((counts == 0) & (np.concatenate(allowed) > 0)).sum())
     if not empty:
         return ()
     return (f"{empty} cell{'s' * (empty != 1)} of the margins were never observed and are fitted by zero",)

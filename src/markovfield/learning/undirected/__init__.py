@@ -13,6 +13,7 @@ Files, in reading order:
 * `stochastic`: Markov chains that follow the parameters; `persistent_chains` (stochastic maximum likelihood) and
   `contrastive_divergence`;
 * `hidden`: generalised EM; `posterior`: uncertainty of the parameters;
+* `iterative_scaling`: generalised and improved;
 * `fitting`: penalties, starts and reports.
 
 An evaluation of the likelihood costs one inference in the model, whatever the rows; of a local objective, the distinct
