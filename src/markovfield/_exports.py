@@ -115,6 +115,7 @@ _LAZY = {
         "learning.solvers.penalty": ["Penalty"],
         "learning.undirected.dense_spins": ["hopfield_weights"],
         "learning.undirected.moments": ["empirical_moments", "expected_moments"],
+        "learning.undirected.posterior": ["ParameterPosterior", "parameter_posterior"],
         "learning.structures.scores": ["AIC", "BIC", "BDeu", "K2", "LogLikelihood", "structure_score"],
         "learning.directed.statistics": ["SufficientStatistics", "log_likelihood", "sufficient_statistics"],
         "learning.core.learned_graph": ["EdgeMove", "LearnedGraph"],

@@ -7,13 +7,14 @@ Folders, in reading order:
 * `core`: data as tables of state numbers, counts, reports;
 * `solvers`: minimisers that know no models;
 * `directed`: tables of Bayesian networks, also from incomplete data;
+* `tables`: contingency tables, fitted to margins and in closed form;
+* `boltzmann`: restricted Boltzmann machines, also as a scikit-learn transformer;
+* `undirected`: parameters of all undirected models;
 * `structures`: which variables depend on which;
 * `feature_induction`: random fields over words that grow by patterns.
-* `boltzmann`: restricted Boltzmann machines, also as a scikit-learn transformer;
-* `tables`: contingency tables, fitted to margins and in closed form;
-* `structures`: which variables depend on which.
 
-Files: `fit` and `structure` are the verbs, `registry` lists their methods.
+Files: `fit` and `structure` are the verbs, `registry` lists their methods and `automatic` chooses one;
+`maximum_likelihood` and `expectation_maximization` are for directed and undirected models alike.
 """
 
 from markovfield._exports import lazy

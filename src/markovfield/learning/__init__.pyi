@@ -37,3 +37,5 @@ from markovfield.learning.tables.raking import rake as rake
 from markovfield.learning.undirected.dense_spins import hopfield_weights as hopfield_weights
 from markovfield.learning.undirected.moments import empirical_moments as empirical_moments
 from markovfield.learning.undirected.moments import expected_moments as expected_moments
+from markovfield.learning.undirected.posterior import ParameterPosterior as ParameterPosterior
+from markovfield.learning.undirected.posterior import parameter_posterior as parameter_posterior

@@ -116,6 +116,9 @@ ENTRIES = (
         "dependency_network",
         "learning.structures.dependency_network:DependencyNetwork",
         ("learn_structure",),
+        form="DataTable",
+    ),
+    Entry(
         "stepwise_selection",
         "learning.structures.stepwise:StepwiseSelection",
         ("learn_structure",),

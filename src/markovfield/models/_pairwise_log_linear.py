@@ -16,6 +16,10 @@ from markovfield.names import Names
 __all__ = ["Tied", "as_given", "pairwise_log_linear", "split_parameters", "tied_couplings", "tied_fields"]
 
 
+# Names are made for models of no more parameters than this.
+MOST_LABELS = 10_000
+
+
 class Tied(NamedTuple):
     """Numbers of places that share parameters.
 
@@ -73,7 +77,19 @@ def pairwise_log_linear(
         numbers.append(np.tile(part.cells[cell, which], groups))
         cell_at, parameter_at = cell_at + groups * size, parameter_at + groups * k
     theta = np.concatenate([part.values.ravel() for part in parts])
-    return LogLinear.from_arrays(graph, sparse_operator(rows, columns, numbers, (cell_at, parameter_at)), theta)
+    labels = None
+    if len(theta) <= MOST_LABELS:
+        labels = [*_labels("coupling", pairs), *(() if unary is None else _labels("field", unary))]
+    operator = sparse_operator(rows, columns, numbers, (cell_at, parameter_at))
+    return LogLinear.from_arrays(graph, operator, theta, labels)
+
+
+def _labels(what: str, part: Tied) -> list[str]:
+    groups, k = part.values.shape
+    if groups == k == 1:
+        return [what]
+    at = [f"{what}[{i}]" if groups > 1 else what for i in range(groups)]
+    return at if k == 1 else [f"{name}[{j}]" for name in at for j in range(k)]
 
 
 def split_parameters(theta: npt.ArrayLike, *parts: Tied | None) -> list[FloatArray]:

@@ -319,7 +319,8 @@ class TestMethods:
         method = QUICK.get(name, name)
         fitted = mf.fit(net, rows, method=method, rng=0)
         seen = np.bincount(rows[:, 1], minlength=3) / 500
-        tolerance = 0.08 if name in QUICK else 1e-6
+        # A prior and draws move the posterior mean a little.
+        tolerance = 0.08 if name in QUICK else 0.01 if name == "bayesian_proportional_fitting" else 1e-6
         np.testing.assert_allclose(mf.marginals(fitted)["B"], seen, atol=tolerance)
 
     @pytest.mark.parametrize("name", METHODS)

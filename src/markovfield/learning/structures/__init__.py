@@ -10,7 +10,7 @@ Files, in reading order:
 * `coded_rows`, `regressions`, `group_lasso_kernel`: all full conditionals of a pairwise model, penalised, at once;
 * `penalty_path`, `group_lasso`: sparse pairwise structures along a path of penalties;
 * `dependency_network`, `nodewise`: the same conditionals, each by itself;
-* `inverse_ising`: couplings of all pairs of spins.
+* `inverse_ising`: couplings of all pairs of spins;
 * `stepwise`, `neighbours`, `hierarchical_moves`, `hierarchical_kernel`, `decomposable_moves`: log-linear models of
   contingency tables, one interaction at a time.
 

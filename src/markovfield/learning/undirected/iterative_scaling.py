@@ -220,7 +220,7 @@ class _Enumerated:
         return -value, np.asarray(self.features.T @ self.p)
 
     def step(self, wanted: FloatArray, expected: FloatArray) -> FloatArray:
-        """For each parameter, the step at which its shares of all levels, times exp(step * level), sum to the wanted."""
+        """For each parameter, the step at which its shares of all levels, times exp(step * level), sum as wanted."""
         from scipy.sparse import csr_array
 
         at = csr_array((self.p, (self.level, np.arange(len(self.p)))), shape=(len(self.sums), len(self.p)))
