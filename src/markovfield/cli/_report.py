@@ -23,6 +23,8 @@ __all__ = [
     "distribution_json",
     "distribution_table",
     "explanation_table",
+    "fit_json",
+    "fit_lines",
     "learnt_json",
     "learnt_table",
     "marginals_table",
@@ -269,6 +271,44 @@ def distribution_json(answer: Any, ranking: Any = None) -> dict[str, Any]:
             zip(distinct_texts([v for v, _ in ranking]), [x for _, x in ranking], strict=True)
         )
     return body
+
+
+def fit_json(model: Any) -> dict[str, Any]:
+    """One object for a fit: how it went and how well the model describes its data."""
+    fit = model.fit_report
+    return {
+        "log_likelihood": _number(fit.log_likelihood),
+        "bic": _number(fit.bic),
+        "objective": None if fit.objective is None else _number(fit.objective),
+        "gradient_norm": None if fit.gradient_norm is None else _number(fit.gradient_norm),
+        "guarantee": fit.guarantee,
+        "n_rows": fit.n_rows,
+        "missing": {str(v): n for v, n in fit.missing.items()},
+        "n_parameters": fit.n_parameters,
+        "method": fit.method,
+        "converged": fit.converged,
+        "iterations": fit.iterations,
+        "message": fit.message,
+        "notes": list(fit.notes),
+        "seconds": fit.seconds,
+    }
+
+
+def fit_lines(console: Console, model: Any, name: str) -> None:
+    """How the fit went, and what its report notes."""
+    fit = model.fit_report
+    gaps = f", {sum(fit.missing.values())} values missing" if fit.missing else ""
+    _title(console, f"{name}: {fit.n_parameters} parameters fitted to {fit.n_rows} rows{gaps}")
+    if fit.log_likelihood == fit.log_likelihood:
+        console.print(Text(f"log-likelihood {fit.log_likelihood:.8g}   BIC {fit.bic:.8g}", style="bold"))
+    if fit.objective is not None and fit.objective == fit.objective:
+        console.print(Text(f"{fit.objective_name}: {fit.objective:.8g}"))
+    steps = f", {fit.iterations} iteration{'s' * (fit.iterations != 1)}" if fit.iterations > 1 else ""
+    console.print(Text(f"{fit.method} ({fit.guarantee}){steps}, {fit.seconds:.3g} s", style="dim"))
+    for note in fit.notes:
+        console.print(Text(note, style="dim"), soft_wrap=True)
+    if not fit.converged:
+        console.print(Text(f"not converged: {fit.message}", style="yellow"), soft_wrap=True)
 
 
 def learnt_json(network: Any, found: Any = None) -> dict[str, Any]:
