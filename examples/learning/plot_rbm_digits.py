@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 import markovfield as mf
-from markovfield.learning.boltzmann.annealed import annealed_log_partition
-from markovfield.learning.boltzmann.training import fit_rbm
+from markovfield.learning import Training, annealed_log_partition
 
 # %%
 # Handwritten digits of 8 x 8 pixels, black or white. With 16 hidden units log Z is a sum over 2^16 states, so that
@@ -26,7 +25,8 @@ train, test = rows[:1437], rows[1437:]
 rates = (train.sum(axis=0) + 0.5) / (len(train) + 1)
 print(f"independent pixels: {(test * np.log(rates) + (1 - test) * np.log1p(-rates)).sum(axis=1).mean():.2f}")
 
-small = fit_rbm(mf.RestrictedBoltzmannMachine(64, 16), train, epochs=200, rng=0)
+sml = mf.methods.StochasticMaximumLikelihood
+small = mf.fit(mf.RestrictedBoltzmannMachine(64, 16), train, sml(training=Training(epochs=200)), rng=0)
 print(small.fit_report)
 print(f"16 hidden units: {small.log_likelihood(test).mean():.2f} for a test row")
 estimate = annealed_log_partition(small, base_rates=rates, rng=0)
@@ -37,8 +37,8 @@ print(f"log Z: exactly {small.log_partition_exact():.3f}, by annealing {estimate
 # A hundred hidden units are too many to sum over. Annealed importance sampling goes from independent pixels to the
 # machine in small steps, and has an error to show.
 
-large = fit_rbm(mf.RestrictedBoltzmannMachine(64, 100), train, epochs=200, l2=2.0, likelihood=None, rng=0)
-estimate = annealed_log_partition(large, base_rates=rates, rng=0)
+large = mf.fit(mf.RestrictedBoltzmannMachine(64, 100), train, sml(training=Training(epochs=200), l2=2.0), rng=0)
+estimate = large.fit_report.details.log_partition
 likelihood = -large.free_energy(test).mean() - estimate.log_partition
 print(f"100 hidden units: {likelihood:.2f} +- {estimate.standard_error:.2f} for a test row")
 
@@ -86,14 +86,17 @@ def share_of_ones(machine: mf.RestrictedBoltzmannMachine) -> float:
     return float(np.mean(far[1] < far[0]))
 
 
-both = fit_rbm(mf.RestrictedBoltzmannMachine(64, 10), np.concatenate([zeros, ones]), epochs=1000, rng=0)
+seen = np.concatenate([zeros, ones])
+both = mf.fit(mf.RestrictedBoltzmannMachine(64, 10), seen, sml(training=Training(epochs=1000)), rng=0)
 print(f"ones among draws of the machine that has seen both: {share_of_ones(both):.0%}")
-methods = {"CD-1": {"kind": "cd"}, "CD-10": {"kind": "cd", "k": 10}, "SML": {"kind": "pcd"}}
+cd = mf.methods.ContrastiveDivergence
+methods = {"CD-1": (cd, 1), "CD-10": (cd, 10), "SML": (sml, 1)}
 epochs = [10, 30, 100, 300]
 last = {}
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.4), layout="constrained")
-for name, settings in methods.items():
-    made = [fit_rbm(both, zeros, epochs=n, learning_rate=0.05, rng=0, **settings) for n in epochs]
+for name, (method, k) in methods.items():
+    trainings = [Training(k=k, epochs=n, learning_rate=0.05) for n in epochs]
+    made = [mf.fit(both, zeros, method(training=training), rng=0) for training in trainings]
     shares = [share_of_ones(machine) for machine in made]
     for ax, values in zip(axes, (shares, [m.fit_report.log_likelihood / len(zeros) for m in made]), strict=True):
         ax.plot(epochs, values, "o-", label=name)

@@ -151,7 +151,8 @@ def train_rbm(
 
     Rows may hold probabilities (not for flow): the statistics of the data are then those of the probabilities
     themselves, which ascends on a lower bound of the expected log-likelihood of rows drawn with them, since the free
-    energy is concave in the visible units. Time is bound by 3 + 2k products of each mini-batch with the weights.
+    energy is concave in the visible units. Time is bound by 3 + 2k products of each mini-batch with the weights, on one
+    thread unless they are large (`product_threads`).
 
     Parameters
     ----------
