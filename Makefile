@@ -68,6 +68,7 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.chain_crf
 	$(BIN)/python -m benchmarks.chain_crf_wapiti
 	$(BIN)/python -m benchmarks.hidden_markov
+	$(BIN)/python -m benchmarks.boltzmann
 
 # The pages; examples that have changed since the last time are run for the gallery.
 docs: .venv/installed

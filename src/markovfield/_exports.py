@@ -104,7 +104,9 @@ _LAZY = {
         "lattice.simulation": ["LatticeRecord", "LatticeSimulation"],
     },
     "learning": {
+        "learning.boltzmann.annealed": ["annealed_log_partition"],
         "learning.boltzmann.transformer": ["BernoulliRBM"],
+        "learning.boltzmann.updates": ["Training"],
         "learning.core.data": ["DataTable", "encode"],
         "learning.feature_induction.induction": ["FeatureInduction", "InducedFeature"],
         "learning.feature_induction.patterns": ["Alphabet"],

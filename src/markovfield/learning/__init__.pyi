@@ -1,6 +1,8 @@
 """Types of ``markovfield.learning``, for type checkers. Made by tools/generate.py."""
 
+from markovfield.learning.boltzmann.annealed import annealed_log_partition as annealed_log_partition
 from markovfield.learning.boltzmann.transformer import BernoulliRBM as BernoulliRBM
+from markovfield.learning.boltzmann.updates import Training as Training
 from markovfield.learning.core.data import DataTable as DataTable
 from markovfield.learning.core.data import encode as encode
 from markovfield.learning.core.learned_graph import EdgeMove as EdgeMove

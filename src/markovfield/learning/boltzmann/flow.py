@@ -17,6 +17,7 @@ from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
 from markovfield.learning.boltzmann.divergence_kernel import RATE, SLOWING, UPDATES, Machine, update
 from markovfield.learning.boltzmann.flow_kernel import add_flow
+from markovfield.learning.boltzmann.products import product_threads
 from markovfield.learning.solvers.minimum import Minimum
 from markovfield.learning.solvers.quasi_newton import minimise
 
@@ -52,15 +53,14 @@ def probability_flow(
     """
     gradient = np.zeros_like(parameters)
     n_visible, n_hidden = (size - 1 for size in parameters.shape)
-    inner = parameters[:-1, :-1]
+    inner = np.ascontiguousarray(parameters[:-1, :-1])
     with np.errstate(over="ignore"):
         up, down = np.exp(inner), np.exp(-inner)
-    scratch = np.zeros((3, n_hidden))
     every = np.arange(len(rows)) if order is None else order
     part = max(1, int(BETWEEN_CHECKS / (n_visible * n_hidden)))
     value = 0.0
     for first in range(0, len(every), part):
-        value += add_flow(parameters, up, down, rows, weights, every[first : first + part], scratch, gradient)
+        value += add_flow(parameters, inner, up, down, rows, weights, every[first : first + part], gradient)
         if running is not None:
             running.check()
     gradient[-1, -1] = 0.0
@@ -81,7 +81,8 @@ def minimise_flow(
         gradient[:-1, :-1] += l2 * p[:-1, :-1]
         return value, gradient.ravel()
 
-    return minimise(objective, parameters.ravel(), max_iterations=iterations, tolerance=1e-7)
+    with product_threads(rows.size, running):
+        return minimise(objective, parameters.ravel(), max_iterations=iterations, tolerance=1e-7)
 
 
 def train_by_flow(

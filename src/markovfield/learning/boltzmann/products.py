@@ -9,9 +9,9 @@ from markovfield.inference.core.running import Running
 
 __all__ = ["product_threads"]
 
-# Multiply-adds of one product from which on threads are worth it. They wait for each other in busy loops: on cores
-# that others use too, products in two threads have been seen to take twenty times as long as in one.
-WORTH_IT = 2**27
+# Multiply-adds of one product from which on threads are of use, and from which on they are taken unasked. They wait for
+# each other in busy loops: on cores that others use too, two have been seen to take twenty times as long as one.
+OF_USE, UNASKED = 2**22, 2**27
 
 
 @cache
@@ -23,6 +23,10 @@ def _controller() -> Any:
 
 
 def product_threads(work: float, running: Running) -> Any:
-    """A context in which products have ``n_jobs`` threads: where that is None, one, or all cores for large ones."""
-    limit = 1 if running.n_jobs is None and work < WORTH_IT else running.n_jobs
-    return _controller().limit(limits=limit, user_api="blas")
+    """A context in which products have ``n_jobs`` threads: where that is None, one, or all cores for very large ones.
+
+    Small products have one thread always. In several, sums are in another order: here alone results depend on
+    ``n_jobs``, by rounding, and so do draws after many updates.
+    """
+    many = work >= UNASKED or (running.n_jobs is not None and work >= OF_USE)
+    return _controller().limit(limits=running.n_jobs if many else 1, user_api="blas")

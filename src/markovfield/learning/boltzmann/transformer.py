@@ -60,7 +60,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     precision
         ``"float32"`` or ``"float64"``: what training computes in.
     n_jobs
-        Threads of matrix products; None takes one, or all cores for very large ones.
+        Threads of large matrix products, whose rounding depends on it; None takes one, or all cores for the largest.
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ class Training:
     schedule
         ``"constant"``, or ``"robbins_monro"``: in epoch t, learning_rate / (1 + t / tau).
     tau
-        Epochs after which the learning rate is halved; None is a tenth of all epochs.
+        Epochs after which the learning rate is halved; None is all of them, so that it ends at half.
     averaging
         Share of the updates, the last ones, whose mean is the answer (Polyak and Ruppert); 0 takes the last parameters.
     n_chains
@@ -151,7 +151,8 @@ def train_rbm(
 
     Rows may hold probabilities (not for flow): the statistics of the data are then those of the probabilities
     themselves, which ascends on a lower bound of the expected log-likelihood of rows drawn with them, since the free
-    energy is concave in the visible units. Time is bound by 3 + 2k products of each mini-batch with the weights.
+    energy is concave in the visible units. Time is bound by 3 + 2k products of each mini-batch with the weights, on one
+    thread unless they are large (`product_threads`).
 
     Parameters
     ----------
@@ -220,7 +221,7 @@ class _Run:
         self.batch = min(training.batch_size or n, n)
         per_epoch = -(-n // self.batch)
         total = per_epoch * training.epochs
-        tau = per_epoch * (training.epochs / 10 if training.tau is None else training.tau)
+        tau = per_epoch * (training.epochs if training.tau is None else training.tau)
         slowing = 0.0 if training.schedule == "constant" else 1.0 / tau
         begin = np.inf if training.averaging == 0 else np.floor((1 - training.averaging) * total)
         # The mean log-likelihood has the penalty over the number of rows, as their weights count them.
