@@ -37,31 +37,33 @@ class Screen:
 
     def __init__(self, data: Corpus, least: float, longest: int, strings: int) -> None:
         self.data, self.least, self.longest = data, least, longest
+        self.places = float(data.weights @ data.lengths) + 1.0
         self._neighbours: dict[Key, tuple[FloatArray, FloatArray]] = {}
         self._strings = [_Strings(data, least, k) for k in range(2, min(strings, longest) + 1)]
 
     def best(self, patterns: Sequence[Pattern], drawn: Corpus, refused: set[Key], n: int) -> list[Candidate]:
         """The candidates of the largest gain, best first, by words drawn from the model."""
         known = {p.key for p in patterns} | refused
-        found: list[tuple[Pattern, float, float]] = []
+        found: dict[Key, tuple[float, Pattern, float]] = {}
 
-        def add(pattern: Pattern, observed: float, expected: float) -> None:
+        def add(pattern: Pattern, observed: float, rough: float) -> None:
             if len(pattern) <= self.longest and pattern.key not in known:
-                known.add(pattern.key)
-                found.append((pattern, observed, expected))
+                found.setdefault(pattern.key, (rough, pattern, observed))
 
-        for atoms, observed, expected in self._grown(patterns, drawn):
-            add(Pattern(atoms), observed, expected)
+        for atoms, observed, gain in self._grown(patterns, drawn):
+            add(Pattern(atoms), observed, gain)
         for strings in self._strings:
-            for pattern, seen, model in zip(strings.patterns, strings.observed, strings.shares(drawn), strict=True):
-                add(pattern, float(seen), float(model))
-        if not found:
-            return []
-        chosen = np.argsort(-self._rough(found, drawn), kind="stable")[:n]
-        return sorted((sampled_gain(found[i][0], found[i][1], drawn) for i in chosen), key=lambda c: -c.gain)
+            rough = self._rough(strings.observed, strings.shares(drawn), drawn)
+            # Some of the best may be known already.
+            for i in np.argsort(-rough, kind="stable")[: n + len(known)]:
+                add(strings.patterns[i], float(strings.observed[i]), float(rough[i]))
+        chosen = sorted(found.values(), key=lambda each: -each[0])[:n]
+        return sorted(
+            (sampled_gain(pattern, observed, drawn) for _, pattern, observed in chosen), key=lambda c: -c.gain
+        )
 
     def _grown(self, patterns: Sequence[Pattern], drawn: Corpus) -> list[tuple[tuple[Atom, ...], float, float]]:
-        """Atoms, and atoms beside patterns: how often they are in a word of the data, and in a drawn one."""
+        """Atoms, and atoms beside patterns: how often they are in a word of the data, and their rough gains."""
         alphabet = self.data.alphabet
         # The beginning and the end are in every word.
         inside = np.where(np.arange(alphabet.n_symbols) < alphabet.begin, 1.0, 0.0)
@@ -75,18 +77,18 @@ class Screen:
         found = []
         for before, after, of_data, of_model in rows:
             observed, expected = alphabet.membership @ of_data, alphabet.membership @ of_model
-            for a in np.flatnonzero(observed > self.least):
-                found.append(((*before, alphabet.atoms[a], *after), float(observed[a]), float(expected[a])))
+            seen_enough = np.flatnonzero(observed > self.least)
+            gains = self._rough(observed[seen_enough], expected[seen_enough], drawn)
+            for a, gain in zip(seen_enough, gains, strict=True):
+                found.append(((*before, alphabet.atoms[a], *after), float(observed[a]), float(gain)))
         return found
 
-    def _rough(self, found: list[tuple[Pattern, float, float]], drawn: Corpus) -> FloatArray:
+    def _rough(self, observed: FloatArray, expected: FloatArray, drawn: Corpus) -> FloatArray:
         """Gains as if places were independent: enough to say which candidates are worth a closer look."""
-        observed, expected = np.array([x[1:] for x in found]).T
-        places = float(self.data.weights @ self.data.lengths) + 1.0
-        expected = np.clip(expected, 0.5 / len(drawn.lengths), places - 1e-9)
-        rest = np.maximum(places - observed, 1e-12)
-        rough: FloatArray = observed * np.log(observed / expected) + rest * np.log(rest / (places - expected))
-        return rough
+        expected = np.clip(expected, 0.5 / len(drawn.lengths), self.places - 1e-9)
+        rest = np.maximum(self.places - observed, 1e-12)
+        gains = observed * np.log(observed / expected) + rest * np.log(rest / (self.places - expected))
+        return np.asarray(gains, np.float64)
 
 
 def _singles(corpus: Corpus) -> FloatArray:
@@ -115,7 +117,7 @@ class _Strings:
         self.length, self.n_symbols = length, data.alphabet.n_symbols
         numbers, weights = self._numbers(data)
         self.known, at = np.unique(numbers, return_inverse=True)
-        observed = np.bincount(at, weights, len(self.known))
+        observed = np.bincount(at, weights, len(self.known)).astype(np.float64)
         kept = np.flatnonzero(observed > least)
         kept = np.sort(kept[np.argsort(-observed[kept], kind="stable")[:MOST_STRINGS]])
         self.known, self.observed = self.known[kept], observed[kept]
