@@ -37,7 +37,7 @@ SOLVERS: dict[str, type[Solver]] = {
 ARRIVED = 1e-3
 # How much farther than they are weights are moved to see whether the objective goes on falling; not before so many
 # iterations, unless it seems to have converged.
-PROBES, SOME = (30.0, 1000.0), 20
+PROBES, SOME = (30.0, 1e6), 20
 
 
 def solver_of(solver: Any) -> Solver:
