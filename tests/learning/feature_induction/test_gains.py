@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from markovfield.learning.feature_induction.corpus import Corpus
-from markovfield.learning.feature_induction.gains import Candidate, Screen, draw_corpus, exact_gain, sampled_gain
+from markovfield.learning.feature_induction.gains import Candidate, draw_corpus, exact_gain, sampled_gain
 from markovfield.learning.feature_induction.patterns import Alphabet
 from markovfield.learning.feature_induction.word_field import WordField
-from tests.learning.feature_induction.enumeration import all_words, count, log_partitions
+from tests.learning.feature_induction.enumeration import all_words, log_partitions
 
 WORDS = all_words("abX", 4)
 LENGTHS = np.array([0.0, 0.1, 0.2, 0.4, 0.3])
@@ -53,22 +52,3 @@ def test_a_pattern_that_was_never_drawn_has_a_finite_gain():
     drawn = draw_corpus(f, 5, np.random.default_rng(0))
     found = sampled_gain(f.alphabet.pattern("<XXXX>"), 0.01, drawn)
     assert np.isfinite(found.gain) and found.gain > 0
-
-
-def test_the_candidates_are_atoms_and_patterns_with_atoms_beside_them():
-    f = field()
-    rng = np.random.default_rng(0)
-    words = [w for n in (1, 2, 3, 4) for w in rng.choice(WORDS[n], 30)]
-    data = Corpus.of(f.alphabet, words)
-    drawn = draw_corpus(f, 2000, rng)
-    refused = {f.alphabet.pattern("X").key}
-    found = Screen(data, 0.0).best(f.patterns, drawn, 3, refused, 1000)
-    atoms = ["a", "b", "X", "[a-z]"]
-    beside = {a + p for p in ACTIVE for a in [*atoms, "<"]} | {p + a for p in ACTIVE for a in [*atoms, ">"]}
-    expected = {t for t in {*atoms, *beside} if any(count(t, w) for w in words)} - {"X", *ACTIVE}
-    assert {str(c.pattern) for c in found} == expected
-    gains = [c.gain for c in found]
-    assert gains == sorted(gains, reverse=True)
-    for c in found:
-        assert c.observed == pytest.approx(np.mean([count(str(c.pattern), w) for w in words]))
-    assert Screen(data, 100.0).best(f.patterns, drawn, 3, set(), 10) == []

@@ -44,7 +44,7 @@ def test_hidden_patterns_are_found():
 
 
 def test_lower_case_comes_first_in_a_large_alphabet():
-    model = grown(n_features=1, alphabet=PRINTABLE).fit(WORDS, rng=0)
+    model = grown(n_features=1, alphabet=PRINTABLE, strings=0).fit(WORDS, rng=0)
     (first,) = model.features_
     share = np.mean([c.islower() for w in WORDS for c in w])
     assert first.pattern == "[a-z]"

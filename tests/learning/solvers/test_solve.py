@@ -228,6 +228,21 @@ class TestObjectivesThatAreNoGood:
         assert solve(lambda w: (1.0, np.zeros(0)), np.zeros(0), solver=solver).converged
 
 
+@settings(max_examples=20, deadline=None)
+@given(seeds, st.integers(1, 40), st.sampled_from(["lbfgs", "proximal_gradient", "steepest_descent"]))
+def test_a_minimum_that_is_far_away_is_one(seed: int, iterations: int, solver: str):
+    rng = np.random.default_rng(seed)
+    f, _, _ = quadratic(rng, 6)
+    far = {"lbfgs": LBFGS, "proximal_gradient": ProximalGradient, "steepest_descent": SteepestDescent}[solver]
+
+    def scaled(w: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = f(w / 1e3)
+        return value, gradient / 1e3
+
+    found = solve(scaled, np.zeros(6), solver=far(max_iterations=iterations))
+    assert "no minimum" not in found.message and "run away" not in found.message
+
+
 def test_a_checkpoint_of_another_solver_and_a_damaged_one(tmp_path: Path):
     f, _, _ = quadratic(np.random.default_rng(0), 3)
     solve(f, np.zeros(3), checkpoint=Checkpoint(tmp_path / "a"))

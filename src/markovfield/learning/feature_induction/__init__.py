@@ -9,6 +9,7 @@ Files, in reading order:
 * `automaton`: one deterministic automaton that sees every occurrence of all patterns;
 * `word_field`: the distribution itself; its expectations are exact, by a dynamic program over the automaton;
 * `gains`: what a further pattern is worth, by samples and exactly;
+* `candidates`: which patterns could come next;
 * `induction`: the greedy growth, `FeatureInduction`.
 
 An evaluation of the likelihood with its gradient takes states of the automaton x classes of characters x the longest

@@ -7,18 +7,16 @@ compared by words drawn from the model, with standard errors, and the best of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
 import numpy as np
 
-from markovfield.arrays import FloatArray
-from markovfield.learning.feature_induction.corpus import Corpus, IntArray
+from markovfield.learning.feature_induction.corpus import Corpus
 from markovfield.learning.feature_induction.patterns import Pattern
 from markovfield.learning.feature_induction.word_field import WordField
 
-__all__ = ["Candidate", "Screen", "draw_corpus", "exact_gain", "sampled_gain"]
+__all__ = ["Candidate", "draw_corpus", "exact_gain", "sampled_gain"]
 
 # No weight is farther from zero.
 FARTHEST = 20.0
@@ -46,69 +44,6 @@ def draw_corpus(field: WordField, n: int, rng: np.random.Generator) -> Corpus:
     lengths = np.repeat(np.arange(len(p)), sizes)
     weights = p[lengths] / sizes[lengths]
     return Corpus(field.alphabet, field.draw(lengths, rng), lengths, weights)
-
-
-class Screen:
-    """Finds candidates: atoms, and patterns that are in the model with an atom before or after them.
-
-    Where patterns occur in the data is remembered; ``least`` is how often they must.
-    """
-
-    def __init__(self, data: Corpus, least: float) -> None:
-        self.data, self.least = data, least
-        self._neighbours: dict[tuple[int, ...], tuple[FloatArray, FloatArray]] = {}
-
-    @staticmethod
-    def _beside(corpus: Corpus, pattern: Pattern) -> tuple[FloatArray, FloatArray]:
-        """How often each symbol stands before and after a pattern."""
-        alphabet, found = corpus.alphabet, corpus.matches(pattern)
-        weights = corpus.weights[corpus.word[found]]
-        nothing = np.zeros(alphabet.n_symbols)
-
-        def share(at: IntArray) -> FloatArray:
-            return np.bincount(corpus.codes[at], weights, alphabet.n_symbols).astype(np.float64)
-
-        before = nothing if pattern.atoms[0] is alphabet.begin_atom else share(found - 1)
-        after = nothing if pattern.atoms[-1] is alphabet.end_atom else share(found + len(pattern))
-        return before, after
-
-    def best(
-        self, patterns: Sequence[Pattern], drawn: Corpus, longest: int, refused: set[tuple[int, ...]], n: int
-    ) -> list[Candidate]:
-        """The candidates of the largest gain, best first, by words drawn from the model."""
-        alphabet = self.data.alphabet
-        known = {p.key for p in patterns} | refused
-        found: list[tuple[Pattern, float, float]] = []
-
-        def add(shares: tuple[FloatArray, FloatArray], before: tuple[Pattern, ...], after: tuple[Pattern, ...]) -> None:
-            observed, expected = (alphabet.membership @ each for each in shares)
-            for a in np.flatnonzero(observed > self.least):
-                atoms = (*(x for p in before for x in p.atoms), alphabet.atoms[a], *(x for p in after for x in p.atoms))
-                if len(atoms) <= longest and tuple(x.members for x in atoms) not in known:
-                    known.add(tuple(x.members for x in atoms))
-                    found.append((Pattern(atoms), float(observed[a]), float(expected[a])))
-
-        # The beginning and the end are in every word.
-        inside = np.where(np.arange(alphabet.n_symbols) < alphabet.begin, 1.0, 0.0)
-        both = [np.bincount(c.codes, c.weights[c.word], alphabet.n_symbols) * inside for c in (self.data, drawn)]
-        add((both[0].astype(np.float64), both[1].astype(np.float64)), (), ())
-        for pattern in patterns:
-            if pattern.key not in self._neighbours:
-                self._neighbours[pattern.key] = self._beside(self.data, pattern)
-            seen, model = self._neighbours[pattern.key], self._beside(drawn, pattern)
-            add((seen[0], model[0]), (), (pattern,))
-            add((seen[1], model[1]), (pattern,), ())
-        if not found:
-            return []
-        # As if places were independent: enough to say which candidates are worth a closer look.
-        observed, expected = np.array([x[1:] for x in found]).T
-        places = float(self.data.weights @ self.data.lengths) + 1.0
-        expected = np.clip(expected, 0.5 * drawn.weights.min(), places - 1e-9)
-        rest = np.maximum(places - observed, 1e-12)
-        rough = observed * np.log(observed / expected) + rest * np.log(rest / (places - expected))
-        chosen = np.argsort(-rough, kind="stable")[:n]
-        candidates = [sampled_gain(found[i][0], float(observed[i]), drawn) for i in chosen]
-        return sorted(candidates, key=lambda c: -c.gain)
 
 
 def sampled_gain(pattern: Pattern, observed: float, drawn: Corpus) -> Candidate:

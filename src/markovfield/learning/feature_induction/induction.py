@@ -16,8 +16,9 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.frames import Tabular
 from markovfield.inference.core.running import STOPS, Progress, Running
+from markovfield.learning.feature_induction.candidates import Screen
 from markovfield.learning.feature_induction.corpus import Corpus
-from markovfield.learning.feature_induction.gains import Candidate, Screen, draw_corpus, exact_gain
+from markovfield.learning.feature_induction.gains import Candidate, draw_corpus, exact_gain
 from markovfield.learning.feature_induction.patterns import CLASSES, Alphabet
 from markovfield.learning.feature_induction.word_field import MAX_STATES, WordField
 from markovfield.learning.solvers.lbfgs import LBFGS
@@ -61,10 +62,10 @@ class InducedFeature:
 class FeatureInduction(Tabular, BaseEstimator):
     """Grow a random field over words by the patterns that explain them best (19.5.6).
 
-    The field begins uniform, given the length of a word. Candidates are atoms (characters, and classes of them) and the
-    patterns that it has with an atom before or after them. The one of the largest gain is added, and all weights are
-    fitted again by maximum likelihood. Expectations are exact; candidates are compared by words drawn from the field,
-    and the best few of them exactly (Della Pietra, Della Pietra and Lafferty 1997).
+    The field begins uniform, given the length of a word. Candidates are atoms (characters, and classes of them), the
+    patterns that it has with an atom before or after them, and short strings. The one of the largest gain is added, and
+    all weights are fitted again by maximum likelihood. Expectations are exact; candidates are compared by words drawn
+    from the field, and the best few of them exactly (Della Pietra, Della Pietra and Lafferty 1997).
 
     Parameters
     ----------
@@ -78,6 +79,9 @@ class FeatureInduction(Tabular, BaseEstimator):
         Patterns that the field begins with, as text; their gain is that of all of them together, per pattern.
     max_length
         The longest pattern, with ``<`` and ``>``.
+    strings
+        Strings of the words of up to so many symbols, with ``<`` and ``>``, are candidates too; 0 leaves them out, as
+        the paper does: then ``ing>`` has to wait for ``ing``, or ``ng>``.
     l2
         Penalty on squares of weights, as in minus the log-likelihood of all words plus ``l2 / 2 |w|^2``.
     min_gain
@@ -107,7 +111,7 @@ class FeatureInduction(Tabular, BaseEstimator):
     >>> words = ["sing", "king", "ring", "sang", "rang", "song", "gong", "kin", "sin", "gas"]
     >>> grown = FeatureInduction(n_features=3).fit(words, rng=0)
     >>> [feature.pattern for feature in grown.features_][:1]
-    ['n']
+    ['ng>']
     >>> len(grown.sample(5, rng=0))
     5
     """
@@ -120,6 +124,7 @@ class FeatureInduction(Tabular, BaseEstimator):
         classes: Mapping[str, str] = CLASSES,
         start: Sequence[str] = (),
         max_length: int = 6,
+        strings: int = 4,
         l2: float = 1.0,
         min_gain: float = 1e-6,
         min_count: float = 1.0,
@@ -132,6 +137,7 @@ class FeatureInduction(Tabular, BaseEstimator):
         self.classes = classes
         self.start = start
         self.max_length = max_length
+        self.strings = strings
         self.l2 = l2
         self.min_gain = min_gain
         self.min_count = min_count
@@ -142,6 +148,7 @@ class FeatureInduction(Tabular, BaseEstimator):
     def _check(self) -> None:
         for name in ("n_features", "max_length", "n_samples", "per_step", "max_states"):
             whole_number(getattr(self, name), f"{name} of FeatureInduction", 1)
+        whole_number(self.strings, "strings of FeatureInduction", 0, 8)
         for name in ("l2", "min_gain", "min_count"):
             number(getattr(self, name), f"{name} of FeatureInduction", least=0.0)
 
@@ -224,12 +231,12 @@ class FeatureInduction(Tabular, BaseEstimator):
         self.log_likelihoods_[-n:] = [self._likelihood(self.field_)] * n
 
     def _grow(self, data: Corpus, rng: np.random.Generator, running: Running) -> None:
-        screen = Screen(data, self.min_count / self._total)
+        screen = Screen(data, self.min_count / self._total, self.max_length, self.strings)
         refused: set[tuple[int, ...]] = set()
         while len(self._gains) < self.n_features:
             running.check(self.log_likelihoods_[-1])
             drawn = draw_corpus(self.field_, self.n_samples, rng)
-            best = screen.best(self.field_.patterns, drawn, self.max_length, refused, CLOSELY + self.per_step)
+            best = screen.best(self.field_.patterns, drawn, refused, CLOSELY + self.per_step)
             running.check(self.log_likelihoods_[-1])
             room = self.n_features - len(self._gains)
             added, field = self._choose(best, refused, min(self.per_step, room))

@@ -35,8 +35,9 @@ SOLVERS: dict[str, type[Solver]] = {
 }
 # A last step below this share of the weights is that of weights which have arrived.
 ARRIVED = 1e-3
-# How much farther than they are weights are moved to see whether the objective goes on falling.
-PROBE = 30.0
+# How much farther than they are weights are moved to see whether the objective goes on falling; not before so many
+# iterations, unless it seems to have converged.
+PROBES, SOME = (30.0, 1e6), 20
 
 
 def solver_of(solver: Any) -> Solver:
@@ -121,17 +122,19 @@ def _with_diagnosis(problem: Problem, found: Minimum) -> Minimum:
     moved = new - old
     largest = float(np.abs(moved).max(initial=0.0))
     size = max(1.0, float(np.linalg.norm(found.weights)))
-    if found.iterations < 2 or not np.isfinite(found.value) or largest < ARRIVED * size:
+    early = found.iterations < (2 if found.converged else SOME)
+    if early or not np.isfinite(found.value) or largest < ARRIVED * size:
         return found
     # What has all but arrived does not belong to the direction of those that run away.
     moved = np.where(np.abs(moved) < ARRIVED * largest, 0.0, moved)
-    farther = found.weights + PROBE * size * moved / np.linalg.norm(moved)
     try:
-        with np.errstate(all="ignore"):
-            value = problem.smooth(farther)[0] + problem.penalty.kinked(farther)
+        for far in PROBES:
+            farther = found.weights + far * size * moved / np.linalg.norm(moved)
+            with np.errstate(all="ignore"):
+                value = problem.smooth(farther)[0] + problem.penalty.kinked(farther)
+            if not value <= found.value:
+                return found
     except STOPS:
-        return found
-    if not value <= found.value:
         return found
     message = "the objective has no minimum: it goes on falling as weights grow (a penalty l2 gives it one)"
     return replace(found, converged=False, message=message)

@@ -28,7 +28,7 @@ __all__ = ["AdaGrad", "Adam", "NoisyObjective", "StochasticGradient"]
 # Seconds between two looks at the clock, within a pass.
 BETWEEN = 0.1
 # The length of the first step of plain gradient steps, where none is given.
-FIRST = 0.1
+FIRST = 0.5
 _GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 
 
@@ -54,7 +54,7 @@ class _Stochastic(ABC):
     name: ClassVar[str]
     eta0: float | None = None
     tau: float = 100.0
-    power: float = 0.75
+    power: float = 0.6
     passes: int = 100
     order: str = "shuffled"
     average: float = 0.5
@@ -121,7 +121,7 @@ class StochasticGradient(_Stochastic):
     ----------
     eta0, tau, power
         A step at time t is ``eta0 / (1 + t / tau)**power`` times the gradient. A power above 1/2 and up to 1 meets the
-        conditions of Robbins and Monro (1951); averages want one between 1/2 and 1. The first step has length 0.1 where
+        conditions of Robbins and Monro (1951); averages want one between 1/2 and 1. The first step has length 0.5 where
         ``eta0`` is None.
     passes
         Over all shards; of an objective without shards, a step each.
