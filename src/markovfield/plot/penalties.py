@@ -67,10 +67,13 @@ def penalty_path(learned: Any, *, truth: Any = None, title: str | None = None, a
         ax.plot(path.penalties, values, color=colour, linewidth=width, zorder=3 if inside else 2)
     ax.axhline(0.0, color=style.LINE, linewidth=0.8, zorder=1)
     ax.axvline(path.penalties[path.chosen], color=style.INK, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
-    if path.penalties[-1] > 0:
-        ax.set_xscale("log")
     if len(path.penalties) > 1:
+        ax.set_xscale("log")
         ax.set_xlim(path.penalties[0], path.penalties[-1])
+        ticks = [d * 10.0**e for e in range(-12, 13) for d in (1, 2, 5)]
+        inside_axis = [t for t in ticks if path.penalties[-1] <= t <= path.penalties[0]]
+        ax.set_xticks(inside_axis, [f"{t:g}" for t in inside_axis])
+        ax.minorticks_off()
     _dress(ax, "penalty", "strength of edge", legend=False)
     marks = np.unique(np.linspace(0, len(path.penalties) - 1, 7).astype(int))
     above = ax.secondary_xaxis("top")
