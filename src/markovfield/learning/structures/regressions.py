@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import BoolArray, FloatArray
+from markovfield.exceptions import MemoryLimitError
+from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.core.running import Running
 from markovfield.learning.structures.coded_rows import CodedRows
 from markovfield.learning.structures.group_lasso_kernel import (
@@ -204,6 +206,13 @@ class Regressions:
         return _Layout(np.argwhere(np.triu(inside, 1) if self.tied else inside), self.rows.offsets, self.tied)
 
     def _newton(self, layout: _Layout, penalty: float) -> bool:
+        # Two of them are held while steps are tried.
+        needed, limit = 16.0 * float(layout.places[-1]), memory_limit_bytes(None)
+        if needed > limit:
+            raise MemoryLimitError(
+                f"couplings of {len(layout.groups)} pairs at once need {format_bytes(needed)}, more than the limit of "
+                f"{format_bytes(limit)}: take a larger penalty, or join rare states"
+            )
         penalties = penalty * self.scales[layout.groups[:, 0], layout.groups[:, 1]]
         shape = layout.starts, layout.widths, layout.groups
         enough = self.tolerance * self.total
