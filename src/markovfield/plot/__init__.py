@@ -8,6 +8,7 @@ Files, in reading order:
 * `diagrams`, `cliques`: models and graphs of all kinds; junction trees;
 * `lattices`, `fields`: images, marginals of lattices; spins, regions, films;
 * `convergence`, `chain_weights`: residuals and bounds; weights of a linear-chain CRF;
+* `penalties`: edges of sparse graphs along a path;
 * `_sketch`, `_style`: what there is to draw, whatever it comes from; colours, text and axes in points;
 * `_layered`, `_scatter`, `_trees`, `_graphviz`: places of nodes: layered (Sugiyama), by graph distance, trees, ``dot``.
 """
@@ -20,6 +21,7 @@ from markovfield.plot.diagrams import graph
 from markovfield.plot.fields import animate, regions, spins
 from markovfield.plot.lattices import image_grid, lattice
 from markovfield.plot.panels import posteriors
+from markovfield.plot.penalties import penalty_path
 
 __all__ = [
     "animate",
@@ -30,6 +32,7 @@ __all__ = [
     "junction_tree",
     "lattice",
     "marginals",
+    "penalty_path",
     "posteriors",
     "regions",
     "residuals",

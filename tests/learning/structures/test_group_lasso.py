@@ -289,6 +289,14 @@ def test_stopped_on_the_way(thirty):
     assert any("ended the search for the minimum" in note for note in few.notes)
 
 
+def test_the_memory_limit_ends_the_path(thirty, monkeypatch):
+    monkeypatch.setattr("markovfield.learning.structures.regressions.memory_limit_bytes", lambda limit: 5000.0)
+    learned = mf.learn_structure(thirty[2], "group_lasso")
+    assert learned.stopped == "the memory limit" and not learned.converged and 0 < len(learned.edges) < 45
+    with pytest.raises(mf.MemoryLimitError, match=r"pairs at once need .* KiB, more than the limit of 4.88 KiB: take"):
+        mf.learn_structure(thirty[2], "nodewise")
+
+
 def test_the_tree_of_chow_liu():
     """With many rows of a tree, the sparse graph is the tree."""
     tree = nx.random_labeled_tree(12, seed=5)

@@ -20,7 +20,7 @@ from markovfield.learning.core.data import DataTable
 from markovfield.learning.core.learned_graph import LearnedGraph, undirected_graph
 from markovfield.learning.structures.coded_rows import CodedRows
 from markovfield.learning.structures.penalty_path import follow, halvings, tables_of
-from markovfield.learning.structures.regressions import Regressions
+from markovfield.learning.structures.regressions import Regressions, one_blas_thread
 from markovfield.names import Names, VariableName
 
 __all__ = ["DependencyNetwork", "FullConditionals", "fit_conditionals", "joined"]
@@ -180,7 +180,7 @@ def fit_conditionals(
 ) -> tuple[CodedRows, Regressions, FullConditionals]:
     """Every variable regressed on all others; the default penalty is ``scale * sqrt(rows * log(variables))``."""
     rows = CodedRows.of(table, what)
-    with small(CELL * rows.features.size * 50):
+    with small(CELL * rows.features.size * 50), one_blas_thread():
         fit = Regressions(rows, tied=False, running=running, **settings)
         if penalty is None:
             penalty = scale * math.sqrt(fit.total * math.log(max(len(rows.kept), 2)))

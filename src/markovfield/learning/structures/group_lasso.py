@@ -17,7 +17,7 @@ from markovfield.learning.core.data import DataTable
 from markovfield.learning.core.learned_graph import LearnedGraph, undirected_graph
 from markovfield.learning.structures.coded_rows import CodedRows
 from markovfield.learning.structures.penalty_path import Step, follow, halvings, path_of, penalties_for, what_stopped
-from markovfield.learning.structures.regressions import Regressions
+from markovfield.learning.structures.regressions import Regressions, one_blas_thread
 
 __all__ = ["GroupLasso"]
 
@@ -121,7 +121,9 @@ class GroupLasso:
         """Follow the path, choose; stopped after its first step, choose by EBIC among the steps made."""
         rows = CodedRows.of(table, "group_lasso")
         work = CELL * rows.features.size * 10 * self.n_penalties
-        with small(work if self.selection in ("ebic", None) else work * (self.folds + self.subsamples)):
+        if self.selection in ("cv", "stability"):
+            work *= self.folds + self.subsamples
+        with small(work), one_blas_thread():
             return self._learn(rows, running, rng)
 
     def _fit(self, rows: CodedRows, running: Running, weights: FloatArray | None = None) -> Regressions:

@@ -44,49 +44,63 @@ def _terms(scores, codes, weights, contrasts, low, high, residuals, curvatures):
     """Minus the log-probability of a variable's states in rows ``low`` to ``high``, and its derivatives by the scores.
 
     ``scores[:, r]`` and ``curvatures[:, r]`` are of row ``low + r``: log-potentials are ``contrasts @ scores``, second
-    derivatives by scores i <= j come in row order. ``residuals``, of all rows, are minus the first derivatives.
+    derivatives by scores i <= j come in row order. ``residuals``, of all rows, are minus the first derivatives. The
+    scores are overwritten.
     """
     a, n = len(scores), high - low
     if a == 1:
         return _binary_terms(
             scores[0, :n], codes[low:high], weights[low:high], residuals[0, low:high], curvatures[0, :n]
         )
-    k = a + 1
-    p = np.empty(k)
-    mean = np.empty(a)
+    # States outside, rows inside: the loops over rows are vectorised.
+    p, top, mass = np.empty((a + 1, n)), np.full(n, -np.inf), np.zeros(n)
+    for x in range(a + 1):
+        line = p[x]
+        line[:] = 0.0
+        for i in range(a):
+            value, score = contrasts[x, i], scores[i]
+            for r in range(n):
+                line[r] += value * score[r]
+        for r in range(n):
+            top[r] = max(top[r], line[r])
     total = 0.0
     for r in range(n):
-        top = -np.inf
-        for x in range(k):
-            value = 0.0
-            for i in range(a):
-                value += contrasts[x, i] * scores[i, r]
-            p[x] = value
-            top = max(top, value)
-        state = codes[low + r]
-        seen = p[state]
-        mass = 0.0
-        for x in range(k):
-            p[x] = exp_scalar(p[x] - top)
-            mass += p[x]
-        w = weights[low + r]
-        total += w * (log_scalar(mass) + top - seen)
-        for x in range(k):
-            p[x] /= mass
-        for i in range(a):
-            value = 0.0
-            for x in range(k):
-                value += p[x] * contrasts[x, i]
-            mean[i] = value
-            residuals[i, low + r] = w * (contrasts[state, i] - value)
-        at = 0
-        for i in range(a):
-            for j in range(i, a):
-                value = 0.0
-                for x in range(k):
-                    value += p[x] * contrasts[x, i] * contrasts[x, j]
-                curvatures[at, r] = w * (value - mean[i] * mean[j])
-                at += 1
+        total += weights[low + r] * (top[r] - p[codes[low + r], r])
+    for x in range(a + 1):
+        line = p[x]
+        for r in range(n):
+            line[r] = exp_scalar(line[r] - top[r])
+            mass[r] += line[r]
+    for r in range(n):
+        total += weights[low + r] * log_scalar(mass[r])
+        mass[r] = 1.0 / mass[r]
+    for x in range(a + 1):
+        line = p[x]
+        for r in range(n):
+            line[r] *= mass[r]
+    for i in range(a):
+        means = scores[i]  # no longer needed
+        means[:n] = 0.0
+        for x in range(a + 1):
+            value, line = contrasts[x, i], p[x]
+            for r in range(n):
+                means[r] += value * line[r]
+        for r in range(n):
+            residuals[i, low + r] = weights[low + r] * (contrasts[codes[low + r], i] - means[r])
+    at = 0
+    for i in range(a):
+        for j in range(i, a):
+            curvature, first, second = curvatures[at], scores[i], scores[j]
+            for r in range(n):
+                curvature[r] = -first[r] * second[r]
+            for x in range(a + 1):
+                value, line = contrasts[x, i] * contrasts[x, j], p[x]
+                if value != 0.0:
+                    for r in range(n):
+                        curvature[r] += value * line[r]
+            for r in range(n):
+                curvature[r] *= weights[low + r]
+            at += 1
     return total
 
 

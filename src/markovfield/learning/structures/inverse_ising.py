@@ -12,7 +12,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.structures.coded_rows import CodedRows
-from markovfield.learning.structures.regressions import Regressions
+from markovfield.learning.structures.regressions import Regressions, one_blas_thread
 from markovfield.models import Ising
 
 __all__ = ["inverse_ising"]
@@ -73,7 +73,8 @@ def inverse_ising(
     if w.shape != (rows,) or not (np.isfinite(w).all() and (w >= 0).all() and w.any()):
         raise ModelError(f"weights need one number of at least 0 for each of the {rows} rows, and not all may be 0")
     if method == "pseudo_likelihood":
-        couplings, fields = _pseudo_likelihood(spins, w, float(penalty))
+        with one_blas_thread():
+            couplings, fields = _pseudo_likelihood(spins, w, float(penalty))
     else:
         total = w.sum() + smoothing
         means = w @ spins / total

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import StoppedError
+from markovfield.exceptions import MemoryLimitError, StoppedError
 from markovfield.frames import Tabular
 from markovfield.inference.core.running import STOPS
 from markovfield.learning.structures.coded_rows import CodedRows
@@ -116,6 +116,8 @@ def what_stopped(stop: BaseException) -> str:
     """In words, for an answer that was stopped."""
     if isinstance(stop, TimeoutError):
         return "the time limit"
+    if isinstance(stop, MemoryLimitError):
+        return "the memory limit"
     return "the callback" if isinstance(stop, StoppedError) else "the keyboard"
 
 
@@ -144,7 +146,7 @@ def follow(
             found = fit.own.copy(), coupling, pairs, norms[*pairs.T], fit.penalised, -fit.loss
             relaxed = _relaxed(fit, known) if relax else np.nan
             steps.append(Step(before, *found, relaxed, ok))
-    except STOPS as stop:
+    except (*STOPS, MemoryLimitError) as stop:
         if not steps:
             raise
         return steps, stop

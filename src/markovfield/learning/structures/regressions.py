@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import BoolArray, FloatArray
+from markovfield.exceptions import MemoryLimitError
+from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.core.running import Running
 from markovfield.learning.structures.coded_rows import CodedRows
 from markovfield.learning.structures.group_lasso_kernel import (
@@ -15,12 +19,22 @@ from markovfield.learning.structures.group_lasso_kernel import (
     node_terms,
 )
 
-__all__ = ["Regressions"]
+__all__ = ["Regressions", "one_blas_thread"]
 
 UNSEEN = 0.01
 """Ridge of the own terms of a variable one of whose states has no weight: otherwise they would have no finite
 optimum."""
 SWEEPS = 1000
+BLOCK = 32
+"""Rows of the gradient at a time, side by side."""
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """In it, products of matrices keep to the thread that asks for them: nodes run side by side already."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
+    return limits
 
 
 class _Layout:
@@ -44,6 +58,7 @@ class _Layout:
         self.widths = widths
         self.sizes = (1 + features) * widths
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        self.own = np.repeat(self.starts[:-1] - offsets[:-1], widths) + np.arange(offsets[-1])
         self.places = np.concatenate([[0], np.cumsum(self.sizes**2)])
 
 
@@ -109,7 +124,6 @@ class Regressions:
             if not counts.all():
                 self.ridges[s] = max(self.ridges[s], UNSEEN)
             self._part(self.own, s)[:] = contrasts.T @ np.log(np.maximum(counts, UNSEEN))
-        self._part_of = np.repeat(np.arange(self.n_nodes), widths)
         self.converged = self._newton(self._layout(np.zeros((self.n_nodes, self.n_nodes), np.bool_)), 0.0)
         self.entering = self._entering()
 
@@ -141,7 +155,13 @@ class Regressions:
         self.running.check()
         if not len(self.features):
             return np.zeros((0, 0))
-        slope = self.residuals @ self.features.T
+        slope = np.empty_like(self.coupling)
+
+        def some(low: int) -> int:
+            np.matmul(self.residuals[low : low + BLOCK], self.features.T, out=slope[low : low + BLOCK])
+            return 0
+
+        self.running.side_by_side([lambda low=low: some(low) for low in range(0, len(slope), BLOCK)])  # type: ignore[misc]
         if self.tied:
             slope = slope + slope.T
         found = self._blocks(slope) / self.scales
@@ -186,6 +206,13 @@ class Regressions:
         return _Layout(np.argwhere(np.triu(inside, 1) if self.tied else inside), self.rows.offsets, self.tied)
 
     def _newton(self, layout: _Layout, penalty: float) -> bool:
+        # Two of them are held while steps are tried.
+        needed, limit = 16.0 * float(layout.places[-1]), memory_limit_bytes(None)
+        if needed > limit:
+            raise MemoryLimitError(
+                f"couplings of {len(layout.groups)} pairs at once need {format_bytes(needed)}, more than the limit of "
+                f"{format_bytes(limit)}: take a larger penalty, or join rare states"
+            )
         penalties = penalty * self.scales[layout.groups[:, 0], layout.groups[:, 1]]
         shape = layout.starts, layout.widths, layout.groups
         enough = self.tolerance * self.total
@@ -227,8 +254,7 @@ class Regressions:
     def _penalty(self, layout: _Layout, theta: FloatArray, penalties: FloatArray) -> float:
         norms = np.empty(len(penalties))
         group_norms(theta, layout.starts, layout.widths, layout.groups, norms)
-        squares = [float(np.sum(theta[i : i + a] ** 2)) for i, a in zip(layout.starts, layout.widths, strict=False)]
-        return float(penalties @ norms) + 0.5 * float(self.ridges @ np.array(squares))
+        return float(penalties @ norms) + 0.5 * float(np.repeat(self.ridges, layout.widths) @ theta[layout.own] ** 2)
 
     def _gather(self, layout: _Layout) -> FloatArray:
         theta = np.empty(layout.starts[-1])
