@@ -135,3 +135,39 @@ def test_variables_without_a_factor_are_uniform():
     expected = np.log(0.25) + 3 * np.log(0.75) - 4 * np.log(4)
     assert made.fit_report.log_likelihood == pytest.approx(expected)
     assert made.fit_report.details.goodness_of_fit.log_likelihood == pytest.approx(expected)
+
+
+def test_stopped_by_the_callback_it_answers_with_what_it_has(monkeypatch):
+    from markovfield.learning.tables import fitting
+
+    monkeypatch.setattr(fitting, "CHUNK", 1.0)
+    counts = np.random.default_rng(1).poisson(4.0, (2, 3, 2)).astype(float)
+    net = mf.MarkovNetwork.from_generators({"A": 2, "B": 3, "C": 2}, "all 2-way")
+    told = []
+
+    def stop(progress):
+        told.append(progress.value)
+        return sum(value is not None for value in told) == 2
+
+    report = mf.fit(net, data_of(counts, "ABC"), "ipf", weights="n", callback=stop).fit_report
+    assert not report.converged and report.message.startswith("stopped (stopped by the callback)")
+    assert np.isfinite(report.log_likelihood)
+
+
+def test_a_factor_graph_is_fitted_like_its_network():
+    counts = np.random.default_rng(3).poisson(4.0, (2, 3)).astype(float)
+    net = mf.MarkovNetwork.from_generators({"A": 2, "B": 3}, "AB")
+    one = mf.fit(net, data_of(counts, "AB"), "ipf", weights="n")
+    other = mf.fit(net.compile(), data_of(counts, "AB"), "ipf", weights="n")
+    np.testing.assert_array_equal(one.compile().log_tables, other.compile().log_tables)
+
+
+def test_a_second_fit_plans_nothing(monkeypatch):
+    from markovfield.learning.tables import model_tables
+
+    counts = np.random.default_rng(3).poisson(4.0, (2, 3)).astype(float)
+    net = mf.MarkovNetwork.from_generators({"A": 2, "B": 3}, "A/B")
+    first = mf.fit(net, data_of(counts, "AB"), "ipf", weights="n")
+    monkeypatch.setattr(model_tables, "plan_hull", None)
+    again = mf.fit(net, data_of(counts, "AB"), "ipf", weights="n")
+    np.testing.assert_array_equal(first.compile().log_tables, again.compile().log_tables)

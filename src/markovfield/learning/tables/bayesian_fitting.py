@@ -217,11 +217,11 @@ class BayesianProportionalFitting:
         """Draws of one Markov chain, ``float64[draws, cells]``."""
         scaling = Scaling(hull, zeros)
         # Each margin once in a sweep: a margin that was drawn may not be fitted again on the way back.
-        first = [
-            i for i, step in enumerate(hull.program)
-            if step[0] != BLOCK or not ((hull.program[:i, 0] == BLOCK) & (hull.program[:i, 4] == step[4])).any()
-        ]  # fmt: skip
-        program = np.ascontiguousarray(hull.program[first])
+        blocks = np.flatnonzero(hull.program[:, 0] == BLOCK)
+        _, first = np.unique(hull.program[blocks, 4], return_index=True)
+        kept_steps = np.ones(len(hull.program), bool)
+        kept_steps[np.delete(blocks, first)] = False
+        program = np.ascontiguousarray(hull.program[kept_steps])
         kept = np.empty((self.draws, len(shapes)))
         for i in range(-1, self.draws):
             sweeps = self.burn_in if i < 0 else self.thinning
