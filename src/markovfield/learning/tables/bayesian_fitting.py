@@ -146,6 +146,8 @@ class BayesianProportionalFitting:
     def fit(self, model: Any, table: DataTable, *, rng: np.random.Generator, running: Running) -> Any:
         """The network of posterior means, with the draws in its report."""
         tables = ModelTables(model, self.name)
+        if tables.base:
+            raise ModelError(f"method {self.name!r} has no prior for models with a base measure")
         margins = tables.counts(table, self.name, running)
         hull = tables.hull
         cards = tables.cardinalities
