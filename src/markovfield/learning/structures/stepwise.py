@@ -19,7 +19,7 @@ from markovfield.learning.structures.decomposable_moves import DecomposableModel
 from markovfield.learning.structures.hierarchical_moves import HierarchicalModels
 from markovfield.learning.structures.neighbours import Neighbour
 from markovfield.learning.tables.model_tables import model_dimension
-from markovfield.learning.tables.proportional_fitting import IterativeProportionalFitting
+from markovfield.learning.tables.proportional import IterativeProportionalFitting
 from markovfield.models.generators import generator_text, read_generators
 from markovfield.names import VariableName
 

@@ -25,7 +25,7 @@ from markovfield.learning.core.report import FitReport
 from markovfield.learning.tables.fitting import Scaling, own_axes, sorted_axes
 from markovfield.learning.tables.hull import Hull
 from markovfield.learning.tables.model_tables import ModelTables
-from markovfield.learning.tables.proportional_fitting import TableDetails
+from markovfield.learning.tables.proportional import TableDetails
 from markovfield.learning.tables.scaling_kernel import BLOCK
 from markovfield.models import MarkovNetwork
 

@@ -18,7 +18,7 @@ from markovfield.learning.tables.fitting import sorted_axes
 from markovfield.learning.tables.hull import Hull
 from markovfield.learning.tables.hyper_dirichlet import HyperDirichlet, clique_factors
 from markovfield.learning.tables.model_tables import ModelTables
-from markovfield.learning.tables.proportional_fitting import TableDetails
+from markovfield.learning.tables.proportional import TableDetails
 
 __all__ = ["ClosedForm"]
 
