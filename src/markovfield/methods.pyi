@@ -53,7 +53,7 @@ from markovfield.learning.structures.pc import PC as PC
 from markovfield.learning.structures.stepwise import StepwiseSelection as StepwiseSelection
 from markovfield.learning.tables.bayesian_fitting import BayesianProportionalFitting as BayesianProportionalFitting
 from markovfield.learning.tables.closed_form import ClosedForm as ClosedForm
-from markovfield.learning.tables.proportional_fitting import IterativeProportionalFitting as IterativeProportionalFitting
+from markovfield.learning.tables.proportional import IterativeProportionalFitting as IterativeProportionalFitting
 from markovfield.learning.undirected.composite_likelihood import CompositeLikelihood as CompositeLikelihood
 from markovfield.learning.undirected.contrastive_divergence import ContrastiveDivergence as ContrastiveDivergence
 from markovfield.learning.undirected.iterative_scaling import IterativeScaling as IterativeScaling

@@ -149,7 +149,7 @@ ENTRIES = (
     ),
     Entry(
         "iterative_proportional_fitting",
-        "learning.tables.proportional_fitting:IterativeProportionalFitting",
+        "learning.tables.proportional:IterativeProportionalFitting",
         ("fit",),
         aliases=("ipf",),
         form="LogLinear",

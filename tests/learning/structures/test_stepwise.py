@@ -159,7 +159,11 @@ def test_empty_margins_do_no_harm():
     rows[:, 0] = 0
     learned = mf.learn_structure(dict(zip("ABCD", rows.T, strict=True)) | {"A": ["x"] * len(rows)},
                                  method=mf.methods.StepwiseSelection())  # fmt: skip
-    assert np.isfinite(learned.score)
+    assert np.isfinite(learned.score) and not any("A" in e for e in learned.edges)
+    for settings in ({"direction": "both", "criterion": "chi2"}, {"decomposable": True, "direction": "both"}):
+        data = dict(zip("ABCD", rows.T, strict=True)) | {"A": ["x"] * len(rows)}
+        learned = mf.learn_structure(data, method=mf.methods.StepwiseSelection(**settings))
+        assert ("A",) in learned.generators
     net = mf.MarkovNetwork({"A": 2, "B": 3, "C": 2, "D": 2})
     learned = mf.learn_structure(rows, network=net, method=mf.methods.StepwiseSelection("both", start="all 2-way"))
     assert np.isfinite(learned.score) and not any("A" in e for e in learned.edges)

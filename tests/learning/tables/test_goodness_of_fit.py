@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import math
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 
 import markovfield as mf
 from markovfield.learning.tables.model_tables import model_dimension
+from markovfield.models.generators import read_generators
 from tests.data import data_path
 from tests.learning.tables.naive import fitted, margin
 
@@ -106,12 +108,24 @@ def test_dimension_is_the_rank_of_the_design(seed):
     assert model_dimension(cards, scopes) == np.linalg.matrix_rank(np.hstack(columns))
 
 
-def test_poisson_regression():
-    """The same model as a generalised linear one, where statsmodels is installed."""
+@pytest.mark.parametrize(
+    ("name", "generators"), [("reinis", "all 2-way"), ("dumping", "AB/BC"), ("UCBAdmissions", "AC/BC")]
+)
+def test_poisson_regression(name, generators):
+    """The same models as generalised linear ones, where statsmodels is installed."""
     sm = pytest.importorskip("statsmodels.api")
-    data, counts = read("reinis")
-    states = np.array([[sorted(set(v)).index(x) for x in v] for v in data.values()])
-    pairs = [states[i] * states[j] for i in range(6) for j in range(i)]
-    design = np.column_stack([np.ones(64), *states, *pairs])
-    glm = sm.GLM(counts, design, family=sm.families.Poisson()).fit(tol=1e-12)
-    assert glm.deviance == pytest.approx(47.351, abs=5e-4)
+    data, counts = read(name)
+    levels = {k: sorted(set(v)) for k, v in data.items()}
+    net = mf.MarkovNetwork.from_generators(levels, generators)
+    fit = mf.fit(net, data, "ipf", weights=counts).fit_report.details.goodness_of_fit
+    columns = {(): np.ones(len(counts))}
+    for generator in read_generators(generators, list(data)):
+        for k in range(1, len(generator) + 1):
+            for part in combinations(generator, k):
+                for chosen in product(*(levels[v][1:] for v in part)):
+                    key = tuple(zip(part, chosen, strict=True))
+                    columns[key] = np.prod([np.array(data[v]) == x for v, x in key], axis=0).astype(float)
+    glm = sm.GLM(counts, np.column_stack(list(columns.values())), family=sm.families.Poisson()).fit(tol=1e-12)
+    assert fit.deviance == pytest.approx(glm.deviance, abs=1e-6)
+    assert fit.pearson == pytest.approx(glm.pearson_chi2, abs=1e-5)
+    assert fit.plain_degrees_of_freedom == glm.df_resid

@@ -70,9 +70,9 @@ class DecomposableModels:
     def neighbours(self, delete: bool, add: bool) -> list[Neighbour]:
         """Chordal graphs with one edge less or more."""
         wanted: list[tuple[int, int, int, bool]] = []
-        n = len(self.cards)
-        for a in range(n):
-            for b in range(a + 1, n):
+        free = [v for v, card in enumerate(self.cards) if card > 1]
+        for i, a in enumerate(free):
+            for b in free[i + 1 :]:
                 common = self.near[a] & self.near[b]
                 there = bool(self.near[a] >> b & 1)
                 if there and delete and self._complete(common):

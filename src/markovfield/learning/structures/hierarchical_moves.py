@@ -113,8 +113,8 @@ class HierarchicalModels:
         for base in inside:
             if base.bit_count() >= self.max_order:
                 continue
-            for v in range(len(self.cards)):
-                mask = base | 1 << v
+            for v, card in enumerate(self.cards):
+                mask = base | (1 << v if card > 1 else 0)
                 new = mask not in inside and mask not in found
                 if new and all(mask & ~(1 << u) in inside for u in members_of(mask)):
                     found.add(mask)

@@ -19,7 +19,7 @@ from markovfield.learning.structures.decomposable_moves import DecomposableModel
 from markovfield.learning.structures.hierarchical_moves import HierarchicalModels
 from markovfield.learning.structures.neighbours import Neighbour
 from markovfield.learning.tables.model_tables import model_dimension
-from markovfield.learning.tables.proportional_fitting import IterativeProportionalFitting
+from markovfield.learning.tables.proportional import IterativeProportionalFitting
 from markovfield.models.generators import generator_text, read_generators
 from markovfield.names import VariableName
 
@@ -147,6 +147,12 @@ class StepwiseSelection:
         return self._answer(table, models, tuple(history), stopped, running)
 
     def _start(self, table: DataTable) -> list[tuple[int, ...]]:
+        """The generators to begin with; variables of one state interact with nothing."""
+        alone = [v for v in range(table.n_variables) if table.cardinalities[v] == 1]
+        found = [tuple(v for v in g if v not in alone) for g in self._given(table)]
+        return [g for g in found if g] + [(v,) for v in alone]
+
+    def _given(self, table: DataTable) -> list[tuple[int, ...]]:
         names, n = table.variables, table.n_variables
         given = self.start
         if given is None:
@@ -187,7 +193,7 @@ class StepwiseSelection:
         found = models.neighbours(delete=self.direction != "forward", add=self.direction != "backward")
         if not found:
             return None
-        p_values = [float(chdtrc(abs(m.parameters), max(2.0 * abs(m.log_likelihood_gain), 0.0))) for m in found]
+        p_values = [float(chdtrc(abs(m.parameters), 2.0 * abs(m.log_likelihood_gain))) for m in found]
         if self.criterion == "chi2":
             gone = [i for i, m in enumerate(found) if m.kind == "delete" and p_values[i] > self.alpha]
             come = [i for i, m in enumerate(found) if m.kind == "add" and p_values[i] < self.alpha]

@@ -25,7 +25,7 @@ from markovfield.learning.core.report import FitReport
 from markovfield.learning.tables.fitting import Scaling, own_axes, sorted_axes
 from markovfield.learning.tables.hull import Hull
 from markovfield.learning.tables.model_tables import ModelTables
-from markovfield.learning.tables.proportional_fitting import TableDetails
+from markovfield.learning.tables.proportional import TableDetails
 from markovfield.learning.tables.scaling_kernel import BLOCK
 from markovfield.models import MarkovNetwork
 
@@ -146,6 +146,8 @@ class BayesianProportionalFitting:
     def fit(self, model: Any, table: DataTable, *, rng: np.random.Generator, running: Running) -> Any:
         """The network of posterior means, with the draws in its report."""
         tables = ModelTables(model, self.name)
+        if tables.base:
+            raise ModelError(f"method {self.name!r} has no prior for models with a base measure")
         margins = tables.counts(table, self.name, running)
         hull = tables.hull
         cards = tables.cardinalities
@@ -217,11 +219,11 @@ class BayesianProportionalFitting:
         """Draws of one Markov chain, ``float64[draws, cells]``."""
         scaling = Scaling(hull, zeros)
         # Each margin once in a sweep: a margin that was drawn may not be fitted again on the way back.
-        first = [
-            i for i, step in enumerate(hull.program)
-            if step[0] != BLOCK or not ((hull.program[:i, 0] == BLOCK) & (hull.program[:i, 4] == step[4])).any()
-        ]  # fmt: skip
-        program = np.ascontiguousarray(hull.program[first])
+        blocks = np.flatnonzero(hull.program[:, 0] == BLOCK)
+        _, first = np.unique(hull.program[blocks, 4], return_index=True)
+        kept_steps = np.ones(len(hull.program), bool)
+        kept_steps[np.delete(blocks, first)] = False
+        program = np.ascontiguousarray(hull.program[kept_steps])
         kept = np.empty((self.draws, len(shapes)))
         for i in range(-1, self.draws):
             sweeps = self.burn_in if i < 0 else self.thinning

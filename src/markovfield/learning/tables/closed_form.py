@@ -18,7 +18,7 @@ from markovfield.learning.tables.fitting import sorted_axes
 from markovfield.learning.tables.hull import Hull
 from markovfield.learning.tables.hyper_dirichlet import HyperDirichlet, clique_factors
 from markovfield.learning.tables.model_tables import ModelTables
-from markovfield.learning.tables.proportional_fitting import TableDetails
+from markovfield.learning.tables.proportional import TableDetails
 
 __all__ = ["ClosedForm"]
 
@@ -105,9 +105,9 @@ class ClosedForm:
 
 def _decomposable(tables: ModelTables) -> Hull:
     """The hull of a decomposable model; an error that says why it is not one."""
-    if any(z is not None for z in tables.zeros):
+    if tables.base or any(z is not None for z in tables.zeros):
         raise ModelError(
-            "method 'closed_form' fits no structural zeros (log-potentials of -inf); use method "
+            "method 'closed_form' fits no structural zeros (log-potentials of -inf) and no base measure; use method "
             "'iterative_proportional_fitting'"
         )
     hull = tables.hull

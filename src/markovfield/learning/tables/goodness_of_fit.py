@@ -148,7 +148,8 @@ def fit_of_tables(tables: ModelTables, log_tables: FloatArray, log_z: float, tab
 def _degrees_on_support(tables: ModelTables, margins: Sequence[FloatArray], cells: int) -> int | None:
     """Cells in no empty margin and no structural zero, less the rank of the indicators of the margins on them."""
     allowed = [m > 0 if z is None else (m > 0) & (z > 0) for m, z in zip(margins, tables.zeros, strict=True)]
-    if all(a.all() for a in allowed):
+    base = [(scope, log_table > -np.inf) for scope, log_table in tables.base]
+    if all(a.all() for a in allowed) and all(a.all() for _, a in base):
         return cells - tables.n_parameters - 1
     if cells > MOST_CELLS:
         return None
@@ -158,6 +159,8 @@ def _degrees_on_support(tables: ModelTables, margins: Sequence[FloatArray], cell
         at = np.ravel_multi_index(tuple(states[v] for v in scope), inside.shape)
         place.append(at)
         support &= inside.ravel()[at]
+    for scope, inside in base:
+        support &= inside.ravel()[np.ravel_multi_index(tuple(states[v] for v in scope), inside.shape)]
     n = int(support.sum())
     widths = [a.size for a in allowed]
     if n * sum(widths) > MOST_ENTRIES:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.factors.remembered import remembered
+from markovfield.factors.remembered import Shelf
 from markovfield.factors.structure import Structure, c_order_strides
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.counting import family_counts
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.tables.hull import Hull, plan_hull
-from markovfield.models import MarkovNetwork
+from markovfield.models import LogLinear, MarkovNetwork
 from markovfield.models.generators import generator_text, maximal_sets
 
 __all__ = ["ModelTables", "model_dimension"]
@@ -53,27 +53,50 @@ def model_dimension(cardinalities: Sequence[int], generators: Sequence[Sequence[
     return count(masks) if masks else 1
 
 
-@remembered
-def _generating_factors(structure: Structure) -> list[int]:
-    """The factors whose scopes are in no other one, the first of each scope."""
+class _Plan(NamedTuple):
+    """What depends on a structure and on which of its factors are fixed."""
+
+    factor_of: list[int]
+    scopes: list[tuple[int, ...]]
+    dimension: int
+    hull: Hull
+
+
+_PLANS: Shelf[_Plan] = Shelf(4)
+
+
+def _plan(structure: Structure, fixed: tuple[int, ...]) -> _Plan:
+    """Generators, the scopes of factors that are in no other one (the first of each), and the tree that holds them."""
     by_set: dict[frozenset[int], int] = {}
     for f in range(structure.n_factors):
-        by_set.setdefault(frozenset(structure.scope(f).tolist()), f)
-    return [by_set[frozenset(g)] for g in maximal_sets(by_set)]
+        if f not in fixed:
+            by_set.setdefault(frozenset(structure.scope(f).tolist()), f)
+    factor_of = [by_set[frozenset(g)] for g in maximal_sets(by_set)]
+    scopes = [tuple(structure.scope(f).tolist()) for f in factor_of]
+    held = [tuple(structure.scope(f).tolist()) for f in fixed]
+    wanted = [True] * len(scopes) + [False] * len(held)
+    hull = plan_hull(structure.cardinalities, [*scopes, *held], wanted)
+    return _Plan(factor_of, scopes, model_dimension(structure.cardinalities.tolist(), scopes), hull)
 
 
-def _generators(structure: Structure) -> list[tuple[int, ...]]:
-    return [tuple(structure.scope(f).tolist()) for f in _generating_factors(structure)]
-
-
-@remembered
-def _dimension(structure: Structure) -> int:
-    return model_dimension(structure.cardinalities.tolist(), _generators(structure))
-
-
-@remembered
-def _hull(structure: Structure) -> Hull:
-    return plan_hull(structure.cardinalities, _generators(structure))
+def _fixed_factors(model: Any, method: str) -> tuple[int, ...]:
+    """Factors of a log-linear model that have no parameter: its base. All others must have one for every cell."""
+    graph = model.base_graph
+    entries = model.operator.tocoo()
+    k = len(model.parameters)
+    single = len(entries.data) == k and len(np.unique(entries.row)) == k and (entries.data == 1).all()
+    free = np.zeros(graph.structure.n_cells, bool)
+    free[entries.row] = True
+    fixed = []
+    for f in range(graph.n_factors if single else 0):
+        cells = graph.cells(f).ravel()
+        if not free[cells].any():
+            fixed.append(f)
+        elif (graph.log_tables[cells][~free[cells]] > -np.inf).any():
+            single = False
+    if not single:
+        raise ModelError(f"method {method!r} fits tables, and this model has features; use method 'iterative_scaling'")
+    return tuple(fixed)
 
 
 class ModelTables:
@@ -87,6 +110,8 @@ class ModelTables:
         Positions of each generator: the factors' scopes that are in no other.
     factor_of
         For each generator the factor that its numbers go to; the others keep their zeros and are one elsewhere.
+    base
+        Scopes and log-potentials of fixed factors, the base measure of a `LogLinear` model.
     """
 
     def __init__(self, model: Any, method: str) -> None:
@@ -100,16 +125,15 @@ class ModelTables:
                 f"method {method!r} fits tables of their own, and factors of this model share parameters; "
                 "use method 'maximum_likelihood'"
             )
-        if getattr(model, "operator", None) is not None:
-            raise ModelError(
-                f"method {method!r} fits tables, and this model has features; use method 'iterative_scaling'"
-            )
+        self.fixed = _fixed_factors(model, method) if isinstance(model, LogLinear) else ()
         self.graph, self.model = graph, model
         self.cardinalities = [int(c) for c in s.cardinalities]
-        self.factor_of = _generating_factors(s)
-        self.scopes = [tuple(s.scope(f).tolist()) for f in self.factor_of]
-        if not self.scopes:
-            raise ModelError(f"method {method!r} needs a model with at least one factor")
+        if len(self.fixed) == s.n_factors:
+            raise ModelError(f"method {method!r} needs a model with at least one factor that has parameters")
+        plan = _PLANS.get(s, self.fixed, lambda: _plan(s, self.fixed))
+        self.factor_of, self.scopes, dimension, self.hull = plan
+        self.n_parameters = dimension - 1
+        self.base = [(tuple(s.scope(f).tolist()), graph.table(f)) for f in self.fixed]
 
     @property
     def names(self) -> list[tuple[Any, ...]]:
@@ -129,7 +153,7 @@ class ModelTables:
             return found
         for f in range(s.n_factors):
             allowed = self.graph.table(f) > -np.inf
-            if allowed.all():
+            if allowed.all() or f in self.fixed:
                 continue
             scope = s.scope(f).tolist()
             g = next(i for i, other in enumerate(self.scopes) if set(scope) <= set(other))
@@ -149,13 +173,19 @@ class ModelTables:
                 f"method {method!r} needs complete data, but variable {table.variables[v]!r} has missing values; "
                 "use method 'maximum_likelihood'"
             )
-        margins = family_counts(table, self.scopes, running=running)
-        for scope, margin, allowed in zip(self.names, margins, self.zeros, strict=True):
+        margins = family_counts(table, [*self.scopes, *(scope for scope, _ in self.base)], running=running)
+        hard = [*self.zeros, *(np.exp(log_table) for _, log_table in self.base)]
+        names = [*self.names, *(tuple(self.graph.variables[v] for v in scope) for scope, _ in self.base)]
+        for scope, margin, allowed in zip(names, margins, hard, strict=True):
             if allowed is not None and (margin[allowed == 0] > 0).any():
                 cell = tuple(int(i[0]) for i in np.nonzero((allowed == 0) & (margin > 0)))
                 states = ", ".join(f"{v}={self._state(v, i)!r}" for v, i in zip(scope, cell, strict=True))
                 raise ModelError(f"the model rules out {states}, which the data has {margin[cell]:g} times")
-        return margins
+        self._base_score = math.fsum(
+            float(margin[margin > 0] @ log_table[margin > 0])
+            for (_, log_table), margin in zip(self.base, margins[len(self.scopes) :], strict=True)
+        )
+        return margins[: len(self.scopes)]
 
     def _state(self, variable: Any, index: int) -> Any:
         names = self.graph.names
@@ -163,32 +193,22 @@ class ModelTables:
         return names.state_names(v, self.cardinalities[v])[index]
 
     @property
-    def n_parameters(self) -> int:
-        """Free parameters of the hierarchical model, without the constant."""
-        return _dimension(self.graph.structure) - 1
-
-    @property
-    def hull(self) -> Hull:
-        """The tree of cliques that holds the generators; planned once for a structure."""
-        return _hull(self.graph.structure)
-
-    @property
     def log_free_states(self) -> float:
         """Log of the number of joint states of variables that have no factor."""
-        named = {v for s in self.scopes for v in s}
+        named = {v for s in (*self.scopes, *(scope for scope, _ in self.base)) for v in s}
         return math.fsum(math.log(c) for v, c in enumerate(self.cardinalities) if v not in named)
 
     def log_likelihood(self, log_factors: Sequence[FloatArray | None], margins: Sequence[FloatArray]) -> float:
         """Of counts, where the product of the factors sums to one; variables without a factor are uniform."""
-        total = 0.0
+        total = self._base_score
         for log_factor, margin in zip(log_factors, margins, strict=True):
             assert log_factor is not None
             seen = margin > 0
             total += float(margin[seen] @ log_factor[seen])
         return total - float(margins[0].sum()) * self.log_free_states
 
-    def fitted(self, log_factors: Sequence[FloatArray | None]) -> MarkovNetwork:
-        """A network with these numbers in the generators' factors."""
+    def fitted(self, log_factors: Sequence[FloatArray | None]) -> Any:
+        """The model with these numbers in the generators' factors: a network, or again a `LogLinear` model."""
         graph = self.graph
         pool = np.where(np.isneginf(graph.log_tables), -np.inf, 0.0)
         s = graph.structure
@@ -198,4 +218,15 @@ class ModelTables:
             start = int(s.table_offsets[f])
             cells: Any = slice(start, start + len(flat)) if in_order else graph.cells(f).ravel()
             pool[cells] += flat
+        if isinstance(self.model, LogLinear):
+            entries = self.model.operator.tocoo()
+            parameters = np.empty(len(self.model.parameters))
+            parameters[entries.col] = pool[entries.row]
+            if np.isneginf(parameters).any():
+                name = self.model.parameter_names[int(np.flatnonzero(np.isneginf(parameters))[0])]
+                raise ModelError(
+                    f"{name} was never observed, and a LogLinear model has no infinite parameters: fit a "
+                    "MarkovNetwork, or use method 'maximum_likelihood' with a penalty"
+                )
+            return self.model.with_parameters(parameters)
         return MarkovNetwork.from_factor_graph(graph.with_tables(pool))

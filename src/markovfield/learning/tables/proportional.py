@@ -60,7 +60,8 @@ class IterativeProportionalFitting:
     The fitted table is never written down: it is a tree of cliques of the model's hull, walked so that each step passes
     one message (Jirousek and Preucil 1995). A decomposable model is fitted by one sweep. Log-potentials of ``-inf`` are
     structural zeros and stay; those that are not, whatever they are, are found anew. A margin that was never observed
-    is fitted by zero.
+    is fitted by zero. The ``base`` of a `LogLinear` model of tables is what the fit begins with: a mask of zeros in it
+    makes quasi-independence.
 
     Parameters
     ----------
@@ -98,22 +99,24 @@ class IterativeProportionalFitting:
         planned = running.seconds
         found = fit_margins(
             tables.cardinalities,
-            tables.scopes,
-            margins,
-            starts=tables.zeros,
+            [*tables.scopes, *(scope for scope, _ in tables.base)],
+            [*margins, *([None] * len(tables.base))],
+            starts=[*tables.zeros, *(np.exp(log_table) for _, log_table in tables.base)],
             tolerance=self.tolerance,
             max_iterations=self.max_iterations,
             hull=hull,
             running=running,
         )
-        made: Any = tables.fitted(found.log_factors)
+        log_factors = found.log_factors[: len(margins)]
+        made: Any = tables.fitted(log_factors)
         last = float(found.deviations[-1]) if len(found.deviations) else 0.0
-        message = f"margins agree to {last:.3g} of the total" if not hull.decomposable else "decomposable: one sweep"
+        exact = hull.decomposable and all(z is None for z in tables.zeros)
+        message = "decomposable: one sweep" if exact else f"margins agree to {last:.3g} of the total"
         if found.stopped is not None:
             message = f"stopped ({found.stopped}); {message}"
         made.fit_report = FitReport(
             method=self.name,
-            log_likelihood=tables.log_likelihood(found.log_factors, margins),
+            log_likelihood=tables.log_likelihood(log_factors, margins),
             n_rows=table.n_rows,
             total_weight=table.total_weight,
             n_parameters=tables.n_parameters,

@@ -102,7 +102,7 @@ def test_sampling_zeros_are_fitted_by_zero_and_told():
 def test_missing_values_and_shared_tables_are_refused():
     net = mf.MarkovNetwork.from_generators({"A": 2, "B": 2}, "AB")
     with pytest.raises(mf.ModelError, match="'B' has missing values"):
-        mf.fit(net, {"A": [0, 1], "B": [0, None]}, "ipf")
+        mf.fit(net, {"A": [0, 1, 0], "B": [0, None, 1]}, "ipf")
     tied = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
     tied.add_factors([["A", "B"], ["B", "C"]], np.ones((2, 2)))
     with pytest.raises(mf.ModelError, match="share parameters"):
@@ -135,3 +135,90 @@ def test_variables_without_a_factor_are_uniform():
     expected = np.log(0.25) + 3 * np.log(0.75) - 4 * np.log(4)
     assert made.fit_report.log_likelihood == pytest.approx(expected)
     assert made.fit_report.details.goodness_of_fit.log_likelihood == pytest.approx(expected)
+
+
+def test_stopped_by_the_callback_it_answers_with_what_it_has(monkeypatch):
+    from markovfield.learning.tables import fitting
+
+    monkeypatch.setattr(fitting, "CHUNK", 1.0)
+    counts = np.random.default_rng(1).poisson(4.0, (2, 3, 2)).astype(float)
+    net = mf.MarkovNetwork.from_generators({"A": 2, "B": 3, "C": 2}, "all 2-way")
+    told = []
+
+    def stop(progress):
+        told.append(progress.value)
+        return sum(value is not None for value in told) == 2
+
+    report = mf.fit(net, data_of(counts, "ABC"), "ipf", weights="n", callback=stop).fit_report
+    assert not report.converged and report.message.startswith("stopped (stopped by the callback)")
+    assert np.isfinite(report.log_likelihood)
+
+
+def test_a_factor_graph_is_fitted_like_its_network():
+    counts = np.random.default_rng(3).poisson(4.0, (2, 3)).astype(float)
+    net = mf.MarkovNetwork.from_generators({"A": 2, "B": 3}, "AB")
+    one = mf.fit(net, data_of(counts, "AB"), "ipf", weights="n")
+    other = mf.fit(net.compile(), data_of(counts, "AB"), "ipf", weights="n")
+    np.testing.assert_array_equal(one.compile().log_tables, other.compile().log_tables)
+
+
+def test_a_second_fit_plans_nothing(monkeypatch):
+    from markovfield.learning.tables import model_tables
+
+    counts = np.random.default_rng(3).poisson(4.0, (2, 3)).astype(float)
+    net = mf.MarkovNetwork.from_generators({"A": 2, "B": 3}, "A/B")
+    first = mf.fit(net, data_of(counts, "AB"), "ipf", weights="n")
+    monkeypatch.setattr(model_tables, "plan_hull", None)
+    again = mf.fit(net, data_of(counts, "AB"), "ipf", weights="n")
+    np.testing.assert_array_equal(first.compile().log_tables, again.compile().log_tables)
+
+
+def quasi_independence(mask):
+    base = mf.MarkovNetwork({"A": 3, "B": 3})
+    base.add_factor(["B", "A"], mask.T)
+    return mf.LogLinear({"A": 3, "B": 3}, [["A"], ["B"]], base=base)
+
+
+def test_quasi_independence():
+    """Margins are fitted on a table without a diagonal; the structural zeros are in the base of the model."""
+    mask = 1.0 - np.eye(3)
+    counts = np.array([[0.0, 10, 4], [6, 0, 8], [3, 12, 0]])
+    made = mf.fit(quasi_independence(mask), data_of(counts, "AB"), "ipf", weights="n")
+    expected = fitted(mask, [(0,), (1,)], [counts.sum(axis=1), counts.sum(axis=0)], 2000)
+    np.testing.assert_allclose(mf.learning.fitted_table(made, 43), expected, atol=1e-5)
+    best = mf.fit(quasi_independence(mask), data_of(counts, "AB"), "maximum_likelihood", weights="n")
+    report = made.fit_report
+    assert isinstance(made, mf.LogLinear) and report.converged and report.iterations > 1
+    assert report.log_likelihood == pytest.approx(best.fit_report.log_likelihood, rel=1e-9)
+    fit = report.details.goodness_of_fit
+    seen = counts > 0
+    assert fit.deviance == pytest.approx(
+        2 * float((counts[seen] * np.log(counts[seen] / expected[seen])).sum()), abs=1e-5
+    )
+    # (3 - 1)^2 - 3 (Agresti, square tables).
+    assert fit.degrees_of_freedom == 1
+    with pytest.raises(mf.ModelError, match="rules out B=0, A=0, which the data has 1 times"):
+        mf.fit(quasi_independence(mask), data_of(counts + np.eye(3), "AB"), "ipf", weights="n")
+    for method in ("closed_form", "bayesian_ipf"):
+        with pytest.raises(mf.ModelError, match="base measure"):
+            mf.fit(quasi_independence(mask), data_of(counts, "AB"), method, weights="n")
+
+
+def test_a_base_measure_with_numbers():
+    rng = np.random.default_rng(5)
+    start = rng.random((3, 3)) + 0.1
+    counts = rng.poisson(5.0, (3, 3)) + 1.0
+    made = mf.fit(quasi_independence(start), data_of(counts, "AB"), "ipf", weights="n")
+    expected = fitted(start, [(0,), (1,)], [counts.sum(axis=1), counts.sum(axis=0)], 500)
+    np.testing.assert_allclose(mf.learning.fitted_table(made, counts.sum()), expected, rtol=1e-6)
+    best = mf.fit(quasi_independence(start), data_of(counts, "AB"), "maximum_likelihood", weights="n")
+    assert made.fit_report.log_likelihood == pytest.approx(best.fit_report.log_likelihood, rel=1e-9)
+    assert made.fit_report.details.goodness_of_fit.log_likelihood == pytest.approx(made.fit_report.log_likelihood)
+
+
+def test_features_and_infinite_parameters_are_refused():
+    agree = mf.Feature(["A", "B"], lambda a, b: float(a == b))
+    with pytest.raises(mf.ModelError, match="this model has features"):
+        mf.fit(mf.LogLinear({"A": 2, "B": 2}, [agree]), {"A": [0, 1], "B": [0, 1]}, "ipf")
+    with pytest.raises(mf.ModelError, match="A=1 was never observed"):
+        mf.fit(mf.LogLinear({"A": 2, "B": 2}, [["A"], ["B"]]), {"A": [0, 0], "B": [0, 1]}, "ipf")
