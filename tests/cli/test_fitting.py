@@ -21,7 +21,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> 
 @pytest.fixture
 def ring(tmp_path: Path) -> tuple[Path, Path]:
     """A ring of six two-state variables without numbers, and 300 rows for it."""
-    net = mf.MarkovNetwork.from_edges({i: 2 for i in range(6)}, [(i, (i + 1) % 6) for i in range(6)])
+    net = mf.MarkovNetwork.from_edges(dict.fromkeys(range(6), 2), [(i, (i + 1) % 6) for i in range(6)])
     model, data = tmp_path / "model.uai", tmp_path / "data.csv"
     mf.write_network(net, model)
     rows = np.array(mf.sample(mf.Ising(6, 0.5, periodic=True), 300, rng=0).states)
