@@ -104,7 +104,7 @@ class LocalObjective:
     def __init__(self, problem: Problem, loss: int) -> None:
         self.problem, self.loss = problem, loss
         self.layout = site_layout(problem.structure)
-        self.states = problem.complete.codes
+        self.states, self.plain = problem.complete.codes, problem.structure.is_plain
         self.cases = cases_of(self.layout, problem.complete)
         degree = np.diff(self.layout.incident_offsets)
         each = np.diff(self.cases.offsets) * (degree + 2) * self.layout.cardinalities
@@ -124,8 +124,9 @@ class LocalObjective:
 
         def piece(i: int) -> int:
             values[i] = local_loss(
-                self.layout, pool, self.states, self.borders[i], self.borders[i + 1], *self.cases, self.loss, tallies[i]
-            )
+                self.layout, self.plain, pool, self.states, self.borders[i], self.borders[i + 1], *self.cases,
+                self.loss, tallies[i],
+            )  # fmt: skip
             return 0
 
         with small(EVALUATIONS * self.work):

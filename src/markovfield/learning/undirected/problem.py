@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
-from markovfield.factors.factor_kinds import caps
+from markovfield.factors.factor_kinds import TABLE, caps
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.running import Running
@@ -33,6 +34,7 @@ def site_layout(structure: Structure) -> SiteLayout:
     pairs = np.unique(s.scopes.astype(np.int64) * max(s.n_factors, 1) + factor)
     variable, incident = np.divmod(pairs, max(s.n_factors, 1))
     offsets = np.searchsorted(variable, np.arange(s.n_variables + 1)).astype(np.int64)
+    own, other_offsets, others, strides = _entries(s, variable, incident)
     return SiteLayout(
         s.cardinalities,
         s.scope_offsets,
@@ -43,7 +45,26 @@ def site_layout(structure: Structure) -> SiteLayout:
         s.table_strides,
         offsets,
         incident.astype(np.int32),
+        own,
+        other_offsets,
+        others,
+        strides,
     )
+
+
+def _entries(s: Structure, variable: IntArray, incident: IntArray) -> tuple[IntArray, IntArray, Any, IntArray]:
+    """For each variable and factor of its: the stride of its axis, and where the others and their strides are."""
+    arity = np.diff(s.scope_offsets)[incident]
+    entry = np.repeat(np.arange(len(incident)), arity)
+    within = np.arange(len(entry)) - np.repeat(np.cumsum(arity) - arity, arity)
+    axis = s.scope_offsets[incident][entry] + within
+    mine = s.scopes[axis] == variable[entry]
+    table = s.kind[incident][entry] == TABLE
+    own = np.bincount(entry[mine & table], s.table_strides[axis[mine & table]], len(incident)).astype(np.int64)
+    rest = ~mine & table
+    counts = np.bincount(entry[rest], minlength=len(incident))
+    other_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(np.int64)
+    return own, other_offsets, s.scopes[axis[rest]].astype(np.int32), s.table_strides[axis[rest]].astype(np.int64)
 
 
 def cell_counts(structure: Structure, table: DataTable, running: Running) -> FloatArray:

@@ -64,7 +64,7 @@ class Chains:
         """Move every row."""
 
         def move(part: Any) -> int:
-            gibbs_sweeps(self.layout, pool, part[0], self.free, sweeps, part[1])
+            gibbs_sweeps(self.layout, self.problem.structure.is_plain, pool, part[0], self.free, sweeps, part[1])
             return 0
 
         with small(self.work * sweeps):
