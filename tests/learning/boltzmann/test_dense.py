@@ -10,6 +10,7 @@ import markovfield as mf
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.learning.boltzmann.dense import fit_boltzmann, marginal_log_likelihood
+from markovfield.learning.boltzmann.updates import Training
 from markovfield.models.boltzmann import BoltzmannMachine
 
 STATES = ((np.arange(2**4)[:, None] >> np.arange(4)) & 1).astype(float)
@@ -77,6 +78,17 @@ def test_blown_up_and_stopped():
     running = Running(callback=lambda progress: progress.step >= 4)
     stopped = fit_boltzmann(BoltzmannMachine(4, 1), rows, running=running, rng=0)
     assert (stopped.fit_report.iterations, stopped.fit_report.converged) == (3, False)
+
+
+def test_by_the_verb():
+    model = machine(0, 4, 1)
+    p = np.exp(marginal_log_likelihood(model, STATES))
+    method = mf.methods.StochasticMaximumLikelihood(training=Training(epochs=4000, n_chains=50), l2=1e-6)
+    fitted = mf.fit(BoltzmannMachine(4, 1), STATES.astype(int), method, weights=p, rng=0)
+    assert p @ (np.log(p) - marginal_log_likelihood(fitted, STATES)) < 0.02
+    assert fitted.fit_report.method == "stochastic_maximum_likelihood"
+    with pytest.raises(ModelError, match="weights of a BoltzmannMachine take an l2"):
+        mf.fit(model, STATES.astype(int), mf.methods.StochasticMaximumLikelihood(training=Training(), l1=1.0))
 
 
 def test_what_is_refused():
