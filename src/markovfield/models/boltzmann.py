@@ -77,6 +77,7 @@ class BoltzmannMachine:
 
     weights = Parameter("n_units", "n_units", symmetric=True)
     biases = Parameter("n_units")
+    fit_report: Any = None
 
     def __init__(self, n_visible: int, n_hidden: int = 0, weights: Any = None, biases: Any = None) -> None:
         self.n_visible = whole_number(n_visible, "BoltzmannMachine(n_visible=...)", 1)

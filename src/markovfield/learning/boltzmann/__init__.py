@@ -1,4 +1,4 @@
-"""Restricted Boltzmann machines from data (Murphy 19.5.5, 27.7.2).
+"""Boltzmann machines from data, restricted ones above all (Murphy 19.5.5, 27.7.2).
 
 Files, in reading order:
 
@@ -7,6 +7,7 @@ Files, in reading order:
 * `flow`: minimum probability flow, with `flow_kernel`;
 * `annealed`: log Z, exactly or by annealed importance sampling with whole layers at a time;
 * `training`: a model in, a fitted model with its report out;
+* `dense`: machines whose units are all joined, with `dense_kernel`;
 * `transformer`: the same as a scikit-learn transformer;
 * `products`: how many threads matrix products may take.
 

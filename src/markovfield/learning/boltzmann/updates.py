@@ -18,7 +18,7 @@ from markovfield.learning.boltzmann.divergence_kernel import AVERAGED, UPDATES, 
 from markovfield.learning.boltzmann.flow import minimise_flow, train_by_flow
 from markovfield.learning.boltzmann.products import product_threads
 
-__all__ = ["Trained", "Training", "train_rbm"]
+__all__ = ["Run", "Trained", "Training", "train_rbm"]
 
 # A parameter beyond this has frozen its units: weights have blown up, whatever they will be next.
 BLOWN_UP = 1e3
@@ -177,7 +177,7 @@ def train_rbm(
     >>> trained.weights.shape, trained.epochs, trained.updates
     ((4, 2), 50, 250)
     """
-    run = _Run(weights, visible_biases, hidden_biases, rows, training, row_weights, rng, running, record, record_every)
+    run = Run(weights, visible_biases, hidden_biases, rows, training, row_weights, rng, running, record, record_every)
     if training.kind == "mpf" and training.batch_size is None:
         found = minimise_flow(run.machine.parameters, rows, run.row_weights, training.l2, training.epochs, running)
         run.machine.parameters[...] = found.weights.reshape(run.machine.parameters.shape)
@@ -191,7 +191,7 @@ def train_rbm(
     return run.go(shuffle)
 
 
-class _Run:
+class Run:
     """Buffers of one training, and the loop over epochs."""
 
     def __init__(

@@ -14,7 +14,7 @@ from markovfield.learning.core.data import DataTable
 from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.undirected.layers import fit_layers
 from markovfield.learning.undirected.stochastic import fit_stochastic
-from markovfield.models import RestrictedBoltzmannMachine
+from markovfield.models import BoltzmannMachine, RestrictedBoltzmannMachine
 
 __all__ = ["StochasticMaximumLikelihood"]
 
@@ -41,7 +41,8 @@ class StochasticMaximumLikelihood:
 
     training
         For a `RestrictedBoltzmannMachine`, whose layers are summed or drawn at once: mini-batches, learning rate,
-        momentum and epochs, in place of all of the above but ``l2`` and ``sweeps``.
+        momentum and epochs, in place of all of the above but ``l2`` and ``sweeps``. A `BoltzmannMachine` given one is
+        trained likewise, unit by unit, which is far quicker from a few dozen units on.
 
     Examples
     --------
@@ -77,6 +78,7 @@ class StochasticMaximumLikelihood:
 
     def fit(self, model: Any, table: DataTable, *, rng: np.random.Generator, running: Running) -> Any:
         """A new model with the estimated parameters."""
-        if isinstance(model, RestrictedBoltzmannMachine):
+        joined = isinstance(model, BoltzmannMachine) and self.training is not None
+        if joined or isinstance(model, RestrictedBoltzmannMachine):
             return fit_layers(self, model, table, "pcd", self.sweeps, rng=rng, running=running)
         return fit_stochastic(self, model, table, persistent=True, rng=rng, running=running)
