@@ -211,8 +211,8 @@ class Regressions:
         needed, limit = 16.0 * float(layout.places[-1]), memory_limit_bytes(None)
         if needed > limit:
             raise MemoryLimitError(
-                f"couplings of {len(layout.groups)} pairs at once need {format_bytes(math.log2(needed))}, more than the "
-                f"limit of {format_bytes(math.log2(limit))}: take a larger penalty, or join rare states"
+                f"couplings of {len(layout.groups)} pairs at once need {format_bytes(math.log2(needed))}, more than "
+                f"the limit of {format_bytes(math.log2(limit))}: take a larger penalty, or join rare states"
             )
         penalties = penalty * self.scales[layout.groups[:, 0], layout.groups[:, 1]]
         shape = layout.starts, layout.widths, layout.groups
