@@ -219,16 +219,17 @@ def path_of(rows: CodedRows, steps: list[Step], ebic: FloatArray, df: Any, chose
     """What a path shows; ``frequencies`` in ``more`` are ``float64[p, p]``."""
     names, kept, offsets, p = rows.table.variables, rows.kept, rows.offsets, len(rows.kept)
     keys = [step.pairs @ np.array([p, 1]) for step in steps]
-    every, first = np.unique(np.concatenate(keys), return_index=True)
+    every, entered = np.unique(np.concatenate(keys), return_index=True)
     strengths = np.zeros((len(steps), len(every)))
     for step, key, line in zip(steps, keys, strengths, strict=True):
         line[np.searchsorted(every, key)] = step.norms
-    order = np.argsort(first)
+    order = np.argsort(entered)
     strengths = strengths[:, order]
     ever = np.column_stack(np.divmod(every[order], p)) if p else np.zeros((0, 2), np.intp)
-    for e, (s, t) in enumerate(ever.tolist()):
-        if rows.widths[s] == rows.widths[t] == 1:
-            strengths[:, e] *= [np.sign(step.coupling[offsets[s], offsets[t]]) for step in steps]
+    spins = np.flatnonzero((rows.widths[ever] == 1).all(axis=1))
+    first, second = offsets[:-1][ever[spins]].T
+    for step, line in zip(steps, strengths, strict=True):
+        line[spins] *= np.sign(step.coupling.toarray()[first, second])
     if more.get("frequencies") is not None:
         more["frequencies"] = more["frequencies"][ever[:, 0], ever[:, 1]]
     last = steps[chosen]
