@@ -98,6 +98,12 @@ class TestLearn:
         text = run(capsys, "query", made, "-t", "rain")
         assert "Posterior of rain" in text
 
+    def test_undirected_structures_are_no_networks(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+        table = tmp_path / "data.csv"
+        table.write_text("rain,wet\nyes,yes\nno,no\nno,yes\n")
+        text = run(capsys, "learn", table, "--structure", "nodewise", status=2)
+        assert "nodewise finds edges, not the arcs of a Bayesian network: hill_climbing, chow_liu, pc" in text
+
     def test_tables_alone_with_missing_values_and_weights(
         self, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ):

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 import markovfield as mf
 from markovfield.learning.core.data import DataTable, encode
 from markovfield.learning.structures.group_lasso import GroupLasso
-from markovfield.learning.structures.penalty_path import penalties_for
+from markovfield.learning.structures.penalty_path import noise_level, penalties_for
 from tests.learning.structures.test_hill_climbing import drawn
 from tests.learning.structures.test_regressions import correlated_spins, spin_table
 
@@ -293,7 +293,7 @@ def test_the_memory_limit_ends_the_path(thirty, monkeypatch):
     monkeypatch.setattr("markovfield.learning.structures.regressions.memory_limit_bytes", lambda limit: 5000.0)
     learned = mf.learn_structure(thirty[2], "group_lasso")
     assert learned.stopped == "the memory limit" and not learned.converged and 0 < len(learned.edges) < 45
-    with pytest.raises(mf.MemoryLimitError, match=r"pairs at once need .* KiB, more than the limit of 4.88 KiB: take"):
+    with pytest.raises(mf.MemoryLimitError, match=r"pairs at once need 7.5 KiB, more than the limit of 4.88 KiB: take"):
         mf.learn_structure(thirty[2], "nodewise")
 
 
@@ -324,12 +324,20 @@ def test_learned_then_fitted(thirty):
 
 
 def test_the_end_of_the_path():
-    assert penalties_for(100.0, 100.0, 5, 0.1)[[0, -1]].tolist() == pytest.approx([100.0, 10.0])
-    assert penalties_for(1000.0, 100.0, 5, None)[-1] == pytest.approx(20.0)
-    assert penalties_for(1e6, 100.0, 5, None)[-1] == pytest.approx(1e4)
-    assert penalties_for(1.0, 100.0, 5, None)[-1] == pytest.approx(0.5)
-    assert penalties_for(0.0, 100.0, 5, None).tolist() == [0.0]
-    assert penalties_for(3.0, 100.0, 1, None).tolist() == [3.0]
+    assert penalties_for(100.0, 20.0, 5, 0.1)[[0, -1]].tolist() == pytest.approx([100.0, 10.0])
+    assert penalties_for(1000.0, 20.0, 5, None)[-1] == pytest.approx(20.0)
+    assert penalties_for(1e6, 20.0, 5, None)[-1] == pytest.approx(1e4)
+    assert penalties_for(1.0, 20.0, 5, None)[-1] == pytest.approx(0.5)
+    assert penalties_for(0.0, 20.0, 5, None).tolist() == [0.0]
+    assert penalties_for(3.0, 20.0, 1, None).tolist() == [3.0]
+
+
+def test_at_the_level_of_noise_each_variable_has_an_edge():
+    noise = np.random.default_rng(0).choice([-1, 1], (3000, 80))
+    level = noise_level(3000.0, 80)
+    found = mf.learn_structure(spin_table(noise), GroupLasso(penalty=level))
+    assert 50 < len(found.edges) < 120  # 80 expected, with a standard deviation of 9
+    assert noise_level(100.0, 2) == 20.0
 
 
 @pytest.mark.parametrize(

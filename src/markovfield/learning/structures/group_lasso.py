@@ -16,7 +16,15 @@ from markovfield.kernels.interpreter import CELL, small
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.core.learned_graph import LearnedGraph, undirected_graph
 from markovfield.learning.structures.coded_rows import CodedRows
-from markovfield.learning.structures.penalty_path import Step, follow, halvings, path_of, penalties_for, what_stopped
+from markovfield.learning.structures.penalty_path import (
+    Step,
+    follow,
+    halvings,
+    noise_level,
+    path_of,
+    penalties_for,
+    what_stopped,
+)
 from markovfield.learning.structures.regressions import Regressions, one_blas_thread
 
 __all__ = ["GroupLasso"]
@@ -55,7 +63,8 @@ class GroupLasso:
         path.
     n_penalties, smallest
         Length of the path, and its end as a part of its start; None: a hundredth, or where noise alone would bring in
-        a pair (2 sqrt(rows)) if that is more, at most a half.
+        an edge for each variable if that is more, at most a half; for cross-validation 2 sqrt(rows) in place of the
+        second.
     gamma
         Of EBIC: 0 is BIC; larger for fewer edges among many variables.
     folds
@@ -135,7 +144,9 @@ class GroupLasso:
         fit = self._fit(rows, running)
         largest = fit.largest_penalty
         if self.penalty is None:
-            penalties = penalties_for(largest, fit.total, self.n_penalties, self.smallest)
+            # What predicts best may have many weak edges, all of them wrong.
+            least = noise_level(fit.total, 2 if self.selection == "cv" else len(rows.kept))
+            penalties = penalties_for(largest, least, self.n_penalties, self.smallest)
         else:
             penalties = halvings(largest, self.penalty)
         steps, stop = follow(fit, penalties, self.max_edges, relax=self.penalty is None)

@@ -18,7 +18,17 @@ from markovfield.learning.structures.coded_rows import CodedRows
 from markovfield.learning.structures.regressions import Regressions
 from markovfield.names import VariableName
 
-__all__ = ["PenaltyPath", "Step", "follow", "halvings", "path_of", "penalties_for", "tables_of", "what_stopped"]
+__all__ = [
+    "PenaltyPath",
+    "Step",
+    "follow",
+    "halvings",
+    "noise_level",
+    "path_of",
+    "penalties_for",
+    "tables_of",
+    "what_stopped",
+]
 
 RELAXED = 0.01
 """Penalty of relaxed fits, in units of the square root of the rows' weight: hardly any, but enough for an optimum."""
@@ -95,15 +105,25 @@ class PenaltyPath(Tabular):
         )
 
 
-def penalties_for(largest: float, total: float, count: int, smallest: float | None) -> FloatArray:
+def penalties_for(largest: float, least: float, count: int, smallest: float | None) -> FloatArray:
     """Penalties from the largest down, in equal ratios, to ``smallest`` times it.
 
-    None ends where noise alone gives a pair such a gradient: 2 sqrt(total), between a hundredth and a half of the
-    largest."""
+    None ends at ``least``, between a hundredth and a half of the largest.
+    """
     if largest <= 0:
         return np.zeros(1)
-    ratio = min(max(0.01, 2 * np.sqrt(total) / largest), 0.5) if smallest is None else smallest
+    ratio = min(max(0.01, least / largest), 0.5) if smallest is None else smallest
     return np.asarray(np.geomspace(largest, ratio * largest, count)) if count > 1 else np.array([largest])
+
+
+def noise_level(total: float, n_variables: int) -> float:
+    """The penalty at which independent fair spins would have about one edge for each of them.
+
+    The gradient of such a pair is normal with a standard deviation of 2 sqrt(rows), which is the least this gives.
+    """
+    from scipy.special import ndtri
+
+    return 2 * math.sqrt(total) * max(1.0, -float(ndtri(1 / max(n_variables - 1, 2))))
 
 
 def halvings(largest: float, penalty: float) -> FloatArray:
@@ -199,16 +219,17 @@ def path_of(rows: CodedRows, steps: list[Step], ebic: FloatArray, df: Any, chose
     """What a path shows; ``frequencies`` in ``more`` are ``float64[p, p]``."""
     names, kept, offsets, p = rows.table.variables, rows.kept, rows.offsets, len(rows.kept)
     keys = [step.pairs @ np.array([p, 1]) for step in steps]
-    every, first = np.unique(np.concatenate(keys), return_index=True)
+    every, entered = np.unique(np.concatenate(keys), return_index=True)
     strengths = np.zeros((len(steps), len(every)))
     for step, key, line in zip(steps, keys, strengths, strict=True):
         line[np.searchsorted(every, key)] = step.norms
-    order = np.argsort(first)
+    order = np.argsort(entered)
     strengths = strengths[:, order]
     ever = np.column_stack(np.divmod(every[order], p)) if p else np.zeros((0, 2), np.intp)
-    for e, (s, t) in enumerate(ever.tolist()):
-        if rows.widths[s] == rows.widths[t] == 1:
-            strengths[:, e] *= [np.sign(step.coupling[offsets[s], offsets[t]]) for step in steps]
+    spins = np.flatnonzero((rows.widths[ever] == 1).all(axis=1))
+    first, second = offsets[:-1][ever[spins]].T
+    for step, line in zip(steps, strengths, strict=True):
+        line[spins] *= np.sign(step.coupling.toarray()[first, second])
     if more.get("frequencies") is not None:
         more["frequencies"] = more["frequencies"][ever[:, 0], ever[:, 1]]
     last = steps[chosen]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -210,8 +211,8 @@ class Regressions:
         needed, limit = 16.0 * float(layout.places[-1]), memory_limit_bytes(None)
         if needed > limit:
             raise MemoryLimitError(
-                f"couplings of {len(layout.groups)} pairs at once need {format_bytes(needed)}, more than the limit of "
-                f"{format_bytes(limit)}: take a larger penalty, or join rare states"
+                f"couplings of {len(layout.groups)} pairs at once need {format_bytes(math.log2(needed))}, more than "
+                f"the limit of {format_bytes(math.log2(limit))}: take a larger penalty, or join rare states"
             )
         penalties = penalty * self.scales[layout.groups[:, 0], layout.groups[:, 1]]
         shape = layout.starts, layout.widths, layout.groups
