@@ -91,7 +91,7 @@ class FeatureInduction(Tabular, BaseEstimator):
     n_samples
         Words drawn to compare candidates.
     per_step
-        Patterns added before weights are fitted again.
+        Patterns added before weights are fitted again, none of them within another.
     max_states
         Of the automaton behind the expectations: patterns that would make it larger are passed over.
 
@@ -272,7 +272,7 @@ class FeatureInduction(Tabular, BaseEstimator):
         for candidate in best:
             if len(added) >= n or candidate.gain <= self.min_gain:
                 break
-            if candidate.pattern.key == first.pattern.key or candidate.pattern.key in refused:
+            if candidate.pattern.key in refused or any(_overlap(candidate, other) for other in added):
                 continue
             patterns, weights = (*field.patterns, candidate.pattern), [*field.weights, 0.0]
             try:
@@ -352,6 +352,12 @@ class FeatureInduction(Tabular, BaseEstimator):
                 f"{feature.log_likelihood:>16.4f}"
             )
         return "\n".join([head, *lines])
+
+
+def _overlap(one: Candidate, other: Candidate) -> bool:
+    """Whether one pattern is in the other, so that much of their gain is the same."""
+    a, b = str(one.pattern), str(other.pattern)
+    return a in b or b in a
 
 
 def _mean_log(p: FloatArray) -> float:
