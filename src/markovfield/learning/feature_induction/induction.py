@@ -272,18 +272,18 @@ class FeatureInduction(Tabular, BaseEstimator):
         for candidate in best:
             if len(added) >= n or candidate.gain <= self.min_gain:
                 break
-            if candidate.pattern.key in refused or any(_overlap(candidate, other) for other in added):
-                continue
-            patterns, weights = (*field.patterns, candidate.pattern), [*field.weights, 0.0]
-            try:
-                field = WordField(
-                    field.alphabet, patterns, weights, field.length_probabilities, max_states=self.max_states
-                )
-            except MemoryLimitError:
-                refused.add(candidate.pattern.key)
-                continue
-            added.append(candidate)
-        return added, field
+            if candidate.pattern.key not in refused and not any(_overlap(candidate, other) for other in added):
+                added.append(candidate)
+        if n == 1:
+            return added, field
+        patterns = (*self.field_.patterns, *(c.pattern for c in added))
+        weights = [*field.weights, *(0.0 for _ in added[1:])]
+        try:
+            return added, WordField(
+                field.alphabet, patterns, weights, field.length_probabilities, max_states=self.max_states
+            )
+        except MemoryLimitError:
+            return [first], field
 
     def _fit_weights(
         self, field: WordField, observed: FloatArray, running: Running, solver: LBFGS = GROWING
