@@ -310,7 +310,10 @@ class FeatureInduction(Tabular, BaseEstimator):
         )
 
     def stage(self, n: int) -> WordField:
-        """The field as it was when it had ``n`` features."""
+        """The field as it was when it had ``n`` features.
+
+        Where several were added in a step, it has the weights that were fitted to all of them.
+        """
         check_is_fitted(self, "field_")
         n = whole_number(n, "n", 0, len(self._gains))
         f = self.field_
