@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
-from markovfield.learning.feature_induction.patterns import Alphabet, Pattern
+from markovfield.learning.feature_induction.patterns import Alphabet, Atom, Pattern
 
 __all__ = ["Corpus"]
 
@@ -39,6 +39,8 @@ class Corpus:
         self.codes[first], self.codes[last] = alphabet.begin, alphabet.end
         inside[first] = inside[last] = False
         self.codes[inside] = codes
+        self._members: dict[Atom, npt.NDArray[np.bool_]] = {}
+        self._places: dict[Atom, IntArray] = {}
 
     @classmethod
     def of(cls, alphabet: Alphabet, words: Sequence[str], weights: FloatArray | None = None) -> Corpus:
@@ -60,12 +62,16 @@ class Corpus:
 
     def matches(self, pattern: Pattern) -> IntArray:
         """Where a pattern begins; it never reaches over the end of a word, whose symbol only > takes."""
-        tables = [self.alphabet.member(atom) for atom in pattern.atoms]
-        # A place at a time, and only where all places before it fit.
-        found = np.flatnonzero(tables[0][self.codes])
-        for k, table in enumerate(tables[1:], 1):
-            found = found[found < len(self.codes) - k]
-            found = found[table[self.codes[found + k]]]
+        for atom in pattern.atoms:
+            if atom not in self._members:
+                self._members[atom] = self.alphabet.member(atom)
+        first = pattern.atoms[0]
+        if first not in self._places:
+            self._places[first] = np.flatnonzero(self._members[first][self.codes])
+        # A place at a time, and only where all places before it fit: what is not the end of a word has a next symbol.
+        found = self._places[first]
+        for k, atom in enumerate(pattern.atoms[1:], 1):
+            found = found[self._members[atom][self.codes[found + k]]]
         return found
 
     def counts(self, pattern: Pattern) -> FloatArray:

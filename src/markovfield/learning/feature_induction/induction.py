@@ -91,7 +91,7 @@ class FeatureInduction(Tabular, BaseEstimator):
     n_samples
         Words drawn to compare candidates.
     per_step
-        Patterns added before weights are fitted again.
+        Patterns added before weights are fitted again, none of them within another.
     max_states
         Of the automaton behind the expectations: patterns that would make it larger are passed over.
 
@@ -272,18 +272,18 @@ class FeatureInduction(Tabular, BaseEstimator):
         for candidate in best:
             if len(added) >= n or candidate.gain <= self.min_gain:
                 break
-            if candidate.pattern.key == first.pattern.key or candidate.pattern.key in refused:
-                continue
-            patterns, weights = (*field.patterns, candidate.pattern), [*field.weights, 0.0]
-            try:
-                field = WordField(
-                    field.alphabet, patterns, weights, field.length_probabilities, max_states=self.max_states
-                )
-            except MemoryLimitError:
-                refused.add(candidate.pattern.key)
-                continue
-            added.append(candidate)
-        return added, field
+            if candidate.pattern.key not in refused and not any(_overlap(candidate, other) for other in added):
+                added.append(candidate)
+        if n == 1:
+            return added, field
+        patterns = (*self.field_.patterns, *(c.pattern for c in added))
+        weights = [*field.weights, *(0.0 for _ in added[1:])]
+        try:
+            return added, WordField(
+                field.alphabet, patterns, weights, field.length_probabilities, max_states=self.max_states
+            )
+        except MemoryLimitError:
+            return [first], field
 
     def _fit_weights(
         self, field: WordField, observed: FloatArray, running: Running, solver: LBFGS = GROWING
@@ -310,7 +310,10 @@ class FeatureInduction(Tabular, BaseEstimator):
         )
 
     def stage(self, n: int) -> WordField:
-        """The field as it was when it had ``n`` features."""
+        """The field as it was when it had ``n`` features.
+
+        Where several were added in a step, it has the weights that were fitted to all of them.
+        """
         check_is_fitted(self, "field_")
         n = whole_number(n, "n", 0, len(self._gains))
         f = self.field_
@@ -352,6 +355,12 @@ class FeatureInduction(Tabular, BaseEstimator):
                 f"{feature.log_likelihood:>16.4f}"
             )
         return "\n".join([head, *lines])
+
+
+def _overlap(one: Candidate, other: Candidate) -> bool:
+    """Whether one pattern is in the other, so that much of their gain is the same."""
+    a, b = str(one.pattern), str(other.pattern)
+    return a in b or b in a
 
 
 def _mean_log(p: FloatArray) -> float:
