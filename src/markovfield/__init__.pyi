@@ -49,7 +49,6 @@ from markovfield.io import save as save
 from markovfield.io import write as write
 from markovfield.io import write_network as write_network
 from markovfield.lattice.simulation import LatticeSimulation as LatticeSimulation
-from markovfield.learning.core.learned_graph import LearnedGraph as LearnedGraph
 from markovfield.learning.core.learned_structure import LearnedStructure as LearnedStructure
 from markovfield.learning.core.report import FitReport as FitReport
 from markovfield.learning.fit import fit as fit

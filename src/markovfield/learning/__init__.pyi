@@ -17,7 +17,15 @@ from markovfield.learning.feature_induction.induction import FeatureInduction as
 from markovfield.learning.feature_induction.induction import InducedFeature as InducedFeature
 from markovfield.learning.feature_induction.patterns import Alphabet as Alphabet
 from markovfield.learning.feature_induction.word_field import WordField as WordField
+from markovfield.learning.solvers.checkpoint import Checkpoint as Checkpoint
+from markovfield.learning.solvers.lbfgs import LBFGS as LBFGS
 from markovfield.learning.solvers.penalty import Penalty as Penalty
+from markovfield.learning.solvers.proximal_gradient import ProximalGradient as ProximalGradient
+from markovfield.learning.solvers.solve import solve as solve
+from markovfield.learning.solvers.steepest_descent import SteepestDescent as SteepestDescent
+from markovfield.learning.solvers.stochastic import AdaGrad as AdaGrad
+from markovfield.learning.solvers.stochastic import Adam as Adam
+from markovfield.learning.solvers.stochastic import StochasticGradient as StochasticGradient
 from markovfield.learning.structure import learn_structure as learn_structure
 from markovfield.learning.structures.dependency_network import FullConditionals as FullConditionals
 from markovfield.learning.structures.inverse_ising import inverse_ising as inverse_ising

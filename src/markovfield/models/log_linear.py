@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.factors.factor_kinds import NOISY_MAX
+from markovfield.factors.factor_kinds import NOISY_MAX, TABLE
 from markovfield.frames import Drawn
 from markovfield.models.features import Feature
 from markovfield.models.markov_network import MarkovNetwork
@@ -168,9 +169,9 @@ class LogLinear(Drawn):
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """One for each parameter; cells of the pool where nothing better is known."""
+        """One for each parameter: of a cell of a table, the states it is for."""
         if self._labels is None:
-            self._labels = tuple(f"theta[{i}]" for i in range(len(self.parameters)))
+            self._labels = _cell_labels(self.base_graph, self.operator)
         return tuple(self._labels)
 
     def log_tables(self, parameters: FloatArray) -> FloatArray:
@@ -198,6 +199,24 @@ class LogLinear(Drawn):
     def with_parameters(self, parameters: npt.ArrayLike) -> LogLinear:
         """The same model with other parameters; O(parameters)."""
         return type(self).from_arrays(self.base_graph, self.operator, np.asarray(parameters), self._labels)
+
+
+def _cell_labels(graph: FactorGraph, operator: csr_array) -> tuple[str, ...]:
+    """States of the first factor that reads a parameter's cell, where it has one cell and that is of a table."""
+    labels = [f"theta[{i}]" for i in range(operator.shape[1])]
+    single = np.bincount(operator.indices, minlength=operator.shape[1]) == 1
+    column = np.full(graph.structure.n_cells, -1, np.int64)
+    rows = np.repeat(np.arange(operator.shape[0]), np.diff(operator.indptr))
+    column[rows] = np.where(single[operator.indices], operator.indices, -1)
+    names, cards = graph.names, graph.structure.cardinalities
+    for f in np.flatnonzero(graph.structure.kind == TABLE)[::-1].tolist():
+        scope = graph.structure.scope(f).tolist()
+        states = [names.state_names(v, int(cards[v])) for v in scope]
+        for cell, joint in zip(graph.cells(f).ravel().tolist(), product(*states), strict=True):
+            if column[cell] >= 0:
+                pairs = zip(scope, joint, strict=True)
+                labels[column[cell]] = " ".join(f"{names.variables[v]}={s}" for v, s in pairs)
+    return tuple(labels)
 
 
 def _base(base: Any, names: Names, cards: list[int]) -> FactorGraph:

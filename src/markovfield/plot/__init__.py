@@ -8,7 +8,7 @@ Files, in reading order:
 * `diagrams`, `cliques`: models and graphs of all kinds; junction trees;
 * `lattices`, `fields`: images, marginals of lattices; spins, regions, films;
 * `convergence`, `chain_weights`: residuals and bounds; weights of a linear-chain CRF;
-* `penalties`: edges of sparse graphs along a path;
+* `fits`, `penalties`: iterations of a fit; edges of sparse graphs along a path;
 * `_sketch`, `_style`: what there is to draw, whatever it comes from; colours, text and axes in points;
 * `_layered`, `_scatter`, `_trees`, `_graphviz`: places of nodes: layered (Sugiyama), by graph distance, trees, ``dot``.
 """
@@ -19,6 +19,7 @@ from markovfield.plot.cliques import junction_tree
 from markovfield.plot.convergence import bounds, residuals
 from markovfield.plot.diagrams import graph
 from markovfield.plot.fields import animate, regions, spins
+from markovfield.plot.fits import fit_history
 from markovfield.plot.lattices import image_grid, lattice
 from markovfield.plot.panels import posteriors
 from markovfield.plot.penalties import penalty_path
@@ -27,6 +28,7 @@ __all__ = [
     "animate",
     "bounds",
     "chain_weights",
+    "fit_history",
     "graph",
     "image_grid",
     "junction_tree",

@@ -34,7 +34,7 @@ def thirty():
 def test_a_sparse_graph_of_thirty_spins(thirty, method):
     model, graph, samples = thirty
     learned = mf.learn_structure(samples, method)
-    assert isinstance(learned, mf.LearnedGraph) and learned.converged and learned.method == "group_lasso"
+    assert isinstance(learned, mf.learning.LearnedGraph) and learned.converged and learned.method == "group_lasso"
     assert pairs_of(learned) == pairs_of(graph)
     for (a, b), coupling in zip(model.edges.tolist(), model.edge_couplings, strict=True):
         weight = learned.graph.edges[a, b]["weight"]
@@ -304,7 +304,7 @@ def test_the_tree_of_chow_liu():
     signs = {e: float(rng.choice([-0.6, 0.6])) for e in tree.edges}
     samples = mf.sample(mf.Ising(list(tree.edges), coupling=signs), 100_000, rng=0)
     best = mf.learn_structure(samples, "chow_liu").to_graph()
-    assert isinstance(best, mf.LearnedGraph) and nx.is_tree(best.graph)
+    assert isinstance(best, mf.learning.LearnedGraph) and nx.is_tree(best.graph)
     sparse = mf.learn_structure(samples, "group_lasso")
     assert pairs_of(sparse) == pairs_of(best) == pairs_of(tree)
 

@@ -17,7 +17,7 @@ def test_a_sparse_graph_is_found(method):
     graph = nx.random_regular_graph(3, 20, seed=2)
     model = mf.Ising(list(graph.edges), coupling=0.3)
     learned = mf.learn_structure(mf.sample(model, 10_000, rng=0), method)
-    assert isinstance(learned, mf.LearnedGraph) and learned.converged
+    assert isinstance(learned, mf.learning.LearnedGraph) and learned.converged
     assert {frozenset(e) for e in learned.edges} == {frozenset(e) for e in graph.edges}
     assert all(0 < w < 0.3 for *_, w in learned.graph.edges(data="weight"))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from markovfield._exports import EXPORTS
 from markovfield.frames import Tabular
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ class FitReport(Tabular):
         Whether the method came to its own end, after how many iterations, and a sentence about it.
     history
         What was maximised, after each iteration of the best run: the log-likelihood, plus the log-prior where there is
-        one. It never falls.
+        one, or minus the objective. It never falls, but where chains or mini-batches are followed.
     restarts
         Where each run ended, the best one among them.
     statistics
@@ -87,6 +89,11 @@ class FitReport(Tabular):
     def aic(self) -> float:
         """Akaike's criterion, as a score to maximise: log-likelihood less the number of parameters."""
         return self.log_likelihood - self.n_parameters
+
+    def plot(self, **settings: Any) -> Any:
+        """Draw the iterations: `markovfield.plot.fit_history` of this report."""
+        # By its public name: plots are far above learning.
+        return import_module(EXPORTS["plot"]).fit_history(self, **settings)
 
     def _columns(self, limit: int | None = None) -> dict[Any, Any]:
         scores = ("log_likelihood", "bic", "aic")
