@@ -58,9 +58,9 @@ for i in (0, 7, 30):
     print(f"{end.parameter_names[i]:10} difference {(up - down) / 2e-5:.6f}   expectation {expected[i]:.6f}")
 
 # %%
-# Exercise 19.4: with k features, N rows, c for the marginals of one inference and r steps, training costs O(N k + r (c +
-# k)), as the data are counted once. Where every row needs an inference of its own, as in a conditional model, or here
-# with a value missing in each row, it is O(r N (c + k)); rows that are alike are one.
+# Exercise 19.4: with k features, N rows, c for the marginals of one inference and r steps, training costs
+# O(N k + r (c + k)), as the data are counted once. Where every row needs an inference of its own, as in a conditional
+# model, or here with a value missing in each row, it is O(r N (c + k)); rows that are alike are one.
 
 rows = np.array(data.states)
 for n in (250, 5000):
