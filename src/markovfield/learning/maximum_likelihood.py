@@ -47,6 +47,9 @@ class MaximumLikelihood:
         A `Penalty` in their place, with a group, a scale and a prior mean for each parameter.
     solver
         ``"auto"``: L-BFGS, OWL-QN with ``l1``, proximal gradients with groups. Or a solver's name or object.
+    checkpoint
+        A file, or a `Checkpoint`: the solver's state is written to it now and then, and the same call goes on from it
+        when it is there.
     n_samples
         Of each expectation, where ``inference`` samples.
 
@@ -71,6 +74,7 @@ class MaximumLikelihood:
     group_l1: float = 0.0
     penalty: Penalty | None = None
     solver: Any = "auto"
+    checkpoint: Any = None
     n_samples: int = 2000
 
     name: ClassVar[str] = "maximum_likelihood"

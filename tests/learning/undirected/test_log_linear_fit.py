@@ -390,6 +390,18 @@ class TestMethods:
         with pytest.raises(mf.ModelError, match="init of fit must be"):
             mf.fit(net, data, method="ml", init=mf.Ising((4, 4), coupling=0.1))
 
+    @pytest.mark.parametrize("make", [mf.methods.MaximumLikelihood, mf.methods.PseudoLikelihood])
+    def test_a_fit_goes_on_from_its_checkpoint(self, make, tmp_path):
+        net = mf.Ising((4, 4), coupling=np.zeros(24), field=np.zeros((4, 4)))
+        data = mf.sample(mf.Ising((4, 4), coupling=0.3, field=0.1), 300, rng=35)
+        whole = mf.fit(net, data, method=make())
+        method = make(checkpoint=tmp_path / "fit.mf")
+        first = mf.fit(net, data, method=method, callback=lambda p: p.step >= 5)
+        assert not first.fit_report.converged and (tmp_path / "fit.mf").exists()
+        again = mf.fit(net, data, method=method)
+        assert again.fit_report.converged
+        np.testing.assert_allclose(again.coupling, whole.coupling, atol=1e-5)
+
     def test_what_is_refused(self):
         net = ring(4)
         with pytest.raises(mf.ModelError, match="does not fit an undirected model"):

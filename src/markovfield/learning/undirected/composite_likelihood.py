@@ -39,7 +39,7 @@ class CompositeLikelihood:
     blocks
         Sequences of variables; ``"trees"``: sets of variables that induce forests and cover the graph, found greedily,
         so that each block costs what a forest costs; ``"edges"``: the two ends of every pair that shares a factor.
-    l2, l1, group_l1, penalty, solver
+    l2, l1, group_l1, penalty, solver, checkpoint
         As for `MaximumLikelihood`.
 
     Examples
@@ -57,6 +57,7 @@ class CompositeLikelihood:
     group_l1: float = 0.0
     penalty: Penalty | None = None
     solver: Any = "auto"
+    checkpoint: Any = None
 
     name: ClassVar[str] = "composite_likelihood"
     exact: ClassVar[bool] = False

@@ -15,6 +15,7 @@ from markovfield.factors.factor_kinds import TABLE, caps
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.registry import resolve
 from markovfield.learning.core.report import FitReport
+from markovfield.learning.solvers.checkpoint import Checkpoint
 from markovfield.learning.solvers.lbfgs import LBFGS
 from markovfield.learning.solvers.minimum import Minimum
 from markovfield.learning.solvers.penalty import Penalty
@@ -79,7 +80,11 @@ def minimise(method: Any, problem: Problem, objective: Any, start: FloatArray, r
     solver = method.solver
     if solver == "auto":
         solver = "proximal_gradient" if penalty.has_groups else PRECISE
-    return solve(objective, start, solver=solver, penalty=penalty, rng=rng, running=problem.running)
+    kept = method.checkpoint
+    checkpoint = kept if kept is None or isinstance(kept, Checkpoint) else Checkpoint(kept)
+    return solve(
+        objective, start, solver=solver, penalty=penalty, rng=rng, running=problem.running, checkpoint=checkpoint
+    )
 
 
 def start_of(problem: Problem) -> FloatArray:

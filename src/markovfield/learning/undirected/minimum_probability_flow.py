@@ -29,7 +29,7 @@ class MinimumProbabilityFlow:
 
     Parameters
     ----------
-    l2, l1, group_l1, penalty, solver
+    l2, l1, group_l1, penalty, solver, checkpoint
         As for `MaximumLikelihood`.
 
     training
@@ -50,6 +50,7 @@ class MinimumProbabilityFlow:
     group_l1: float = 0.0
     penalty: Penalty | None = None
     solver: Any = "auto"
+    checkpoint: Any = None
     training: Training | None = None
 
     name: ClassVar[str] = "minimum_probability_flow"

@@ -33,7 +33,7 @@ class PseudoLikelihood:
 
     Parameters
     ----------
-    l2, l1, group_l1, penalty, solver
+    l2, l1, group_l1, penalty, solver, checkpoint
         As for `MaximumLikelihood`.
 
     Examples
@@ -51,6 +51,7 @@ class PseudoLikelihood:
     group_l1: float = 0.0
     penalty: Penalty | None = None
     solver: Any = "auto"
+    checkpoint: Any = None
 
     name: ClassVar[str] = "pseudo_likelihood"
     exact: ClassVar[bool] = False

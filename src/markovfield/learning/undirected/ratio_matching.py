@@ -27,7 +27,7 @@ class RatioMatching:
 
     Parameters
     ----------
-    l2, l1, group_l1, penalty, solver
+    l2, l1, group_l1, penalty, solver, checkpoint
         As for `MaximumLikelihood`.
 
     Examples
@@ -44,6 +44,7 @@ class RatioMatching:
     group_l1: float = 0.0
     penalty: Penalty | None = None
     solver: Any = "auto"
+    checkpoint: Any = None
 
     name: ClassVar[str] = "ratio_matching"
     exact: ClassVar[bool] = False
