@@ -272,7 +272,7 @@ class TestLikelihood:
             np.exp(fitted.compile().table(0) - float(mf.log_partition(fitted))), [[0.25, 0.25], [0, 0.5]], atol=1e-7
         )
         for name in ("pseudo_likelihood", "ml", "mpf"):
-            with pytest.raises(mf.ModelError, match="probability zero"):
+            with pytest.raises(mf.ModelError, match="rules out A=1, B=0, which the data have 1 times"):
                 mf.fit(net, [[1, 0], [0, 0]], method=name)
 
     def test_a_likelihood_without_a_maximum_is_diagnosed(self):
@@ -380,6 +380,35 @@ class TestMethods:
         assert len(told) > 2
         stopped = mf.fit(net, rows, method="pl", callback=lambda p: p.step >= 3)
         assert not stopped.fit_report.converged and "stopped" in stopped.fit_report.message
+
+    @pytest.mark.parametrize("name", METHODS)
+    @pytest.mark.parametrize("limit", [{}, {"time_limit": 1e-6}, {"callback": lambda p: True}])
+    def test_every_kind_of_model_is_fitted_or_refused(self, name, limit):
+        """Whatever the model and however soon it is stopped: a model of finite numbers, or one sentence."""
+        clauses = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
+        clauses.add_clause({"A": 1, "B": 1}, weight=0.5)
+        clauses.add_exactly(1, {"A": 1, "B": 1, "C": 1})
+        rng = np.random.default_rng(36)
+        models = [
+            (ring(3, 3), rng.integers(0, 3, (12, 3))),
+            (mf.Ising((2, 3), coupling=np.zeros(7), field=np.zeros((2, 3)), spins="0/1"), rng.integers(0, 2, (12, 6))),
+            (mf.Potts((2, 2), 20, coupling=0.1), rng.integers(0, 20, (12, 4))),
+            (mf.BoltzmannMachine(3, 1), rng.integers(0, 2, (12, 3))),
+            (mf.LogLinear({"A": 2, "B": 2}, [mf.Feature({"A": 1, "B": 1})]), rng.integers(0, 2, (12, 2))),
+            (mf.MarkovNetwork.from_edges({"A": 1, "B": 2}, ["AB"]), np.array([[0, 1], [0, 0]])),
+            (mf.MarkovNetwork({"A": 2, "B": 2}), rng.integers(0, 2, (12, 2))),
+            (clauses, np.eye(3, dtype=int)),
+        ]
+        for model, rows in models:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    fitted = mf.fit(model, rows, method=QUICK.get(name, name), rng=0, **limit)
+            except (mf.ModelError, TimeoutError, mf.StoppedError):
+                continue
+            tables = fitted.compile().log_tables
+            assert not np.isnan(tables).any() and not (tables == np.inf).any()
+            assert type(fitted) is type(model) and fitted.fit_report.method == name
 
     def test_warm_starts(self):
         net = mf.Ising((4, 4), coupling=np.zeros(24), field=np.zeros((4, 4)))

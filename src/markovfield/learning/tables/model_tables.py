@@ -115,6 +115,11 @@ class ModelTables:
     """
 
     def __init__(self, model: Any, method: str) -> None:
+        if not isinstance(model, MarkovNetwork | FactorGraph | LogLinear):
+            raise ModelError(
+                f"method {method!r} fits tables, and a {type(model).__name__} has couplings; use method "
+                "'maximum_likelihood'"
+            )
         graph: FactorGraph = model.compile()
         s = graph.structure
         sizes = [math.prod(s.cardinalities[s.scope(f)].tolist()) for f in range(s.n_factors)]

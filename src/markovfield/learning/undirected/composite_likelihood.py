@@ -161,7 +161,7 @@ class BlockObjective:
         self.parts = []
         for block in blocks:
             own = [layout.incident[layout.incident_offsets[v] : layout.incident_offsets[v + 1]] for v in block]
-            structure = _some_factors(problem.structure, np.unique(np.concatenate(own)))
+            structure = _some_factors(problem.structure, np.unique(np.concatenate([np.zeros(0, np.int32), *own])))
             clamps = np.zeros((table.n_rows, n), np.int32)  # variables that no factor of the block reads say nothing
             outside = np.setdiff1d(np.unique(structure.scopes), block)
             clamps[:, outside] = table.codes[outside].T
@@ -186,7 +186,8 @@ class BlockObjective:
 
 def _some_factors(s: Structure, factors: IntArray) -> Structure:
     """The structure with these factors only, on the same variables and cells."""
-    axes = np.concatenate([np.arange(s.scope_offsets[f], s.scope_offsets[f + 1]) for f in factors])
+    each = [np.arange(s.scope_offsets[f], s.scope_offsets[f + 1]) for f in factors]
+    axes = np.concatenate([np.zeros(0, np.int64), *each])
     lengths = np.diff(s.scope_offsets)[factors]
     return Structure.from_arrays(
         s.cardinalities,

@@ -127,10 +127,22 @@ class Problem:
         bad = np.flatnonzero((counts > 0) & (self.model.base_graph.log_tables == -np.inf))
         if len(bad):
             raise ModelError(
-                f"the model gives probability zero to some row of the data: cell {int(bad[0])} of its tables is a hard "
-                f"zero that the data reach {counts[bad[0]]:g} times"
+                f"the model gives probability zero to some row of the data: it rules out {self._told(int(bad[0]))}, "
+                f"which the data have {counts[bad[0]]:g} times"
             )
         return counts
+
+    def _told(self, cell: int) -> str:
+        """The states that a cell is for, in the first table that reads it."""
+        graph, s = self.model.base_graph, self.structure
+        for f in np.flatnonzero(s.kind == TABLE).tolist():
+            at = np.argwhere(graph.cells(f) == cell)
+            if len(at):
+                pairs = zip(s.scope(f).tolist(), at[0].tolist(), strict=True)
+                names = graph.names
+                states = ((v, names.state_names(v, int(s.cardinalities[v]))[k]) for v, k in pairs)
+                return ", ".join(f"{names.variables[v]}={state!r}" for v, state in states)
+        return f"what cell {cell} of its factors stands for"
 
     @cached_property
     def moments(self) -> FloatArray:

@@ -123,7 +123,7 @@ def _variances(problem: Problem) -> FloatArray:
             count_cells(layout, codes, weights, a, b, counts)
         spread += np.square(model.moments(counts) - weights[a:b].sum() * mean)
     each: FloatArray = spread / float(np.square(weights).sum())
-    return np.maximum(each, 1e-3 * max(float(each.max()), 1e-12))
+    return np.maximum(each, 1e-3 * max(float(each.max(initial=0.0)), 1e-12))
 
 
 def _standard_errors(means: FloatArray) -> FloatArray:
