@@ -170,3 +170,12 @@ def test_greedy_labels_know_nothing_of_masks():
     for model, x in ((memm, X[:1]), (MODELS["hmm"][0].fit(WORDS, Y), WORDS[:1])):
         with pytest.raises(mf.ModelError, match="takes no edges"):
             model.predict_proba(x, edges=[[[]]])
+
+
+@pytest.mark.parametrize("question", ["predict", "predict_proba", "predict_marginals", "predict_n_best", "entropy"])
+def test_a_mistyped_keyword_is_told_by_its_name(question):
+    crf = mf.ChainCRF().fit([[["a"], ["b"]]], [["X", "Y"]])
+    with pytest.raises(
+        TypeError, match="no keyword 'fixd': the keywords are edges, fixed, allowed; did you mean 'fixed'"
+    ):
+        getattr(crf, question)([[["a"]]], fixd=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any, Protocol, TypedDict, Unpack
 
 import numpy as np
@@ -85,6 +86,16 @@ class SequenceQueries:
         self, X: Iterable[Any], *, edges: Iterable[Any] | None = None, fixed: Fixed = None, allowed: Allowed = None
     ) -> Asked: ...
 
+    def _asked(self, X: Iterable[Any], known: Known) -> Asked:
+        """The same, after a look at the keywords: one that is mistyped is told by its name."""
+        strange = next((name for name in known if name not in Known.__annotations__), None)
+        if strange is not None:
+            words = list(Known.__annotations__)
+            close = get_close_matches(strange, words, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"there is no keyword {strange!r}: the keywords are {', '.join(words)}{hint}")
+        return self._ask(X, **known)
+
     def _names(self) -> npt.NDArray[Any]:
         """The label of each state, by number."""
         names = np.empty(len(self.classes_) * self.hidden_states_, object)
@@ -98,7 +109,7 @@ class SequenceQueries:
         Keywords are ``edges``, ``fixed`` and ``allowed``. With hidden states, these are the labels of the best states;
         `predict_mpm` sums over states.
         """
-        return self._decoded(self._ask(X, **known))
+        return self._decoded(self._asked(X, known))
 
     def _decoded(self, asked: Asked) -> list[list[Any]]:
         paths, scores = asked.decode()
@@ -121,7 +132,7 @@ class SequenceQueries:
         """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise ModelError(f"n must be an integer from 1 on, got {n!r}")
-        asked = self._ask(X, **known)
+        asked = self._asked(X, known)
         totals, names = asked.log_partitions(), self._names()
         return [
             [(names[path].tolist(), float(np.exp(score - total))) for path, score in asked.n_best(s, int(n))]
@@ -146,7 +157,7 @@ class SequenceQueries:
         of several folds can be joined. scikit-learn's ``cross_val_predict`` refuses labels of sequences before it comes
         to any ``predict_proba``: loop over the folds of ``KFold`` instead.
         """
-        asked = self._ask(X, **known)
+        asked = self._asked(X, known)
         tables = asked.posteriors()
         by_label = tables.reshape(len(tables), len(self.classes_), self.hidden_states_).sum(axis=2)
         return Listed(np.split(by_label, asked.offsets[1:-1])[: len(asked.offsets) - 1])
@@ -162,7 +173,7 @@ class SequenceQueries:
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
             raise ModelError(f"size must be an integer from 0 on, got {size!r}")
         names = self._names()
-        drawn = self._ask(X, **known).sample(int(size), generator_of(rng))
+        drawn = self._asked(X, known).sample(int(size), generator_of(rng))
         return [names[paths].tolist() for paths in drawn]
 
     def entropy(self, X: Iterable[Any], **known: Unpack[Known]) -> FloatArray:
@@ -170,7 +181,7 @@ class SequenceQueries:
 
         With hidden states it is the entropy of the states.
         """
-        return self._ask(X, **known).entropies()
+        return self._asked(X, known).entropies()
 
     def expected_loss(self, X: Iterable[Any], **known: Unpack[Known]) -> FloatArray:
         """How many labels of `predict_mpm` are expected to be wrong in each sequence, by the model's own account."""

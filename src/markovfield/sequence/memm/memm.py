@@ -269,7 +269,7 @@ class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
             raise ModelError(f"MEMM: decoding must be one of {', '.join(_DECODING)}, got {chosen!r}")
         if chosen == "greedy" and any(entry is not None for entry in known.values()):
             raise ModelError("MEMM: greedy decoding knows no labels that are fixed or allowed: use decoding='viterbi'")
-        asked = self._ask(X, **known)
+        asked = self._asked(X, known)
         return self._decoded(replace(asked, mode=_DECODING[chosen]) if isinstance(asked, _Asked) else asked)
 
     def sample(
