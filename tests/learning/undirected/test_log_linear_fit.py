@@ -185,6 +185,24 @@ class TestLikelihood:
         np.add.at(seen, (rows[:, 0], rows[:, 1]), 1 / 300)
         np.testing.assert_allclose(joint, seen, atol=1e-7)
 
+    @pytest.mark.parametrize("seed", range(4))
+    def test_proportional_fitting_likelihood_and_formula_agree(self, seed):
+        """On decomposable graphs all three are one, and proportional fitting needs one sweep."""
+        rng = np.random.default_rng(seed)
+        cliques = [(0, 1, 2)] + [(int(rng.integers(0, v)), v) for v in range(3, 6)]
+        net = mf.MarkovNetwork({v: int(rng.integers(2, 4)) for v in range(6)})
+        for clique in cliques:
+            net.add_unknown(clique)
+        rows = random_rows(net, 500, seed)
+        fits = [mf.fit(net, rows, method=name) for name in ("ipf", "closed_form", "ml")]
+        assert fits[0].fit_report.iterations == 1
+        for clique in cliques:
+            joints = [mf.marginals(fitted).joint(clique) for fitted in fits]
+            np.testing.assert_allclose(joints[1], joints[0], atol=1e-9)
+            np.testing.assert_allclose(joints[2], joints[0], atol=1e-6)
+        values = [fitted.fit_report.log_likelihood for fitted in fits]
+        assert values == pytest.approx([values[0]] * 3, abs=1e-5)
+
     def test_features_tied_across_places(self):
         truth = mf.LogLinear(
             dict.fromkeys(range(5), 2),
