@@ -69,6 +69,11 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.chain_crf_wapiti
 	$(BIN)/python -m benchmarks.hidden_markov
 	$(BIN)/python -m benchmarks.boltzmann
+	$(BIN)/python -m benchmarks.learning
+	$(BIN)/python -m benchmarks.learning_tables
+	$(BIN)/python -m benchmarks.undirected_structures
+	$(BIN)/python -m benchmarks.solvers
+	$(BIN)/python -m benchmarks.feature_induction
 
 # The pages; examples that have changed since the last time are run for the gallery.
 docs: .venv/installed

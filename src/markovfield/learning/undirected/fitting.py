@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
-from markovfield.exceptions import MemoryLimitError
+from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE, caps
 from markovfield.inference.core.evidence import Evidence
@@ -68,6 +68,8 @@ def penalty_of(model: LogLinear, method: Any, total: float) -> Penalty:
         if method.l1 or method.group_l1:
             group = interactions(model)
             given = replace(given, l1=np.where(group >= 0, method.l1, 0.0), groups=group, group_l1=method.group_l1)
+    if not isinstance(given, Penalty):
+        raise ModelError(f"penalty of {type(method).__name__} must be a markovfield.learning.Penalty, got {given!r}")
     given.check(len(model.parameters))
     return replace(
         given, l2=np.asarray(given.l2) / total, l1=np.asarray(given.l1) / total, group_l1=given.group_l1 / total
