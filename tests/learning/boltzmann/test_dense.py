@@ -98,3 +98,12 @@ def test_what_is_refused():
         fit_boltzmann(BoltzmannMachine(2, 1), [[0, 0.5]])
     with pytest.raises(ModelError, match="takes a BoltzmannMachine, got RestrictedBoltzmannMachine"):
         fit_boltzmann(mf.RestrictedBoltzmannMachine(2, 1), [[0, 1]])  # type: ignore[arg-type]
+
+
+def test_large_machines_go_by_units_unasked():
+    rows = np.random.default_rng(3).integers(0, 2, (60, 20))
+    made = mf.fit(mf.BoltzmannMachine(20, 4), rows, rng=0)
+    assert made.fit_report.method == "stochastic_maximum_likelihood"
+    assert np.isfinite(made.weights).all() and made.weights[0, 22] != 0
+    again = mf.fit(mf.BoltzmannMachine(20, 4), rows, mf.methods.StochasticMaximumLikelihood(training=Training()), rng=0)
+    np.testing.assert_array_equal(again.weights, made.weights)

@@ -18,6 +18,9 @@ from markovfield.models import BoltzmannMachine, RestrictedBoltzmannMachine
 
 __all__ = ["StochasticMaximumLikelihood"]
 
+# A Boltzmann machine with hidden units of more than this many in all is trained by products of matrices.
+MANY = 20
+
 
 @dataclass(frozen=True)
 class StochasticMaximumLikelihood:
@@ -41,8 +44,8 @@ class StochasticMaximumLikelihood:
 
     training
         For a `RestrictedBoltzmannMachine`, whose layers are summed or drawn at once: mini-batches, learning rate,
-        momentum and epochs, in place of all of the above but ``l2`` and ``sweeps``. A `BoltzmannMachine` given one is
-        trained likewise, unit by unit, which is far quicker from a few dozen units on.
+        momentum and epochs, in place of all of the above but ``l2`` and ``sweeps``. A `BoltzmannMachine` with
+        hidden units is trained likewise, unit by unit, where it has more than 20 units or is given one.
 
     Examples
     --------
@@ -78,7 +81,14 @@ class StochasticMaximumLikelihood:
 
     def fit(self, model: Any, table: DataTable, *, rng: np.random.Generator, running: Running) -> Any:
         """A new model with the estimated parameters."""
-        joined = isinstance(model, BoltzmannMachine) and self.training is not None
+        joined = isinstance(model, BoltzmannMachine) and (self.training is not None or self._by_units(model, table))
         if joined or isinstance(model, RestrictedBoltzmannMachine):
             return fit_layers(self, model, table, "pcd", self.sweeps, rng=rng, running=running)
         return fit_stochastic(self, model, table, persistent=True, rng=rng, running=running)
+
+    def _by_units(self, model: BoltzmannMachine, table: DataTable) -> bool:
+        """Whether products of matrices do, and are worth it: many units, no gaps in what is seen, no penalty but l2."""
+        plain = not (self.l1 or self.group_l1 or self.penalty is not None)
+        return (
+            plain and model.n_hidden > 0 and model.n_units > MANY and bool((table.codes[: model.n_visible] >= 0).all())
+        )
