@@ -53,7 +53,9 @@ def fit(
     data
         A dict of columns, a pandas or polars frame, a structured array, `Samples`, or state indices
         ``int[rows, variables]``. Columns are found by name and others ignored; a variable without a column is hidden.
-        None, NaN and (where states are plain indices) -1 are missing values; ``fit_report.missing`` counts them.
+        None, NaN and (where states are plain indices) -1 are missing values; ``fit_report.missing`` counts them. Models
+        of lattices and machines take arrays in their own shape: images, visible units, and spins -1 and +1 where an
+        array has no 0.
     method
         ``"auto"``: for a Bayesian network counting where the data are complete, `ExpectationMaximization` otherwise;
         for an undirected model `ClosedForm` where it is decomposable, `MaximumLikelihood` where a junction tree is
