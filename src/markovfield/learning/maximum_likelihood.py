@@ -13,7 +13,7 @@ from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.directed.estimators import estimate_tables
 from markovfield.learning.solvers.penalty import Penalty
-from markovfield.learning.undirected.exact import fit_likelihood
+from markovfield.learning.undirected.likelihood_fit import fit_likelihood
 from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName
 

@@ -449,6 +449,25 @@ class TestMethods:
         assert again.fit_report.converged
         np.testing.assert_allclose(again.coupling, whole.coupling, atol=1e-5)
 
+    def test_no_setting_is_ignored_in_silence(self, tmp_path):
+        machine, rows = mf.RestrictedBoltzmannMachine(4, 2), np.eye(4, dtype=int)
+        training = mf.learning.Training(epochs=2)
+        for method in (
+            mf.methods.StochasticMaximumLikelihood(n_steps=5),
+            mf.methods.ContrastiveDivergence(learning_rate=0.3),
+            mf.methods.MinimumProbabilityFlow(solver="lbfgs"),
+        ):
+            with pytest.raises(mf.ModelError, match="says nothing to a RestrictedBoltzmannMachine"):
+                mf.fit(machine, rows, method=method)
+        for name in ("StochasticMaximumLikelihood", "ContrastiveDivergence", "MinimumProbabilityFlow"):
+            with pytest.raises(mf.ModelError, match="is for Boltzmann machines with hidden units"):
+                mf.fit(ring(4), rows, method=getattr(mf.methods, name)(training=training))
+        few = mf.methods.StochasticMaximumLikelihood(n_steps=4, n_chains=3)
+        assert mf.fit(mf.BoltzmannMachine(20, 2), np.eye(20, dtype=int), method=few, rng=0).fit_report.iterations == 4
+        kept = mf.methods.PseudoLikelihood(l2=1.0, checkpoint=tmp_path / "dense.mf")
+        mf.fit(mf.Hopfield(4), 2 * rows - 1, method=kept)
+        assert (tmp_path / "dense.mf").exists()
+
     def test_what_is_refused(self):
         net = ring(4)
         with pytest.raises(mf.ModelError, match="does not fit an undirected model"):

@@ -6,7 +6,7 @@ Dickstein, Battaglino and DeWeese (2011).
 Files, in reading order:
 
 * `problem`: a log-linear model and its data, rows told apart and counted once; `moments`: of data and of models;
-* `likelihood`: minus the log-likelihood and its gradient, clamped less free expectations; `exact`: fitting by it;
+* `likelihood`: minus the log-likelihood and its gradient, clamped less free expectations; `likelihood_fit`: by it;
 * `sites_kernel`, `local_objective`: one variable given the others; `local_fit`, and the methods that fit by it:
   `pseudo_likelihood`, `ratio_matching`, `minimum_probability_flow`; `dense_spins`: fully connected machines;
 * `composite_likelihood`: blocks of variables given the others;

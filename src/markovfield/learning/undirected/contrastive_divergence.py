@@ -12,7 +12,7 @@ from markovfield.inference.core.running import Running
 from markovfield.learning.boltzmann.updates import Training
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.solvers.penalty import Penalty
-from markovfield.learning.undirected.layers import fit_layers
+from markovfield.learning.undirected.layers import fit_layers, no_training
 from markovfield.learning.undirected.stochastic import fit_stochastic
 from markovfield.models import RestrictedBoltzmannMachine
 
@@ -33,7 +33,6 @@ class ContrastiveDivergence:
         Gibbs sweeps of each chain.
     n_steps, n_chains, learning_rate, decay, power, l2, l1, group_l1, penalty
         As for `StochasticMaximumLikelihood`; each step starts from ``n_chains`` rows drawn from the data.
-
     training
         For a `RestrictedBoltzmannMachine`, whose layers are summed or drawn at once: mini-batches, learning rate,
         momentum and epochs, in place of all of the above but ``l2`` and ``k``.
@@ -79,4 +78,5 @@ class ContrastiveDivergence:
         """A new model with the estimated parameters."""
         if isinstance(model, RestrictedBoltzmannMachine):
             return fit_layers(self, model, table, "cd", self.k, rng=rng, running=running)
+        no_training(self, model)
         return fit_stochastic(self, model, table, persistent=False, rng=rng, running=running)

@@ -16,6 +16,7 @@ from markovfield.learning.core.data import DataTable
 from markovfield.learning.core.report import FitReport
 from markovfield.learning.solvers.lbfgs import LBFGS
 from markovfield.learning.solvers.solve import solve
+from markovfield.learning.undirected.fitting import checkpoint_of
 from markovfield.models import BoltzmannMachine, Hopfield
 
 __all__ = ["DensePseudoLikelihood", "dense_model", "fit_dense", "hopfield_weights"]
@@ -159,7 +160,8 @@ def fit_dense(method: Any, model: Any, table: DataTable, *, running: Running) ->
     loss = DensePseudoLikelihood(values, distinct.weights / total, method.l2 / total, low=low)
     solver = LBFGS(tolerance=1e-13, gradient_tolerance=1e-8) if method.solver == "auto" else method.solver
     planning = running.seconds
-    found = solve(loss, np.zeros(loss.n_parameters), solver=solver, running=running)
+    checkpoint = checkpoint_of(method)
+    found = solve(loss, np.zeros(loss.n_parameters), solver=solver, running=running, checkpoint=checkpoint)
     made = type(model)(model.shape) if low else type(model)(model.n_visible)
     made.weights, made.biases = loss.weights(found.weights), loss.bias(found.weights)
     made.fit_report = FitReport(

@@ -24,7 +24,7 @@ from markovfield.learning.undirected.problem import Problem
 from markovfield.models import LogLinear
 from markovfield.models.log_linear import with_parameters
 
-__all__ = ["fits_exactly", "minimise", "n_free", "penalty_of", "reported"]
+__all__ = ["checkpoint_of", "fits_exactly", "minimise", "n_free", "penalty_of", "reported"]
 
 # L-BFGS for objectives for each row: moments are matched to about 1e-8.
 PRECISE = LBFGS(tolerance=1e-13, gradient_tolerance=3e-8, max_iterations=2000)
@@ -82,11 +82,14 @@ def minimise(method: Any, problem: Problem, objective: Any, start: FloatArray, r
     solver = method.solver
     if solver == "auto":
         solver = "proximal_gradient" if penalty.has_groups else PRECISE
+    kept = checkpoint_of(method)
+    return solve(objective, start, solver=solver, penalty=penalty, rng=rng, running=problem.running, checkpoint=kept)
+
+
+def checkpoint_of(method: Any) -> Checkpoint | None:
+    """A method's checkpoint, which may be given as the name of its file."""
     kept = method.checkpoint
-    checkpoint = kept if kept is None or isinstance(kept, Checkpoint) else Checkpoint(kept)
-    return solve(
-        objective, start, solver=solver, penalty=penalty, rng=rng, running=problem.running, checkpoint=checkpoint
-    )
+    return kept if kept is None or isinstance(kept, Checkpoint) else Checkpoint(kept)
 
 
 def start_of(problem: Problem) -> FloatArray:

@@ -12,7 +12,7 @@ from markovfield.inference.core.running import Running
 from markovfield.learning.boltzmann.updates import Training
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.solvers.penalty import Penalty
-from markovfield.learning.undirected.layers import fit_layers
+from markovfield.learning.undirected.layers import fit_layers, no_training
 from markovfield.learning.undirected.local_fit import fit_local
 from markovfield.learning.undirected.sites_kernel import FLOW
 from markovfield.models import RestrictedBoltzmannMachine
@@ -31,7 +31,6 @@ class MinimumProbabilityFlow:
     ----------
     l2, l1, group_l1, penalty, solver, checkpoint
         As for `MaximumLikelihood`.
-
     training
         For a `RestrictedBoltzmannMachine`, whose layers are summed or drawn at once: mini-batches, learning rate,
         momentum and epochs, in place of all of the above but ``l2``.
@@ -65,4 +64,5 @@ class MinimumProbabilityFlow:
         """A new model with the estimated parameters."""
         if isinstance(model, RestrictedBoltzmannMachine):
             return fit_layers(self, model, table, "mpf", 1, rng=rng, running=running)
+        no_training(self, model)
         return fit_local(self, model, table, FLOW, "minimum probability flow, with penalties", rng, running)

@@ -12,7 +12,7 @@ from markovfield.inference.core.running import Running
 from markovfield.learning.boltzmann.updates import Training
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.solvers.penalty import Penalty
-from markovfield.learning.undirected.layers import fit_layers
+from markovfield.learning.undirected.layers import changed_settings, fit_layers, no_training
 from markovfield.learning.undirected.stochastic import fit_stochastic
 from markovfield.models import BoltzmannMachine, RestrictedBoltzmannMachine
 
@@ -41,11 +41,11 @@ class StochasticMaximumLikelihood:
         power above 1/2 and at most 1, steps sum to infinity and their squares do not (Robbins and Monro).
     l2, l1, group_l1, penalty
         As for `MaximumLikelihood`.
-
     training
         For a `RestrictedBoltzmannMachine`, whose layers are summed or drawn at once: mini-batches, learning rate,
         momentum and epochs, in place of all of the above but ``l2`` and ``sweeps``. A `BoltzmannMachine` with
-        hidden units is trained likewise, unit by unit, where it has more than 20 units or is given one.
+        hidden units is trained likewise, unit by unit, where it is given one, or has more than 20 units and
+        nothing else is set.
 
     Examples
     --------
@@ -84,11 +84,12 @@ class StochasticMaximumLikelihood:
         joined = isinstance(model, BoltzmannMachine) and (self.training is not None or self._by_units(model, table))
         if joined or isinstance(model, RestrictedBoltzmannMachine):
             return fit_layers(self, model, table, "pcd", self.sweeps, rng=rng, running=running)
+        no_training(self, model)
         return fit_stochastic(self, model, table, persistent=True, rng=rng, running=running)
 
     def _by_units(self, model: BoltzmannMachine, table: DataTable) -> bool:
-        """Whether products of matrices do, and are worth it: many units, no gaps in what is seen, no penalty but l2."""
-        plain = not (self.l1 or self.group_l1 or self.penalty is not None)
+        """Whether products of matrices do, and are worth it: many units, no gaps in what is seen, no other settings."""
+        plain = not changed_settings(self, {"l2", "sweeps"})
         return (
             plain and model.n_hidden > 0 and model.n_units > MANY and bool((table.codes[: model.n_visible] >= 0).all())
         )
