@@ -20,6 +20,10 @@ from markovfield.structured.models.multi_label import MultiLabelModel as MultiLa
 from markovfield.structured.models.multiclass import HierarchyModel as HierarchyModel
 from markovfield.structured.models.multiclass import MulticlassModel as MulticlassModel
 from markovfield.structured.models.neural import NeuralFeatures as NeuralFeatures
+from markovfield.structured.objectives.expected_loss import ExpectedLoss as ExpectedLoss
+from markovfield.structured.objectives.expected_loss import MarginalLikelihood as MarginalLikelihood
 from markovfield.structured.objectives.likelihood import ConditionalLikelihood as ConditionalLikelihood
+from markovfield.structured.objectives.piecewise import Piecewise as Piecewise
+from markovfield.structured.objectives.pseudo_likelihood import PseudoLikelihood as PseudoLikelihood
 from markovfield.structured.prediction import OutputMarginals as OutputMarginals
 from markovfield.structured.prediction import Outputs as Outputs
