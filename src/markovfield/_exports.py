@@ -55,6 +55,7 @@ _TOP = {
     "sequence.memm.memm": ["MEMM"],
     "sequence.tagger": ["ChainTagger"],
     "structured.classifier": ["StructuredClassifier"],
+    "vision.grid_crf": ["GridCRF"],
     "vision.segmentation": ["ImageSegmentation"],
     "vision.stereo": ["StereoMatching"],
 }
@@ -86,6 +87,18 @@ _LAZY = {
         "sequence.text.vectoriser": ["AttributeVectoriser"],
     },
     "vision": {
+        "vision.grid_crf": ["GridCRF"],
+        "vision.grid_model": ["GridModel"],
+        "vision.image_features": [
+            "GridEdges",
+            "Images",
+            "edge_features",
+            "grid_edges",
+            "node_feature_names",
+            "node_features",
+            "one_hot_colours",
+            "stack_images",
+        ],
         "vision.segmentation": ["ImageSegmentation"],
         "vision.stereo": ["StereoMatching", "disparity_error"],
     },

@@ -112,7 +112,7 @@ class LikelihoodValue:
                 )  # fmt: skip
         except ImpossibleEvidenceError as refusal:
             raise ModelError(f"the model rules out the labels of some example: {refusal}") from None
-        # What was worked out for this graph refers to it: left there, it would stay until Python looks for such circles.
+        # What was worked out for this graph refers to it: left there, it would stay until Python looks for circles.
         graph.cache.clear()
         self._last[clamped] = found.answer if "init" in self.method.abilities else None
         self.converged = self.converged and found.answer.converged
