@@ -65,6 +65,8 @@ _LAZY = {
     "sequence": {
         "sequence.chain.crf": ["ChainCRF"],
         "sequence.chain.training": ["TrainingReport"],
+        "sequence.conditional.factorial_chain": ["FactorialChainModel"],
+        "sequence.conditional.skip_chain": ["SkipChainModel"],
         "sequence.interface.weights_report": ["WeightsReport"],
         "sequence.hmm.emissions": ["CategoricalEmissions"],
         "sequence.hmm.filtering": ["HMMFilter"],
