@@ -51,6 +51,7 @@ _TOP = {
     "io": ["load", "read", "read_network", "save", "write", "write_network"],
     "lattice.simulation": ["LatticeSimulation"],
     "sequence.chain.crf": ["ChainCRF"],
+    "sequence.conditional.estimators": ["FactorialCRF", "SkipChainCRF"],
     "sequence.hmm.hmm": ["HMM"],
     "sequence.memm.memm": ["MEMM"],
     "sequence.tagger": ["ChainTagger"],
@@ -65,6 +66,9 @@ _LAZY = {
     "sequence": {
         "sequence.chain.crf": ["ChainCRF"],
         "sequence.chain.training": ["TrainingReport"],
+        "sequence.conditional.estimators": ["FactorialCRF", "SkipChainCRF"],
+        "sequence.conditional.factorial_chain": ["FactorialChainModel"],
+        "sequence.conditional.skip_chain": ["SkipChainModel"],
         "sequence.interface.weights_report": ["WeightsReport"],
         "sequence.hmm.emissions": ["CategoricalEmissions"],
         "sequence.hmm.filtering": ["HMMFilter"],
