@@ -13,12 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from markovfield._validation import generator_of, number
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import FormatError, ModelError
+from markovfield.files import PathLike
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.report import FitReport
 from markovfield.progress import shows_progress
+from markovfield.structured.archive import from_archive, load_structured, save_structured
 from markovfield.structured.core.model import StructuredModel
 from markovfield.structured.core.reading import example_count
 from markovfield.structured.objectives.registry import objective_of
@@ -257,6 +259,24 @@ class StructuredEstimator(BaseEstimator):
         drawn = sample(batch.graph(self.weights_), size, method=method, rng=rng, n_jobs=self.n_jobs)
         rows = [self.model_.outputs(np.ascontiguousarray(row, np.int32), inputs) for row in drawn.states]
         return [list(outputs) for outputs in zip(*rows, strict=True)]
+
+    def save(self, path: PathLike) -> None:
+        """Save the estimator; `markovfield.load` reads it. An interrupted save leaves the file that was there."""
+        check_is_fitted(self, "model_")
+        save_structured(self, path)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Any:
+        """Load an estimator that `save` wrote; nothing in the file is ever executed."""
+        found = load_structured(path)
+        if not isinstance(found, cls):
+            raise FormatError(f"{path}: this archive holds a {type(found).__name__}, not a {cls.__name__}")
+        return found
+
+    @classmethod
+    def from_archive(cls, about: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        """The estimator that an archive describes."""
+        return from_archive(about, arrays)
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of labels that are predicted right (where they are known), over all variables of all examples."""

@@ -62,6 +62,12 @@ class LatentModel(StructuredModel):
         states = tuple(range(len(self.known.classes) * self.n_hidden))
         return replace(self.model, shape=replace(self.known, classes=states))
 
+    @property
+    def shape_class(self) -> type[Shape]:  # type: ignore[override]
+        """That of the model."""
+        assert self.model is not None
+        return self.model.shape_class
+
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """That of the model."""
         assert self.model is not None
