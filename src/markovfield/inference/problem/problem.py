@@ -171,7 +171,7 @@ def component_labels(structure: Structure) -> tuple[npt.NDArray[np.int32], int]:
     --------
     >>> import markovfield as mf
     >>> net = mf.MarkovNetwork(dict.fromkeys("ABCD", 2))
-    >>> _ = net.add_factors([("A", "C"), ("C",)], [[3.0, 1.0], [1.0, 3.0]])
+    >>> _ = net.add_factor(["A", "C"], [[3.0, 1.0], [1.0, 3.0]])
     >>> component_labels(net.compile().structure)[0].tolist()
     [0, 1, 0, 2]
     """
