@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import markovfield as mf
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.structure import Structure
 from markovfield.inference.core.component_counts import ComponentCounts, counts_by_component, parts_of
 from markovfield.inference.core.counts import resolve_counts
 from markovfield.inference.core.evidence import Evidence
@@ -136,6 +137,43 @@ def test_pools_that_linear_space_shifts_and_likelihoods(method: str, seed: int):
         union.check(method)
 
 
+@settings(max_examples=40, deadline=None)
+@given(specs_with_evidence(), st.lists(st.integers(0, 3), min_size=1, max_size=4))
+def test_weights_where_examples_share_all_cells(example: Example, weights: list[int]):
+    """The same pool for all examples, each with its own evidence: counts weighted as if one by one."""
+    spec = in_scope(example[0])
+    whole = spec.build().compile()
+    s, n = whole.structure, len(weights)
+    structure = Structure.from_arrays(
+        np.tile(s.cardinalities, n),
+        np.concatenate([[0], *(s.scope_offsets[1:] + i * len(s.scopes) for i in range(n))]),
+        np.concatenate([s.scopes + i * s.n_variables for i in range(n)]),
+        np.tile(s.table_offsets, n),
+        np.tile(s.table_strides, n),
+        n_cells=s.n_cells,
+        kind=np.tile(s.kind, n),
+    )
+    known = [{v: x for v, x in example[1].items() if np.ndim(x) == 0 and i % 2} for i in range(n)]
+    states = np.full(structure.n_variables, -1)
+    for i, row in enumerate(known):
+        for v, state in row.items():
+            states[i * s.n_variables + v] = state
+    oracles = [spec.oracle(row) for row in known]
+    if any(oracle.impossible for oracle in oracles):
+        return
+    found = counts_by_component(
+        resolve_counts("junction_tree"),
+        FactorGraph(structure, whole.log_tables),
+        Evidence.from_clamps(structure, states),
+        np.arange(n + 1) * s.n_variables,
+        weights=np.array(weights, float),
+        running=Running(),
+    )
+    np.testing.assert_allclose(found.log_partition, [oracle.log_partition for oracle in oracles], atol=1e-8)
+    wanted = sum(weight * spec.pool_counts(oracle) for weight, oracle in zip(weights, oracles, strict=True))
+    np.testing.assert_allclose(found.counts, wanted, atol=1e-8)
+
+
 @pytest.mark.parametrize("method", ["gibbs", "likelihood_weighting", "annealed_importance"])
 def test_samplers_know_no_log_partition(method: str):
     net = mf.BayesianNetwork({"A": 2, "B": 2})
@@ -211,6 +249,8 @@ def test_what_is_refused():
         counts_by_component(tree, graph, free, [0, 1, 3], running=Running())
     with pytest.raises(mf.ModelError, match="variable_offsets must rise from 0 to 3"):
         counts_by_component(tree, graph, free, [0, 4], running=Running())
+    with pytest.raises(mf.ModelError, match="weights of examples must be 2 finite numbers"):
+        counts_by_component(tree, graph, free, [0, 2, 3], weights=[1.0], running=Running())
     net.add_factor([], 2.0)
     graph = net.compile()
     free = Evidence.parse(graph.structure, None)

@@ -25,7 +25,7 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import taken
 from markovfield.inference.core.running import Running
 
-__all__ = ["ComponentCounts", "Part", "counts_by_component", "parts_of"]
+__all__ = ["Apart", "ComponentCounts", "Part", "counts_by_component", "parts_of", "set_apart"]
 
 
 class ComponentCounts(NamedTuple):
@@ -54,6 +54,23 @@ class Part(NamedTuple):
     last_cell: int
 
 
+class Apart(NamedTuple):
+    """A union in which examples that are marked differently share no cells.
+
+    ``origin`` is the cell of the union that each cell is a copy of, ``marks`` the mark of the examples that read it.
+    """
+
+    structure: Structure
+    origin: IntArray
+    marks: FloatArray
+
+    def joined(self, cells: FloatArray, n_cells: int) -> FloatArray:
+        """Values of cells, added up in the cells that they are copies of."""
+        total: FloatArray = np.bincount(self.origin, cells, n_cells).astype(np.float64)
+        return total
+
+
+_APART: Shelf[Apart] = Shelf(2)
 _OWNERS: Shelf[IntArray] = Shelf(2)
 _PARTS: Shelf[tuple[Part, ...]] = Shelf(2)
 
@@ -65,11 +82,14 @@ def counts_by_component(
     variable_offsets: npt.ArrayLike,
     *,
     running: Running,
+    weights: npt.ArrayLike | None = None,
     init: ByComponent | None = None,
     n_samples: int = 2000,
     rng: Any = None,
 ) -> ComponentCounts:
     """log Z of each example of a union given the evidence, and the expected counts of all of them.
+
+    Where examples of different weights share cells, inference runs on a copy of the union in which they do not.
 
     Parameters
     ----------
@@ -78,6 +98,8 @@ def counts_by_component(
     variable_offsets
         ``int64[n_examples + 1]``: example i has the variables ``variable_offsets[i]`` to ``variable_offsets[i + 1]``,
         which may be none, one or several connected components; no factor may join two examples.
+    weights
+        ``float64[n_examples]``: how much the counts of each example weigh; None is one each. log Z is never weighted.
     init
         The answer of an earlier call about the same structure, for methods that can start from one.
     n_samples, rng
@@ -99,8 +121,20 @@ def counts_by_component(
     """
     s = graph.structure
     offsets = np.ascontiguousarray(variable_offsets, np.int64)
-    owner = _OWNERS.get(s, offsets.tobytes(), lambda: _owners(s, offsets))
+    owner = _owner(s, offsets)
     n = len(offsets) - 1
+    if weights is not None:
+        given = np.ascontiguousarray(weights, np.float64)
+        if given.shape != (n,) or not np.isfinite(given).all():
+            raise ModelError(f"weights of examples must be {n} finite numbers, got shape {given.shape}")
+        keywords = {"running": running, "init": init, "n_samples": n_samples, "rng": rng}
+        if not len(given) or (given == given[0]).all():
+            found = counts_by_component(method, graph, evidence, offsets, **keywords)
+            return found._replace(counts=found.counts * (given[0] if len(given) else 1.0))
+        apart = set_apart(s, offsets, given)
+        copy = FactorGraph(apart.structure, graph.log_tables[apart.origin])
+        found = counts_by_component(method, copy, evidence, offsets, **keywords)
+        return found._replace(counts=apart.joined(apart.marks * found.counts, s.n_cells))
     if is_sampler(method):
         drawn = counts_of(method, graph, evidence.states, None, n_samples=n_samples, rng=rng, running=running)
         return ComponentCounts(np.full(n, np.nan), drawn.counts, drawn)
@@ -108,10 +142,10 @@ def counts_by_component(
         return _one_by_one(method, graph, evidence, offsets, running, rng)
     answer: Counts | Marginals
     if isinstance(method, CountsMethod) and not evidence.likelihoods:
-        found = method.counts(graph, evidence.states[None], np.ones(1), running=running)
-        if found.log_partition[0] == -np.inf:
+        answer = row = method.counts(graph, evidence.states[None], np.ones(1), running=running)
+        if row.log_partition[0] == -np.inf:
             raise evidence.impossible(s)
-        answer, counts = found, found.counts
+        counts = row.counts
     else:
         extra = taken(method, init=init, rng=generator_of(rng) if "rng" in method.abilities else None)
         answer = marginals = method.marginals(graph, evidence, running=running, **extra)
@@ -124,6 +158,10 @@ def counts_by_component(
     example[parts.component] = owner
     values: FloatArray = np.bincount(example, parts.log_partition, n).astype(np.float64)
     return ComponentCounts(values, counts, answer)
+
+
+def _owner(s: Structure, offsets: IntArray) -> IntArray:
+    return _OWNERS.get(s, offsets.tobytes(), lambda: _owners(s, offsets))
 
 
 def _owners(s: Structure, offsets: IntArray) -> IntArray:
@@ -143,12 +181,49 @@ def _owners(s: Structure, offsets: IntArray) -> IntArray:
     return owner
 
 
+def set_apart(structure: Structure, variable_offsets: npt.ArrayLike, marks: npt.ArrayLike) -> Apart:
+    """A copy of each table for each mark (one number an example) of the examples that read it; kept with the structure.
+
+    Memory is that of the tables, each as often as there are marks that read it.
+    """
+    offsets, given = np.ascontiguousarray(variable_offsets, np.int64), np.ascontiguousarray(marks, np.float64)
+    return _APART.get(
+        structure,
+        (offsets.tobytes(), given.tobytes()),
+        lambda: _set_apart(structure, _owner(structure, offsets), given),
+    )
+
+
+def _set_apart(s: Structure, owner: IntArray, marks: FloatArray) -> Apart:
+    low, high = cells_reached(s)
+    values, group = np.unique(marks, return_inverse=True)
+    of_factor = np.zeros(s.n_factors, np.int64)
+    some = np.diff(s.scope_offsets) > 0
+    of_factor[some] = group[owner[s.scopes[s.scope_offsets[:-1][some]]]]
+    tables, table = np.unique(np.stack([low, high, of_factor], axis=1), axis=0, return_inverse=True)
+    sizes = tables[:, 1] - tables[:, 0] + 1
+    starts = np.cumsum(sizes) - sizes
+    origin = np.repeat(tables[:, 0] - starts, sizes) + np.arange(int(sizes.sum()))
+    structure = Structure.from_arrays(
+        s.cardinalities,
+        s.scope_offsets,
+        s.scopes,
+        starts[table.ravel()] + s.table_offsets - low,
+        s.table_strides,
+        n_cells=len(origin),
+        child=s.child,
+        kind=s.kind,
+        names=s.names,
+    )
+    return Apart(structure, origin, np.repeat(values[tables[:, 2]], sizes))
+
+
 def parts_of(structure: Structure, variable_offsets: npt.ArrayLike) -> tuple[Part, ...]:
     """The examples of a union, each by itself; kept with the structure."""
     s, offsets = structure, np.ascontiguousarray(variable_offsets, np.int64)
 
     def make() -> tuple[Part, ...]:
-        owner = _OWNERS.get(s, offsets.tobytes(), lambda: _owners(s, offsets))
+        owner = _owner(s, offsets)
         low, high = cells_reached(s)
         some = np.diff(s.scope_offsets) > 0
         example = np.full(s.n_factors, 0)
