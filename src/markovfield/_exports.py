@@ -140,7 +140,10 @@ _LAZY = {
         "structured.core.model": ["Inputs", "Placed", "Shape", "StructuredModel", "Template"],
         "structured.core.operators": ["LinearTerms", "TensorProduct"],
         "structured.models.graph": ["GraphModel"],
+        "structured.objectives.expected_loss": ["ExpectedLoss", "MarginalLikelihood"],
         "structured.objectives.likelihood": ["ConditionalLikelihood"],
+        "structured.objectives.piecewise": ["Piecewise"],
+        "structured.objectives.pseudo_likelihood": ["PseudoLikelihood"],
     },
     "analysis": {
         "inference.analysis.aggregate": ["aggregate"],

@@ -10,4 +10,8 @@ from markovfield.structured.core.model import Template as Template
 from markovfield.structured.core.operators import LinearTerms as LinearTerms
 from markovfield.structured.core.operators import TensorProduct as TensorProduct
 from markovfield.structured.models.graph import GraphModel as GraphModel
+from markovfield.structured.objectives.expected_loss import ExpectedLoss as ExpectedLoss
+from markovfield.structured.objectives.expected_loss import MarginalLikelihood as MarginalLikelihood
 from markovfield.structured.objectives.likelihood import ConditionalLikelihood as ConditionalLikelihood
+from markovfield.structured.objectives.piecewise import Piecewise as Piecewise
+from markovfield.structured.objectives.pseudo_likelihood import PseudoLikelihood as PseudoLikelihood

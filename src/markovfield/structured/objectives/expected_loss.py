@@ -58,6 +58,16 @@ class ExpectedLoss:
         Whether to sum logs of expected losses, as Murphy does, or the expected losses themselves, the risk.
     inference
         A method of `markovfield.marginals` that has expected counts; ``"auto"`` as for `ConditionalLikelihood`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import markovfield as mf
+    >>> x, y = (np.eye(3), [[0, 1], [1, 2], [2, 0]]), ["a", "b", "b"]
+    >>> batch = mf.structured.GraphModel(bias=False).shaped([x], [y]).encode([x], [y])
+    >>> value, gradient = ExpectedLoss(log=False).on(batch, running=Running())(np.zeros(9))
+    >>> round(float(value), 4), gradient.shape
+    (1.5, (9,))
     """
 
     loss: str | npt.ArrayLike = "hamming"
@@ -132,6 +142,16 @@ class MarginalLikelihood:
     ----------
     inference
         A method of `markovfield.marginals` that has expected counts; ``"auto"`` as for `ConditionalLikelihood`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import markovfield as mf
+    >>> x, y = (np.eye(3), [[0, 1], [1, 2], [2, 0]]), ["a", "b", "b"]
+    >>> batch = mf.structured.GraphModel(bias=False).shaped([x], [y]).encode([x], [y])
+    >>> value, gradient = MarginalLikelihood().on(batch, running=Running())(np.zeros(9))
+    >>> round(float(value), 4), gradient.shape
+    (2.0794, (9,))
     """
 
     inference: MethodLike = "auto"
