@@ -24,6 +24,8 @@ __all__ = ["choose_inference"]
 MOST_STEPS, MOST_VARIABLES = 2e9, 2_000
 # Messages are sent until they move by less than this: gradients are then good to about as many digits.
 TOLERANCE, SWEEPS = 1e-5, 100
+# So many trees whatever the batch, so that a picture has one bound in all batches; grids need two.
+TREES = 4
 
 
 def choose_inference(structure: Structure, variable_offsets: IntArray, running: Running) -> Any:
@@ -40,4 +42,4 @@ def choose_inference(structure: Structure, variable_offsets: IntArray, running: 
             pass
         else:
             return tree
-    return TreeReweighted(tolerance=TOLERANCE, max_iterations=SWEEPS)
+    return TreeReweighted(tolerance=TOLERANCE, max_iterations=SWEEPS, n_trees=TREES)
