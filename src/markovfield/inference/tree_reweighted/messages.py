@@ -42,8 +42,8 @@ GETS_OUT_OF_HAND = 4.0
 # Frank-Wolfe: sweeps to judge a step by, and the smallest step worth judging.
 SWEEPS_PER_STEP = 30
 SMALLEST_STEP = 1.0 / 128.0
-# Components are swept in so many shards at most, each of so much work at least.
-SHARDS, SHARD_WORK = 8, 2.0**17
+# Parts that the trees are cut into, for threads; and of the components, each of so much work at least.
+SHARDS, PARTS, PART_WORK = 4, 8, 2.0**17
 # The most cells of tables in linear space: half a gigabyte.
 LINEAR_CELLS = 2**26
 
@@ -73,19 +73,19 @@ class ReweightedMessages:
         sizes = np.diff(pairs.layout.message_offsets)
         cost = 10.0 * len(sizes) + 2.0 * float((sizes[0::2] * sizes[1::2]).sum())
         self.sweeps_at_once = max(1, int(GRAIN / max(cost, 1.0)))
-        self.shards = self._shards(cost)
+        self.parts = self._parts(cost)
 
-    def _shards(self, cost: float) -> tuple[npt.NDArray[np.bool_], ...]:
+    def _parts(self, cost: float) -> tuple[npt.NDArray[np.bool_], ...]:
         """Components that may be swept side by side: masks of about equal work, whatever the number of threads."""
         offsets, at = self.pairs.layout.component_offsets, self.pairs.layout
         sizes = np.diff(at.message_offsets)
         work = np.bincount(at.half_node, 5.0 + sizes**2, self.pairs.n_nodes)
         done = np.cumsum(np.add.reduceat(work, offsets[:-1])) if self.pairs.n_components else np.zeros(0)
-        n = int(min(SHARDS, self.pairs.n_components, max(1.0, cost // SHARD_WORK)))
+        n = int(min(PARTS, self.pairs.n_components, max(1.0, cost // PART_WORK)))
         if n < 2:
             return (np.ones(self.pairs.n_components, np.bool_),)
-        shard = np.minimum(n - 1, (n * (done - 0.5 * np.diff(done, prepend=0.0)) / done[-1]).astype(np.int64))
-        return tuple(shard == i for i in range(n))
+        part = np.minimum(n - 1, (n * (done - 0.5 * np.diff(done, prepend=0.0)) / done[-1]).astype(np.int64))
+        return tuple(part == i for i in range(n))
 
     @property
     def value(self) -> float:
@@ -108,21 +108,24 @@ class ReweightedMessages:
         if with_trees:
             self._mix(earlier.trees)
 
-    def evaluate(self, n_jobs: int | None = 1) -> FloatArray:
-        """The bound of each component at the current messages."""
+    def evaluate(self, running: Running) -> FloatArray:
+        """The bound of each component at the current messages; trees side by side on the threads of ``running``."""
         pairs = self.pairs
         hold(pairs.layout, self.node_log, self.messages, self.held)
         values = np.empty((len(self.trees), pairs.n_components))
 
-        def tree(t: int) -> int:
-            self._tree_value(t, np.empty(len(self.held)), values[t])
+        def some(trees: range) -> int:
+            collected = np.empty(len(self.held))
+            for t in trees:
+                self._tree_value(t, collected, values[t])
             return 0
 
-        jobs = 1 if len(pairs.layout.half_node) * len(self.trees) < SHARD_WORK else n_jobs
-        Running(jobs).side_by_side([partial(tree, t) for t in range(len(self.trees))])
+        # A clock of its own: the bound is wanted even when the time is over.
+        tasks = [partial(some, range(first, len(self.trees), SHARDS)) for first in range(min(SHARDS, len(self.trees)))]
+        Running(running.n_jobs).side_by_side(tasks)
         total = np.zeros(pairs.n_components)
-        for weight, of_tree in zip(self.trees.weights, values, strict=True):
-            total += weight * of_tree
+        for weight, value in zip(self.trees.weights, values, strict=True):
+            total += weight * value
         if (total == -np.inf).any():
             raise pairs.problem.impossible()
         return total
@@ -141,7 +144,7 @@ class ReweightedMessages:
         self.component_converged[:] = False
         self.converged = False
         damping = self.damping
-        best = self.evaluate(running.n_jobs)
+        best = self.evaluate(running)
         self.component_values = np.minimum(self.component_values, best)
         changes = np.zeros(pairs.n_components)
         kept, lowest = self.messages.copy(), float(best.sum())
@@ -152,7 +155,7 @@ class ReweightedMessages:
                 residual, smallest = self._sweeps(at_most, damping, changes, running)
             finally:
                 # The bound holds at any messages, also at those that a time limit left.
-                values = self.evaluate(running.n_jobs)
+                values = self.evaluate(running)
                 best = np.minimum(best, values)
                 self.component_values = np.minimum(self.component_values, best)
             self.converged = bool(self.component_converged.all())
@@ -174,8 +177,8 @@ class ReweightedMessages:
             if i % self.sweeps_at_once == 0:
                 running.check(self.value)
             active = ~self.component_converged
-            parts = [part for shard in self.shards if (part := shard & active).any()]
-            running.quiet.side_by_side([partial(self._sweep, part, damping, changes) for part in parts])
+            moving = [some for part in self.parts if (some := part & active).any()]
+            running.quiet.side_by_side([partial(self._sweep, some, damping, changes) for some in moving])
             if (changes < 0).any():
                 raise self.pairs.problem.impossible()
             self.sweeps += active
