@@ -77,13 +77,12 @@ class ReweightedMessages:
 
     def _parts(self, cost: float) -> tuple[npt.NDArray[np.bool_], ...]:
         """Components that may be swept side by side: masks of about equal work, whatever the number of threads."""
-        offsets, at = self.pairs.layout.component_offsets, self.pairs.layout
-        sizes = np.diff(at.message_offsets)
-        work = np.bincount(at.half_node, 5.0 + sizes**2, self.pairs.n_nodes)
-        done = np.cumsum(np.add.reduceat(work, offsets[:-1])) if self.pairs.n_components else np.zeros(0)
-        n = int(min(PARTS, self.pairs.n_components, max(1.0, cost // PART_WORK)))
+        at, n_components = self.pairs.layout, self.pairs.n_components
+        n = int(min(PARTS, n_components, max(1.0, cost // PART_WORK)))
         if n < 2:
-            return (np.ones(self.pairs.n_components, np.bool_),)
+            return (np.ones(n_components, np.bool_),)
+        work = np.bincount(at.half_node, 5.0 + np.diff(at.message_offsets) ** 2, self.pairs.n_nodes)
+        done = np.cumsum(np.add.reduceat(work, at.component_offsets[:-1]))
         part = np.minimum(n - 1, (n * (done - 0.5 * np.diff(done, prepend=0.0)) / done[-1]).astype(np.int64))
         return tuple(part == i for i in range(n))
 
