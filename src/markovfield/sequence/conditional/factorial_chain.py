@@ -61,6 +61,7 @@ class FactorialChainModel(StructuredModel):
     min_count: int = 1
 
     name: ClassVar[str] = "factorial_chain"
+    shape_class: ClassVar[type[Shape]] = TokenShape
 
     def __post_init__(self) -> None:
         layers = self.layers

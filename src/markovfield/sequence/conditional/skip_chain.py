@@ -77,6 +77,7 @@ class SkipChainModel(StructuredModel):
     min_count: int = 1
 
     name: ClassVar[str] = "skip_chain"
+    shape_class: ClassVar[type[Shape]] = TokenShape
 
     def __post_init__(self) -> None:
         if not (self.link is None or callable(self.link) or (isinstance(self.link, str) and self.link in LINKS)):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from markovfield.arrays import IntArray
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import FormatError, ModelError
 from markovfield.sequence.text.sequences import SequenceData
 from markovfield.sequence.text.vectoriser import AttributeVectoriser
 from markovfield.structured.core.model import Shape
@@ -22,6 +22,18 @@ class TokenShape(Shape):
     """What a model of sequences has read off its training data: also the numbers of attributes."""
 
     vectoriser: AttributeVectoriser | None = None
+
+    def described(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The shape as JSON can hold it, and its vectors: also the names of attributes."""
+        assert self.vectoriser is not None
+        about, arrays = self.vectoriser.described()
+        return {**super().described()[0], "vectoriser": about}, arrays
+
+    @classmethod
+    def _more(cls, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str, Any]:
+        if not isinstance(about.get("vectoriser"), dict):
+            raise FormatError("it has no names of attributes")
+        return {"vectoriser": AttributeVectoriser.restored(about["vectoriser"], arrays)}
 
 
 def learned_vectoriser(X: Iterable[Any], min_count: int) -> AttributeVectoriser:
