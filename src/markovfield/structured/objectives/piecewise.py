@@ -182,6 +182,7 @@ class TreeSums:
         found = counts_by_component(
             self.method, graph, no_evidence(s), self._offsets, running=self.running.quiet, weights=self.weights
         )
+        graph.cache.clear()  # what was worked out for it refers to it
         values = found.log_partition if self.weights is None else self.weights * found.log_partition
         return float(values.sum()), self.pieces.counts(found.counts)
 
