@@ -89,7 +89,7 @@ def test_the_likelihood_is_that_of_enumeration(name: str) -> None:
 def test_gradients_are_those_of_finite_differences(name: str, objective: str) -> None:
     _, batch, w = encoded(CASES[name])
     if has_hidden(batch) and objective not in HIDDEN:
-        with pytest.raises(ModelError, match="not known|unknown|hidden|label"):
+        with pytest.raises(ModelError, match="label"):
             objective_of(objective).on(batch, running=Running())
         return
     if batch.possible is not None and objective != "likelihood":

@@ -215,6 +215,10 @@ class StructuredModel(ABC):
         """Marginals of states as those of labels, where these are not the same."""
         return values
 
+    def visible_labels(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.int32]:
+        """Outputs as states of labels, where these are not states of variables."""
+        return self.labels(Y, inputs)
+
     def labelled_outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> Any:
         """Outputs from states of labels, where these are not states of variables."""
         return self.outputs(states, inputs)
