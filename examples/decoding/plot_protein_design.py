@@ -7,9 +7,7 @@ those of residues near each other must not clash. The best packing is the decodi
 and a dense graph, for which branch and bound gives a proof, and until then an answer with a gap.
 """
 
-import os
 import time
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,14 +18,16 @@ import markovfield as mf
 # Side chains of real proteins (Yanover and Weiss 2003) from the reference data, where that is there. Their tables say
 # much about each residue by itself, and the search proves them quickly.
 
-root = Path(os.environ.get("MARKOVFIELD_DATA", Path(mf.__file__).resolve().parents[3] / "shared" / "data"))
-for path in sorted(root.glob("protein_sidechain/*.uai.gz")):
-    graph = mf.io.read_uai(path)
+try:
+    proteins = mf.datasets.side_chains()
+except FileNotFoundError:
+    proteins = []
+for protein in proteins:
     started = time.perf_counter()
-    answer = mf.decode(graph, method=mf.methods.BranchAndBound(), time_limit=10)
-    states = graph.structure.cardinalities
+    answer = mf.decode(protein.model, method=mf.methods.BranchAndBound(), time_limit=10)
+    states = protein.model.structure.cardinalities
     print(
-        f"{path.name.split('.')[0]:>8}: {len(states):3} residues, up to {states.max()} rotamers, score "
+        f"{protein.name:>8}: {len(states):3} residues, up to {states.max()} rotamers, score "
         f"{answer.score / np.log(10):9.4f} (base 10), {'proven' if answer.optimal else f'gap {answer.gap:.3g}'}, "
         f"{time.perf_counter() - started:.2f} s"
     )

@@ -7,9 +7,6 @@ speech. Chunks are written as labels of tokens (B first, I inside, O outside), a
 learns which attributes of a token, and which neighbouring labels, speak for which label.
 """
 
-import os
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -19,11 +16,9 @@ import markovfield as mf
 # A part of the task's own files where those are there, otherwise sentences from a grammar of a few lines.
 
 SENTENCES = 800
-folder = os.environ.get("MARKOVFIELD_DATA") or Path(mf.__file__).resolve().parents[3] / "shared" / "data"
 try:
-    parts = [
-        list(mf.io.read_conll(Path(folder) / "conll2000" / f"{name}.txt.gz"))[:SENTENCES] for name in ("train", "test")
-    ]
+    paths = [mf.datasets.reference_path("conll2000", f"{name}.txt.gz") for name in ("train", "test")]
+    parts = [list(mf.io.read_conll(path))[:SENTENCES] for path in paths]
 except FileNotFoundError:
     rng = np.random.default_rng(0)
     words = {"DT": ["the", "a"], "JJ": ["old", "light", "run"], "NN": ["dog", "run", "light"], "VB": ["sees", "run"]}

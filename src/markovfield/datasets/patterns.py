@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield._validation import generator_of
+from markovfield._validation import generator_of, whole_number
 from markovfield.arrays import FloatArray, short_repr
+from markovfield.datasets.reference import reference_path
 from markovfield.exceptions import ModelError
 
-__all__ = ["Landscape", "binary_patterns", "landscape", "photograph"]
+__all__ = ["Landscape", "binary_patterns", "horse", "house", "landscape", "photograph"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -165,17 +164,44 @@ def photograph(name: str) -> FloatArray:
     Traceback (most recent call last):
     FileNotFoundError: there is no image 'no_such_image.png' in the reference data; set MARKOVFIELD_DATA ...
     """
-    given = os.environ.get("MARKOVFIELD_DATA")
-    above = Path(__file__).resolve().parents
-    root = Path(given) if given else above[min(4, len(above) - 1)] / "shared" / "data"
-    path = root / "images" / name
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"there is no image {name!r} in the reference data; set MARKOVFIELD_DATA to the folder that holds images/"
-        )
+    path = reference_path("images", name, what=f"image {name!r}")
     from matplotlib.image import imread
 
     pixels = np.asarray(imread(path))
     # matplotlib reads PNG as numbers up to 1 already, other formats as bytes.
     scale = 255.0 if np.issubdtype(pixels.dtype, np.integer) else 1.0
     return np.asarray(pixels, np.float64) / scale
+
+
+def horse(step: int = 1) -> Landscape:
+    """Read a horse of the Weizmann set and its mask from the reference data: class 1 is the horse, 0 the ground.
+
+    Parameters
+    ----------
+    step
+        2 takes every second row and column.
+
+    Examples
+    --------
+    >>> horse(0)
+    Traceback (most recent call last):
+    markovfield.exceptions.ModelError: horse(step) must be an integer of at least 1, got 0
+    """
+    step = whole_number(step, "horse(step)", 1)
+    image, mask = photograph("horse323_image.png"), photograph("horse323_mask.png")
+    return Landscape(image[::step, ::step], (mask[::step, ::step] > 0).astype(np.int64), ("ground", "horse"))
+
+
+def house() -> FloatArray:
+    """Read the house of the Middlebury benchmark of MRFs, grey with noise and two holes, from the reference data.
+
+    Returns
+    -------
+    ndarray
+        ``float64[rows, columns]`` from 0 to 1, nan in the holes.
+    """
+    from scipy.ndimage import binary_opening
+
+    image = photograph("houseM-input.png")
+    # Noise makes black pixels elsewhere too, but no black square.
+    return np.where(binary_opening(image == 0, np.ones((7, 7))), np.nan, image)

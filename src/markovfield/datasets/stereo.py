@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray, short_repr
+from markovfield.datasets.reference import reference_folder, reference_path
 from markovfield.exceptions import ModelError
 
 __all__ = ["StereoPair", "random_dots", "stereo_pair"]
@@ -66,10 +65,7 @@ def stereo_pair(name: str = "tsukuba", *, step: int = 1) -> StereoPair:
         raise ModelError(f"stereo_pair(name=...) knows {', '.join(SCALES)}, not {name!r}")
     if step < 1:
         raise ModelError(f"stereo_pair(step=...) must be at least 1, got {step}")
-    given = os.environ.get("MARKOVFIELD_DATA")
-    above = Path(__file__).resolve().parents
-    root = Path(given) if given else above[min(4, len(above) - 1)] / "shared" / "data"
-    left, right, grey = (_image(root / "stereo" / name, file) for file in ("im2", "im6", "disp2"))
+    left, right, grey = (_image(name, file) for file in ("im2", "im6", "disp2"))
     if not left.shape[:2] == right.shape[:2] == grey.shape[:2]:
         sizes = ", ".join(str(image.shape[:2]) for image in (left, right, grey))
         raise ModelError(f"the images of the pair {name!r} must be of one size, got {sizes}")
@@ -89,14 +85,11 @@ def _blocks(view: FloatArray, step: int) -> FloatArray:
     return np.asarray(view.reshape(rows, step, columns, step, *view.shape[2:]).mean(axis=(1, 3)))
 
 
-def _image(folder: Path, name: str) -> FloatArray:
+def _image(pair: str, name: str) -> FloatArray:
     """Numbers from 0 to 255, ``[rows, columns]`` or with three channels."""
-    path = next((p for p in (folder / f"{name}{ending}" for ending in ENDINGS) if p.is_file()), None)
-    if path is None:
-        raise FileNotFoundError(
-            f"there is no image {folder.name}/{name} in the reference data; set MARKOVFIELD_DATA to the folder that "
-            "holds stereo/, or take random_dots()"
-        )
+    folder = reference_folder() / "stereo" / pair
+    found = next((name + ending for ending in ENDINGS if (folder / (name + ending)).is_file()), name)
+    path = reference_path("stereo", pair, found, what=f"image {pair}/{name}", instead="random_dots()")
     from PIL import Image
 
     with Image.open(path) as image:
