@@ -85,6 +85,16 @@ _LAZY = {
         "sequence.text.vectoriser": ["AttributeVectoriser"],
     },
     "vision": {
+        "vision.image_features": [
+            "GridEdges",
+            "Images",
+            "edge_features",
+            "grid_edges",
+            "node_feature_names",
+            "node_features",
+            "one_hot_colours",
+            "stack_images",
+        ],
         "vision.segmentation": ["ImageSegmentation"],
         "vision.stereo": ["StereoMatching", "disparity_error"],
     },
