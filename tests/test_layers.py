@@ -21,6 +21,7 @@ LAYERS = [
     {"inference"},
     {"lattice"},
     {"learning"},
+    {"structured"},
     {"sequence", "vision"},
     {"io"},
     {"datasets"},

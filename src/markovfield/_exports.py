@@ -145,6 +145,13 @@ _LAZY = {
         "learning.tables.hyper_dirichlet": ["HyperDirichlet"],
         "learning.tables.raking": ["Raking", "rake"],
     },
+    "structured": {
+        "structured.core.batch": ["Batch", "Factors"],
+        "structured.core.model": ["Inputs", "Placed", "Shape", "StructuredModel", "Template"],
+        "structured.core.operators": ["LinearTerms", "TensorProduct"],
+        "structured.models.graph": ["GraphModel"],
+        "structured.objectives.likelihood": ["ConditionalLikelihood"],
+    },
     "analysis": {
         "inference.analysis.aggregate": ["aggregate"],
         "inference.analysis.augmented": ["AugmentedDecoder", "diverse_best"],

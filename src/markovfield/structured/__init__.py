@@ -1,0 +1,22 @@
+"""Conditional models of any graph: structured prediction as a form and a linear operator.
+
+A model says three things about inputs X: the factor graph of its outputs, how the log-potentials depend on the weights
+(``pool = base + A w``, never written out as a matrix), and where outputs lie in it. All examples together are one
+`Batch`, a union of their graphs, so that inference runs once for all of them. The rest follows, and is written once
+(Murphy 19.6.3; Andres 6.3): features of outputs are A' counts, the gradient of the likelihood is A' (counts - expected
+counts).
+
+In reading order:
+
+* `core`: operators, batches, the protocol of models;
+* `models`: what x and w mean: factors of any arity, graphs, several labels, taxonomies, energies, hidden states;
+* `objectives`: what training minimises: likelihood, pseudo-likelihood, piecewise, expected loss;
+* `prediction`: best outputs, marginals, samples, and how far they can be trusted;
+* `classifier`: a model, an objective and a solver as one estimator, and the named estimators.
+
+Models of text and of images stand in `sequence` and `vision`.
+"""
+
+from markovfield._exports import lazy
+
+__getattr__, __dir__ = lazy(__name__)

@@ -1,0 +1,246 @@
+"""What every conditional model says: its kinds of factors, its inputs as flat arrays, its labels as states."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.arrays import FloatArray, IntArray
+from markovfield.exceptions import ModelError
+from markovfield.structured.core.batch import Batch, Factors
+from markovfield.structured.core.operators import LinearTerms, TensorProduct
+from markovfield.structured.core.reading import encoded_labels, example_count
+
+__all__ = ["Inputs", "Placed", "Shape", "StructuredModel", "Template"]
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """Factors that are tied: all have the same weights.
+
+    Parameters
+    ----------
+    name
+        Of the weights.
+    n_cells
+        Cells of a table.
+    n_features
+        Features of inputs that each factor has; None for tables that do not depend on the input.
+    states
+        ``float64[n_cells, m]``: features of the states of a table; None is a weight for each cell.
+    n_tables
+        Tables, where they do not depend on the input.
+    """
+
+    name: str
+    n_cells: int
+    n_features: int | None = None
+    states: Any = None
+    n_tables: int = 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of its weights: features (or tables) by features of states."""
+        rows = self.n_tables if self.n_features is None else self.n_features
+        return rows, self.n_cells if self.states is None else self.states.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where the factors of a template are, in all examples.
+
+    Attributes
+    ----------
+    scopes
+        ``int[n, arity]``, variables numbered through all examples.
+    features
+        ``float64[rows, n_features]`` of inputs, dense or sparse: a row for each factor, or for each group of factors
+        that are written one after the other.
+    table
+        ``int[n]``: which table each factor reads, where they do not depend on the input; None is the first.
+    terms
+        ``float64[cells, k]`` in place of features: what each weight is multiplied with, cell by cell.
+    """
+
+    scopes: IntArray
+    features: Any = None
+    table: IntArray | None = None
+    terms: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Inputs of all examples as flat arrays; no Python object per variable.
+
+    Attributes
+    ----------
+    variable_offsets
+        ``int64[n_examples + 1]``.
+    cardinalities
+        ``int32[n_variables]``.
+    placed
+        The factors of each template.
+    base
+        Log-potentials without weights for templates that have them, as long as the template's cells.
+    """
+
+    variable_offsets: IntArray
+    cardinalities: npt.NDArray[np.int32]
+    placed: Mapping[str, Placed]
+    base: Mapping[str, FloatArray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a model has read off its training data.
+
+    Attributes
+    ----------
+    classes
+        The labels, in the order of states.
+    sizes
+        Numbers of features, and whatever else is a number.
+    edges
+        Pairs that were chosen, such as those of a tree of labels.
+    """
+
+    classes: tuple[Any, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    edges: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredModel(ABC):
+    """What x and w mean. A model is settings, and a `Shape` once it has seen data (`shaped`)."""
+
+    shape: Shape | None = field(default=None, repr=False, kw_only=True)
+
+    name: ClassVar[str] = ""
+
+    # ---- what a model gives ---------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def shape_of(self, X: Any, Y: Any) -> Shape:
+        """Classes and sizes, from training data."""
+
+    @abstractmethod
+    def templates(self) -> Sequence[Template]:
+        """Kinds of factors with their weights; needs a shape."""
+
+    @abstractmethod
+    def inputs(self, X: Any) -> Inputs:
+        """Inputs as flat arrays, checked: errors name the example."""
+
+    def labels(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.int32]:
+        """Outputs as states of all variables, -1 where unknown (None)."""
+        return encoded_labels(Y, np.diff(inputs.variable_offsets), self.classes)
+
+    def possible(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.bool_] | None:
+        """The states that are possible given outputs, where those leave some open; None is all."""
+        return None
+
+    def outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> list[Any]:
+        """States as a user wants them: for each example an array of labels."""
+        values = np.asarray(self.classes)[states]
+        return np.split(values, inputs.variable_offsets[1:-1])
+
+    # ---- what follows ---------------------------------------------------------------------------------------------
+
+    def shaped(self, X: Any, Y: Any) -> Self:
+        """The model with the classes and sizes of training data."""
+        example_count(X, Y)
+        return replace(self, shape=self.shape_of(X, Y))
+
+    @property
+    def known(self) -> Shape:
+        """The shape; an error where there is none."""
+        if self.shape is None:
+            raise ModelError(f"{type(self).__name__} has seen no data: fit it, or call shaped(X, Y) first")
+        return self.shape
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The labels, in the order of states."""
+        return self.known.classes
+
+    @property
+    def n_classes(self) -> int:
+        """How many labels there are."""
+        return len(self.known.classes)
+
+    @cached_property
+    def layout(self) -> dict[str, tuple[slice, tuple[int, int]]]:
+        """Where the weights of each template lie, and their shape."""
+        at, found = 0, {}
+        for template in self.templates():
+            size = template.shape[0] * template.shape[1]
+            found[template.name] = (slice(at, at + size), template.shape)
+            at += size
+        return found
+
+    @property
+    def n_weights(self) -> int:
+        """Length of the vector of weights."""
+        return max((part.stop for part, _ in self.layout.values()), default=0)
+
+    def named_weights(self, w: FloatArray) -> dict[str, FloatArray]:
+        """A vector of weights as an array for each template: features (or tables) by features of states."""
+        return {name: w[part].reshape(shape) for name, (part, shape) in self.layout.items()}
+
+    def encode(self, X: Any, Y: Any = None, weights: npt.ArrayLike | None = None) -> Batch:
+        """Inputs, and outputs where they are known, as one batch."""
+        if Y is not None:
+            example_count(X, Y)
+        inputs = self.inputs(X)
+        return self.encode_inputs(inputs, Y, weights)
+
+    def encode_inputs(self, inputs: Inputs, Y: Any = None, weights: npt.ArrayLike | None = None) -> Batch:
+        """The same for inputs that have been read."""
+        factors, bases = [], []
+        for template in self.templates():
+            placed = inputs.placed[template.name]
+            operator: Any
+            if placed.terms is not None:
+                operator = LinearTerms(placed.terms)
+            elif template.n_features is None:
+                operator = TensorProduct(template.n_tables, template.n_cells, None, template.states)
+            else:
+                rows = placed.features.shape[0]
+                operator = TensorProduct(rows, template.n_cells, placed.features, template.states)
+            table = placed.table
+            if template.n_features is None and placed.terms is None and table is None:
+                table = np.zeros(len(placed.scopes), np.int64)
+            factors.append(Factors(placed.scopes, operator, self.layout[template.name][0].start, table))
+            bases.append(inputs.base.get(template.name, np.zeros(operator.n_cells)))
+        labels = None if Y is None else self.labels(Y, inputs)
+        given = None if weights is None else _example_weights(weights, len(inputs.variable_offsets) - 1)
+        return Batch.of(
+            inputs.cardinalities,
+            inputs.variable_offsets,
+            factors,
+            self.n_weights,
+            labels,
+            base=np.concatenate(bases) if inputs.base else None,
+            weights=given,
+            possible=None if Y is None else self.possible(Y, inputs),
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """What was set, by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "shape"}
+
+
+def _example_weights(weights: npt.ArrayLike, n: int) -> FloatArray:
+    given = np.array(weights, np.float64)
+    if given.shape != (n,):
+        raise ModelError(f"sample_weight needs one number for each of {n} examples, got shape {given.shape}")
+    if not np.isfinite(given).all() or (given < 0).any():
+        bad = int(np.flatnonzero(~(given >= 0) | ~np.isfinite(given))[0])
+        raise ModelError(f"sample_weight of example {bad} must be a number of at least 0, got {given[bad]}")
+    return given

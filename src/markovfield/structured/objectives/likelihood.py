@@ -1,0 +1,119 @@
+"""Conditional likelihood: the gradient is expected features less those of the labels (Murphy 19.71 to 19.73).
+
+Where labels are hidden or unknown, the features of the labels are expectations too, with what is known clamped
+(19.6.3, last paragraph). Expectations come from any method of inference: exact ones give the likelihood itself,
+tree-reweighted messages a lower bound on it that is concave, others an approximation with the gradient of *their* log
+Z, and samplers a noisy gradient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.counts import counts_of, resolve_counts
+from markovfield.inference.core.evidence import Evidence, no_evidence
+from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.running import Running
+from markovfield.structured.core.batch import Batch
+from markovfield.structured.core.inference import choose_inference
+
+__all__ = ["ConditionalLikelihood"]
+
+
+@dataclass(frozen=True)
+class ConditionalLikelihood:
+    """Minus the log-probability of the labels given the inputs, summed over examples.
+
+    Parameters
+    ----------
+    inference
+        A method of `markovfield.marginals`, or of `sample`; ``"auto"`` is exact where that is cheap, and
+        tree-reweighted messages elsewhere.
+    n_samples
+        Of each expectation, for methods that sample.
+    """
+
+    inference: MethodLike = "auto"
+    n_samples: int = 1000
+
+    name: ClassVar[str] = "likelihood"
+
+    def __post_init__(self) -> None:
+        check_method(self, least={"n_samples": 1})
+
+    def on(self, batch: Batch, *, running: Running, rng: Any = None) -> LikelihoodValue:
+        """The function of weights."""
+        if self.inference == "auto":
+            method = choose_inference(batch.structure, batch.variable_offsets, running)
+        else:
+            method = resolve_counts(self.inference)
+        return LikelihoodValue(batch, method, self.n_samples, running, rng)
+
+
+class LikelihoodValue:
+    """Minus the log-likelihood of a batch and its gradient, as a function of weights.
+
+    Attributes
+    ----------
+    method, guarantee, converged
+        What infers; the guarantee of the last log Z; whether all inference so far came to its end.
+    """
+
+    def __init__(self, batch: Batch, method: Any, n_samples: int, running: Running, rng: Any) -> None:
+        self.batch, self.method, self.n_samples, self.running, self.rng = batch, method, n_samples, running, rng
+        self.guarantee, self.converged = "exact", True
+        self.hidden = not batch.is_labelled
+        self._last: list[Any] = [None, None]
+        if not self.hidden:
+            counts = batch.counts()
+            self._features = batch.adjoint(counts)
+            self._constant = 0.0 if batch.base is None else float(batch.base[counts > 0] @ counts[counts > 0])
+            if batch.base is not None and not np.isfinite(self._constant):
+                bad = int(np.flatnonzero(np.isneginf(batch.scores(batch.base)))[0])
+                raise ModelError(f"example {bad}: the model rules its labels out")
+
+    def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
+        """The value and the gradient."""
+        pool = self.batch.pool(w)
+        free, expected = self.expectations(pool)
+        if not self.hidden:
+            value = free - self._constant - float(self._features @ w)
+            return value, self.batch.adjoint(expected) - self._features
+        clamped, seen = self.expectations(pool, clamped=True)
+        return free - clamped, self.batch.adjoint(expected - seen)
+
+    def expectations(self, pool: FloatArray, *, clamped: bool = False) -> tuple[float, FloatArray]:
+        """log Z and expected counts, summed over examples with their weights; with the labels clamped or free."""
+        batch, method = self.batch, self.method
+        evidence = no_evidence(batch.structure)
+        if clamped:
+            evidence = Evidence(batch.labels)
+            pool = batch.restricted(pool)
+        graph = FactorGraph(batch.structure, pool, marks_hold=True)
+        quiet = self.running.quiet
+        warm = "marginals" in method.verbs and "init" in method.abilities
+        try:
+            if "marginals" in method.verbs and "rng" not in method.abilities:
+                extra = {"init": self._last[clamped]} if warm else {}
+                answer = method.marginals(graph, evidence, running=quiet, **extra)
+                counts = answer.expected_counts
+            else:
+                answer = counts_of(
+                    method, graph, evidence.states, None, n_samples=self.n_samples, rng=self.rng, running=quiet
+                )
+                counts = answer.counts
+        except ImpossibleEvidenceError as refusal:
+            raise ModelError(f"the model rules out the labels of some example: {refusal}") from None
+        if warm:
+            self._last[clamped] = answer
+        self.converged = self.converged and answer.converged
+        if not clamped:
+            self.guarantee = answer.guarantee
+        return float(answer.log_partition), counts
