@@ -199,7 +199,7 @@ def test_colours_as_channels():
         ([], "at least one image, got none"),
         ([np.zeros((2, 2)), np.zeros(3)], r"images\[1\] must be \[rows, columns\].* got shape \(3,\)"),
         ([np.zeros((2, 2)), np.zeros((0, 3))], r"images\[1\] .* with pixels, got shape \(0, 3\)"),
-        ([np.zeros((2, 2, 3)), np.zeros((2, 2))], r"images\[1\] must have 3 channels as images\[0\] has, got 1"),
+        ([np.zeros((2, 2, 3)), np.zeros((2, 2))], r"images\[1\] must have 3 channels as others have, got 1"),
         ([np.zeros((2, 2)), np.array([[1, 2], [3, np.inf]])], r"images\[1\] .* got inf at row 1, column 1"),
         ([np.array([["a"]])], r"images\[0\] must be numbers"),
     ],

@@ -60,8 +60,10 @@ class Images(Frozen):
         return [part.reshape(*shape, *part.shape[1:]) for part, shape in zip(parts, self.shapes.tolist(), strict=True)]
 
 
-def stack_images(images: Sequence[npt.ArrayLike]) -> Images:
+def stack_images(images: Sequence[npt.ArrayLike], n_channels: int | None = None) -> Images:
     """Images, ``[rows, columns]`` or ``[rows, columns, channels]``, one after the other; bytes count from 0 to 1.
+
+    Where ``n_channels`` is given, all must have so many.
 
     Examples
     --------
@@ -80,10 +82,10 @@ def stack_images(images: Sequence[npt.ArrayLike]) -> Images:
                 f"images[{i}] must be [rows, columns] or [rows, columns, channels] with pixels, got shape {array.shape}"
             )
         flat = array.reshape(array.shape[0] * array.shape[1], -1)
-        if parts and flat.shape[1] != parts[0].shape[1]:
-            raise ModelError(
-                f"images[{i}] must have {parts[0].shape[1]} channels as images[0] has, got {flat.shape[1]}"
-            )
+        expected = flat.shape[1] if n_channels is None else n_channels
+        if flat.shape[1] != expected:
+            raise ModelError(f"images[{i}] must have {expected} channels as others have, got {flat.shape[1]}")
+        n_channels = expected
         if not np.isfinite(flat).all():
             pixel, channel = np.argwhere(~np.isfinite(flat))[0]
             row, column = divmod(int(pixel), array.shape[1])

@@ -90,8 +90,8 @@ def _flat(y: Any, index: int) -> npt.NDArray[Any]:
     return array.ravel()
 
 
-def known_classes(Y: Any) -> tuple[Any, ...]:
-    """The labels that occur in outputs, sorted, None (unknown) left out; at least two."""
+def known_classes(Y: Any, unknown: Any = None) -> tuple[Any, ...]:
+    """The labels that occur in outputs, sorted, None and ``unknown`` left out; at least two."""
     found: set[Any] = set()
     for i, y in enumerate(Y):
         flat = _flat(y, i)
@@ -101,7 +101,7 @@ def known_classes(Y: Any) -> tuple[Any, ...]:
             if (flat == np.round(flat)).all():
                 flat = flat.astype(np.int64)
         found |= set(flat.tolist() if flat.dtype.kind == "O" else np.unique(flat).tolist())
-    found.discard(None)
+    found -= {None, unknown}
     if len(found) < 2:
         seen = f"only {next(iter(found))!r}" if found else "none"
         raise ModelError(f"there must be at least two different labels to tell apart; y has {seen}")
@@ -111,9 +111,9 @@ def known_classes(Y: Any) -> tuple[Any, ...]:
         return tuple(sorted(found, key=lambda label: (type(label).__name__, str(label))))
 
 
-def encoded_labels(Y: Any, lengths: IntArray, classes: Sequence[Any]) -> npt.NDArray[np.int32]:
-    """Labels of all examples as states, -1 for None."""
-    position = {label: i for i, label in enumerate(classes)} | {None: -1}
+def encoded_labels(Y: Any, lengths: IntArray, classes: Sequence[Any], unknown: Any = None) -> npt.NDArray[np.int32]:
+    """Labels of all examples as states, -1 for None and ``unknown``."""
+    position = {label: i for i, label in enumerate(classes)} | {None: -1, unknown: -1}
     parts: list[FloatArray | IntArray] = []
     for i, (y, length) in enumerate(zip(Y, np.asarray(lengths).tolist(), strict=True)):
         flat = _flat(y, i)
