@@ -54,6 +54,7 @@ _TOP = {
     "sequence.hmm.hmm": ["HMM"],
     "sequence.memm.memm": ["MEMM"],
     "sequence.tagger": ["ChainTagger"],
+    "structured.classifier": ["StructuredClassifier"],
     "vision.segmentation": ["ImageSegmentation"],
     "vision.stereo": ["StereoMatching"],
 }
@@ -149,8 +150,10 @@ _LAZY = {
         "structured.core.batch": ["Batch", "Factors"],
         "structured.core.model": ["Inputs", "Placed", "Shape", "StructuredModel", "Template"],
         "structured.core.operators": ["LinearTerms", "TensorProduct"],
+        "structured.classifier": ["StructuredClassifier"],
         "structured.models.graph": ["GraphModel"],
         "structured.objectives.likelihood": ["ConditionalLikelihood"],
+        "structured.prediction": ["OutputMarginals", "Outputs"],
     },
     "analysis": {
         "inference.analysis.aggregate": ["aggregate"],

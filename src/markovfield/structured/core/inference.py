@@ -16,28 +16,43 @@ from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.inference.tree_reweighted.tree_reweighted import TreeReweighted
+from markovfield.inference.trws.trws import TRWS
 
-__all__ = ["choose_inference"]
+__all__ = ["choose_decoding", "choose_inference"]
 
 # Steps of a pass of the junction tree that an evaluation may take, about a second; and variables of an example above
 # which no order is searched for, since a picture of that size is too wide.
 MOST_STEPS, MOST_VARIABLES = 2e9, 2_000
 # Messages are sent until they move by less than this: gradients are then good to about as many digits.
 TOLERANCE, SWEEPS = 1e-5, 100
+# Passes of sequential tree-reweighted messages, which end before that where the best is proven.
+PASSES = 100
 
 
 def choose_inference(structure: Structure, variable_offsets: IntArray, running: Running) -> Any:
     """Belief propagation for forests and the junction tree for what is narrow, both exact; else tree-reweighted."""
-    s = structure
-    if is_forest(s, no_evidence(s).states):
+    if is_forest(structure, no_evidence(structure).states):
         return resolve("belief_propagation", "marginals")
-    if int(np.diff(variable_offsets).max(initial=0)) <= MOST_VARIABLES:
-        tree = JunctionTree(search=0.0, work_limit=MOST_STEPS)
-        problem = tree.prepare(FactorGraph(s, np.zeros(s.n_cells), marks_hold=True), no_evidence(s))
-        try:
-            tree.plan(problem, running=running.quiet)
-        except MemoryLimitError:
-            pass
-        else:
-            return tree
-    return TreeReweighted(tolerance=TOLERANCE, max_iterations=SWEEPS)
+    tree = _narrow(structure, variable_offsets, running)
+    return TreeReweighted(tolerance=TOLERANCE, max_iterations=SWEEPS) if tree is None else tree
+
+
+def choose_decoding(structure: Structure, variable_offsets: IntArray, running: Running) -> Any:
+    """The same for best outputs, with sequential tree-reweighted messages for what is wide, which bound the best."""
+    if is_forest(structure, no_evidence(structure).states):
+        return resolve("belief_propagation", "decode")
+    tree = _narrow(structure, variable_offsets, running)
+    return TRWS(max_iterations=PASSES) if tree is None else tree
+
+
+def _narrow(s: Structure, variable_offsets: IntArray, running: Running) -> JunctionTree | None:
+    """A junction tree that is planned already, where a pass is cheap."""
+    if int(np.diff(variable_offsets).max(initial=0)) > MOST_VARIABLES:
+        return None
+    tree = JunctionTree(search=0.0, work_limit=MOST_STEPS)
+    problem = tree.prepare(FactorGraph(s, np.zeros(s.n_cells), marks_hold=True), no_evidence(s))
+    try:
+        tree.plan(problem, running=running.quiet)
+    except MemoryLimitError:
+        return None
+    return tree

@@ -95,6 +95,29 @@ class Inputs:
     placed: Mapping[str, Placed]
     base: Mapping[str, FloatArray] = field(default_factory=dict)
 
+    def example(self, i: int) -> Inputs:
+        """One example by itself; needs rows of features that go with factors one by one, or tables without."""
+        first, last = int(self.variable_offsets[i]), int(self.variable_offsets[i + 1])
+        placed, base = {}, {}
+        for name, all_of in self.placed.items():
+            own = np.flatnonzero((all_of.scopes[:, 0] >= first) & (all_of.scopes[:, 0] < last))
+            sizes = np.prod(self.cardinalities[all_of.scopes].astype(np.int64), axis=1)
+            ends = np.cumsum(sizes)
+            cells = slice(int((ends - sizes)[own[0]]), int(ends[own[-1]])) if len(own) else slice(0, 0)
+            features = all_of.features
+            if features is not None:
+                group = max(1, len(all_of.scopes) // max(1, features.shape[0]))
+                features = features[np.unique(own // group)]
+            placed[name] = Placed(
+                all_of.scopes[own] - first,
+                features,
+                None if all_of.table is None else all_of.table[own],
+                None if all_of.terms is None else all_of.terms[cells],
+            )
+            if name in self.base:
+                base[name] = self.base[name][cells]
+        return Inputs(np.array([0, last - first]), self.cardinalities[first:last], placed, base)
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -188,6 +211,10 @@ class StructuredModel(ABC):
     def n_weights(self) -> int:
         """Length of the vector of weights."""
         return max((part.stop for part, _ in self.layout.values()), default=0)
+
+    def start(self, rng: np.random.Generator) -> FloatArray:
+        """Weights to start training from."""
+        return np.zeros(self.n_weights)
 
     def named_weights(self, w: FloatArray) -> dict[str, FloatArray]:
         """A vector of weights as an array for each template: features (or tables) by features of states."""

@@ -1,0 +1,94 @@
+"""A model, an objective and a solver, composed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markovfield.exceptions import ModelError
+from markovfield.inference.core.method import MethodLike
+from markovfield.structured.core.model import StructuredModel
+from markovfield.structured.estimator import StructuredEstimator
+
+__all__ = ["StructuredClassifier"]
+
+
+class StructuredClassifier(StructuredEstimator):
+    """Any conditional model with any objective and solver.
+
+    Minimises ``objective + l1 |w|_1 + l2/2 |w|^2``, the objective being a sum over examples.
+
+    Parameters
+    ----------
+    model
+        What x and w mean: a model of `markovfield.structured`, `markovfield.sequence` or `markovfield.vision`.
+    objective
+        ``"likelihood"``, ``"pseudo_likelihood"``, ``"piecewise"``, ``"expected_loss"``, ``"marginal_likelihood"``, or
+        such an object with settings.
+    solver
+        ``"auto"`` is L-BFGS (OWL-QN where there is an l1); ``"sgd"``, ``"adagrad"`` and ``"adam"`` go through
+        mini-batches; ``"steepest_descent"`` is algorithm 1 of Andres 6.3.6; or an object of `markovfield.learning`.
+    inference
+        What gives expectations in training, and marginals: ``"auto"`` is exact where that is cheap, tree-reweighted
+        messages elsewhere; or a method of `markovfield.marginals`.
+    decoding
+        What finds best outputs: ``"auto"`` is exact where that is cheap, sequential tree-reweighted messages elsewhere;
+        or a method of `markovfield.decode`.
+    l2, l1
+        Penalties.
+    batch_size
+        Examples of a mini-batch; None is 16.
+    rng
+        Seed or generator, for what is random: stochastic solvers, samplers, starts of hidden states.
+    n_jobs
+        Threads; None is all cores.
+
+    Attributes
+    ----------
+    model_, weights_, coef_
+        The model with its classes and sizes, the weights, and these by kind of factor.
+    report_ : FitReport
+        How training went.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import markovfield as mf
+    >>> X = [(np.array([[1.0], [-1.0], [0.1]]), [[0, 1], [1, 2]]), (np.array([[-1.0], [-2.0]]), [[0, 1]])]
+    >>> y = [[1, 0, 1], [0, 0]]
+    >>> clf = mf.StructuredClassifier(mf.structured.GraphModel(), l2=0.1).fit(X, y)
+    >>> [labels.tolist() for labels in clf.predict(X)], clf.report_.guarantee
+    ([[1, 0, 1], [0, 0]], 'exact')
+    """
+
+    def __init__(
+        self,
+        model: StructuredModel,
+        *,
+        objective: Any = "likelihood",
+        solver: Any = "auto",
+        inference: MethodLike = "auto",
+        decoding: MethodLike = "auto",
+        l2: float = 1.0,
+        l1: float = 0.0,
+        batch_size: int | None = None,
+        rng: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.model = model
+        self.objective = objective
+        self.solver = solver
+        self.inference = inference
+        self.decoding = decoding
+        self.l2 = l2
+        self.l1 = l1
+        self.batch_size = batch_size
+        self.rng = rng
+        self.n_jobs = n_jobs
+
+    def _model(self) -> StructuredModel:
+        if not isinstance(self.model, StructuredModel):
+            raise ModelError(
+                "model of StructuredClassifier must be one of markovfield.structured, such as GraphModel(), "
+                f"got {self.model!r}"
+            )
+        return self.model

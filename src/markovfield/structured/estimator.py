@@ -1,0 +1,266 @@
+"""The estimator behind all conditional models: a model, an objective and a solver, trained, asked and saved as one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from markovfield._validation import generator_of, number
+from markovfield.arrays import FloatArray
+from markovfield.exceptions import ModelError
+from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.registry import resolve
+from markovfield.inference.core.running import Running
+from markovfield.learning.core.report import FitReport
+from markovfield.progress import shows_progress
+from markovfield.structured.core.model import StructuredModel
+from markovfield.structured.core.reading import example_count
+from markovfield.structured.objectives.registry import objective_of
+from markovfield.structured.prediction import (
+    OutputMarginals,
+    Outputs,
+    best_outputs,
+    constrained,
+    least_loss,
+    output_marginals,
+    split_values,
+)
+from markovfield.structured.training import train
+
+__all__ = ["StructuredEstimator"]
+
+
+class StructuredEstimator(BaseEstimator):
+    """What all estimators of conditional models can do; see `StructuredClassifier` for the settings they share."""
+
+    objective: Any
+    solver: Any
+    inference: MethodLike
+    decoding: MethodLike
+    l2: float
+    l1: float
+    batch_size: int | None
+    rng: Any
+    n_jobs: int | None
+    model_: StructuredModel
+    weights_: FloatArray
+    report_: FitReport
+
+    @abstractmethod
+    def _model(self) -> StructuredModel:
+        """The model with its settings, before it has seen data."""
+
+    # ---- training -------------------------------------------------------------------------------------------------
+
+    @shows_progress
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        init: FloatArray | None = None,
+        time_limit: float | None = None,
+        callback: Any = None,
+        progress: bool = False,
+    ) -> Any:
+        """Learn weights from inputs and outputs.
+
+        Parameters
+        ----------
+        X, y
+            A list of inputs, and as many outputs. A label that is not known is None; objectives that sum over what is
+            hidden take it (``"likelihood"``).
+        sample_weight
+            What each example weighs; one when None.
+        init
+            Weights to start from, as ``weights_`` of an earlier fit.
+        time_limit, callback, progress
+            When to stop with the weights so far, who is told of every iteration, and whether a line shows how it goes.
+        """
+        for name in ("l2", "l1"):
+            if not np.isfinite(number(getattr(self, name), name, least=0.0)):
+                raise ModelError(f"{name} must be finite, got {getattr(self, name)}")
+        objective = objective_of(self.objective, self.inference)
+        running = Running(self.n_jobs, time_limit, callback)
+        example_count(X, y)
+        model = self._model().shaped(X, y)
+        weights, report = train(
+            model,
+            objective,
+            (X, y, sample_weight),
+            solver=self.solver,
+            l2=self.l2,
+            l1=self.l1,
+            batch_size=self.batch_size,
+            init=init,
+            rng=generator_of(self.rng),
+            running=running,
+        )
+        self.model_, self.weights_, self.report_ = model, weights, report
+        return self
+
+    # ---- asking ---------------------------------------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> list[Any]:
+        """The labels, sorted."""
+        check_is_fitted(self, "model_")
+        return list(self.model_.classes)
+
+    @property
+    def coef_(self) -> dict[str, FloatArray]:
+        """The weights by kind of factor: features (or tables) by features of states."""
+        check_is_fitted(self, "model_")
+        return self.model_.named_weights(self.weights_)
+
+    def _batch(self, X: Any, fixed: Any = None, constraints: Any = None) -> tuple[Any, Any]:
+        check_is_fitted(self, "model_")
+        inputs = self.model_.inputs(X)
+        if fixed is not None:
+            example_count(X, fixed)
+        batch = self.model_.encode_inputs(inputs, fixed)
+        return inputs, batch if constraints is None else constrained(batch, constraints)
+
+    @shows_progress
+    def decode(
+        self,
+        X: Any,
+        *,
+        fixed: Any = None,
+        constraints: Sequence[Any] | None = None,
+        time_limit: float | None = None,
+        callback: Any = None,
+        progress: bool = False,
+    ) -> Outputs:
+        """The outputs of highest probability, with their scores and a guarantee for all of them together.
+
+        Parameters
+        ----------
+        X
+            A list of inputs.
+        fixed
+            Shaped like outputs: labels that are known, None where they are to be found.
+        constraints
+            For each example None or a list of ``(variables, allowed)``: positions within the example, and a table of
+            truth values over their labels, or ``"equal"`` or ``"different"``.
+        """
+        running = Running(self.n_jobs, time_limit, callback)
+        inputs, batch = self._batch(X, fixed, constraints)
+        states, answer = best_outputs(batch, self.weights_, self.decoding, running)
+        return Outputs(
+            labels=self.model_.outputs(states, inputs),
+            scores=batch.scores(batch.pool(self.weights_), states),
+            gap=max(float(answer.gap), 0.0),
+            states=states,
+            method=answer.method,
+            guarantee=answer.guarantee,
+            converged=answer.converged,
+            iterations=answer.iterations,
+            seconds=running.seconds,
+        )
+
+    def predict(
+        self, X: Any, *, decision: str = "map", loss: npt.ArrayLike | None = None, fixed: Any = None,
+        constraints: Sequence[Any] | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """Outputs of inputs.
+
+        Parameters
+        ----------
+        decision
+            ``"map"``: the most probable output as a whole. ``"mpm"``: the most probable label of every variable by
+            itself, which makes the fewest errors among labels.
+        loss
+            With ``"mpm"``: a table ``[true, predicted]`` of losses; labels of least expected loss are taken (Murphy
+            19.79).
+        fixed, constraints
+            As those of `decode`.
+        """
+        if decision == "map":
+            if loss is not None:
+                raise ModelError("loss is for decision='mpm', whose labels are chosen one by one")
+            return self.decode(X, fixed=fixed, constraints=constraints).labels
+        if decision != "mpm":
+            raise ModelError(f"decision must be 'map' or 'mpm', got {decision!r}")
+        inputs, batch = self._batch(X, fixed, constraints)
+        values, _ = output_marginals(batch, self.weights_, self.inference, Running(self.n_jobs))
+        return self.model_.outputs(least_loss(values, batch, loss), inputs)
+
+    @shows_progress
+    def marginals(
+        self,
+        X: Any,
+        *,
+        fixed: Any = None,
+        constraints: Sequence[Any] | None = None,
+        time_limit: float | None = None,
+        callback: Any = None,
+        progress: bool = False,
+    ) -> OutputMarginals:
+        """Posterior probabilities of the labels of every variable, with a guarantee."""
+        running = Running(self.n_jobs, time_limit, callback)
+        _, batch = self._batch(X, fixed, constraints)
+        values, answer = output_marginals(batch, self.weights_, self.inference, running)
+        return OutputMarginals(
+            values=split_values(values, batch),
+            log_partition=float(answer.log_partition),
+            method=answer.method,
+            guarantee=answer.guarantee,
+            converged=answer.converged,
+            iterations=answer.iterations,
+            seconds=running.seconds,
+        )
+
+    def predict_marginals(self, X: Any, *, fixed: Any = None, constraints: Sequence[Any] | None = None) -> list[Any]:
+        """For each example ``float64[n_variables, n_classes]``: probabilities of the labels of every variable."""
+        return self.marginals(X, fixed=fixed, constraints=constraints).values
+
+    def predict_n_best(self, X: Any, n: int = 5) -> list[list[tuple[Any, float]]]:
+        """For each example its ``n`` best outputs and their scores, best first; exact, for graphs that are narrow."""
+        check_is_fitted(self, "model_")
+        inputs = self.model_.inputs(X)
+        tree = resolve("junction_tree", "decode")
+        found = []
+        for i in range(example_count(X)):
+            batch = self.model_.encode_inputs(part := inputs.example(i))
+            answer = tree.decode(batch.graph(self.weights_), _free(batch), n_best=n, running=Running(self.n_jobs))
+            found.append([(self.model_.outputs(one.states, part)[0], one.score) for one in answer.n_best])
+        return found
+
+    def sample(self, X: Any, size: int = 1, *, method: MethodLike = "auto", rng: Any = None) -> list[list[Any]]:
+        """For each example ``size`` outputs drawn from its posterior."""
+        inputs, batch = self._batch(X)
+        from markovfield.inference.verbs import sample
+
+        drawn = sample(batch.graph(self.weights_), size, method=method, rng=rng, n_jobs=self.n_jobs)
+        rows = [self.model_.outputs(np.ascontiguousarray(row, np.int32), inputs) for row in drawn.states]
+        return [list(outputs) for outputs in zip(*rows, strict=True)]
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The share of labels that are predicted right (where they are known), over all variables of all examples."""
+        inputs, batch = self._batch(X)
+        truth = self.model_.labels(y, inputs)
+        states, _ = best_outputs(batch, self.weights_, self.decoding, Running(self.n_jobs))
+        known = truth >= 0
+        right = self.model_.labels(self.model_.outputs(states, inputs), inputs) == truth
+        weights = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight)[batch.example_of_variable]
+        return float(np.average(right[known], weights=weights[known]))
+
+
+def _free(batch: Any) -> Any:
+    from markovfield.inference.core.evidence import no_evidence
+
+    return no_evidence(batch.structure)
+
+
+def with_shape(model: StructuredModel, shape: Any) -> StructuredModel:
+    """A model with a shape that was read from a file."""
+    return replace(model, shape=shape)

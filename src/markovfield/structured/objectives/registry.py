@@ -1,0 +1,38 @@
+"""Objectives by name."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from importlib import import_module
+from typing import Any
+
+from markovfield.exceptions import ModelError
+from markovfield.inference.core.method import MethodLike
+
+__all__ = ["OBJECTIVES", "objective_of"]
+
+OBJECTIVES = {
+    "likelihood": "likelihood:ConditionalLikelihood",
+}
+
+
+def objective_of(objective: Any, inference: MethodLike = "auto") -> Any:
+    """An objective by its name, or itself; ``inference`` is its method unless it has one of its own.
+
+    Examples
+    --------
+    >>> objective_of("likelihood", "belief_propagation").inference
+    'belief_propagation'
+    """
+    if isinstance(objective, str) and objective in OBJECTIVES:
+        module, _, name = OBJECTIVES[objective].partition(":")
+        objective = getattr(import_module(f"markovfield.structured.objectives.{module}"), name)()
+    if not hasattr(objective, "on"):
+        names = ", ".join(map(repr, OBJECTIVES))
+        raise ModelError(f"objective must be one of {names}, or such an object, got {objective!r}")
+    infers = any(f.name == "inference" for f in fields(objective))
+    if inference != "auto" and not infers:
+        raise ModelError(f"objective {objective.name!r} takes no inference: leave it at 'auto'")
+    if infers and inference != "auto" and objective.inference == "auto":
+        return replace(objective, inference=inference)
+    return objective

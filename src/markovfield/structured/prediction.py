@@ -1,0 +1,199 @@
+"""What a trained model says of new inputs: best outputs, marginals, samples, and how far they can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.arrays import FloatArray
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.answers import Answer
+from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.registry import resolve
+from markovfield.inference.core.running import Running
+from markovfield.structured.core.batch import Batch, Factors
+from markovfield.structured.core.inference import choose_decoding, choose_inference
+from markovfield.structured.core.operators import LinearTerms
+from markovfield.structured.core.reading import starts
+
+__all__ = ["OutputMarginals", "Outputs", "best_outputs", "constrained", "least_loss", "output_marginals"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outputs(Answer):
+    """Outputs of many inputs, and how far they can be trusted, all of them together.
+
+    Attributes
+    ----------
+    labels
+        For each example its output.
+    scores
+        ``float64[n_examples]``: the score of each output (its log-probability plus log Z).
+    gap
+        By how much better outputs of all examples together could score at most; infinite where nothing bounds it.
+    guarantee
+        ``"exact"`` where every output is proven to be the best, otherwise ``"lower"``.
+    """
+
+    labels: list[Any]
+    scores: FloatArray
+    gap: float = 0.0
+    states: npt.NDArray[np.int32] = field(repr=False)
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return {"example": np.arange(len(self.scores))[:limit], "score": self.scores[:limit]}
+
+    def __repr__(self) -> str:
+        n = len(self.scores)
+        gap = "" if self.guarantee == "exact" else f", gap {self.gap:.4g}"
+        return f"Outputs of {n} example{'s' * (n != 1)}: {self.guarantee}{gap}, {self.method}, {self.seconds:.3g} s"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OutputMarginals(Answer):
+    """Marginals of the outputs of many inputs.
+
+    Attributes
+    ----------
+    values
+        For each example ``float64[n_variables, n_classes]`` (a list of vectors where variables differ in their states).
+    log_partition
+        log Z of all examples together.
+    """
+
+    values: list[Any]
+    log_partition: float
+
+    @property
+    def entropies(self) -> list[FloatArray]:
+        """For each example the entropy of every variable, in nats: 0 where the model is sure."""
+        return [np.array([_entropy(np.asarray(p)) for p in example]) for example in self.values]
+
+    def __repr__(self) -> str:
+        n = len(self.values)
+        return (
+            f"OutputMarginals of {n} example{'s' * (n != 1)}: log Z = {self.log_partition:.6g} ({self.guarantee}), "
+            f"{self.method}, {self.seconds:.3g} s"
+        )
+
+
+def _entropy(p: FloatArray) -> float:
+    p = p[p > 0]
+    return float(-(p * np.log(p)).sum())
+
+
+def best_outputs(
+    batch: Batch, w: FloatArray, method: MethodLike, running: Running
+) -> tuple[npt.NDArray[np.int32], Any]:
+    """The states of highest score of all examples, labels that are known staying as they are; and the answer."""
+    pool = batch.restricted(batch.pool(w))
+    graph = FactorGraph(batch.structure, pool, marks_hold=True)
+    chosen: Any
+    if method == "auto":
+        chosen = choose_decoding(batch.structure, batch.variable_offsets, running)
+    else:
+        chosen = resolve(method, "decode")
+    try:
+        answer = chosen.decode(graph, Evidence(batch.labels), running=running)
+    except ImpossibleEvidenceError:
+        raise _impossible() from None
+    if not np.isfinite(answer.score):
+        raise _impossible()
+    return answer.states, answer
+
+
+def _impossible() -> ModelError:
+    return ModelError("no output has all the labels that are fixed and keeps the constraints")
+
+
+def output_marginals(batch: Batch, w: FloatArray, method: MethodLike, running: Running) -> tuple[FloatArray, Any]:
+    """Marginals of all variables, one after the other, labels that are known clamped; and the answer."""
+    pool = batch.restricted(batch.pool(w))
+    graph = FactorGraph(batch.structure, pool, marks_hold=True)
+    chosen: Any
+    if method == "auto":
+        chosen = choose_inference(batch.structure, batch.variable_offsets, running)
+    else:
+        chosen = resolve(method, "marginals")
+    try:
+        answer = chosen.marginals(graph, Evidence(batch.labels), running=running)
+    except ImpossibleEvidenceError:
+        raise _impossible() from None
+    return answer.values, answer
+
+
+def least_loss(values: FloatArray, batch: Batch, loss: npt.ArrayLike | None) -> npt.NDArray[np.int32]:
+    """The state of each variable with the least expected loss (Murphy 19.79 for losses that add up over variables).
+
+    ``loss[true, predicted]``; None is the zero-one loss of each variable, whose best state is the most probable one
+    (maximum of posterior marginals).
+    """
+    s = batch.structure
+    cards = s.cardinalities
+    k = int(cards[0]) if len(cards) else 0
+    if loss is not None:
+        table = np.asarray(loss, np.float64)
+        if (cards != k).any() or table.shape != (k, k):
+            raise ModelError(f"loss must be a table [{k}, {k}] of true and predicted labels, got shape {table.shape}")
+        if not np.isfinite(table).all():
+            raise ModelError("loss must be finite")
+        return np.asarray((values.reshape(-1, k) @ table).argmin(axis=1), np.int32)
+    if (cards == k).all():
+        return np.asarray(values.reshape(-1, k).argmax(axis=1), np.int32)
+    return np.array([part.argmax() for part in np.split(values, s.value_offsets[1:-1])], np.int32)
+
+
+def constrained(batch: Batch, constraints: Sequence[Any]) -> Batch:
+    """A batch in which some combinations of labels are ruled out.
+
+    ``constraints`` has an entry for each example, None or a list of ``(variables, allowed)``: positions within the
+    example, and a table of truth values over their states, or ``"equal"`` or ``"different"``.
+    """
+    if len(constraints) != batch.n_examples:
+        raise ModelError(f"constraints need an entry for each of {batch.n_examples} examples, got {len(constraints)}")
+    added: dict[int, list[tuple[Any, Any]]] = {}
+    cards = batch.structure.cardinalities
+    for i, given in enumerate(constraints):
+        first, last = int(batch.variable_offsets[i]), int(batch.variable_offsets[i + 1])
+        for variables, allowed in given or ():
+            scope = np.atleast_1d(np.asarray(variables, np.int64))
+            if scope.ndim != 1 or not len(scope) or scope.min() < 0 or scope.max() >= last - first:
+                raise ModelError(f"example {i}: a constraint is on {variables}, and there are {last - first} variables")
+            shape = tuple(cards[scope + first].tolist())
+            if isinstance(allowed, str):
+                if allowed not in ("equal", "different") or len(shape) != 2 or shape[0] != shape[1]:
+                    raise ModelError(f"example {i}: 'equal' and 'different' are constraints on two variables of a kind")
+                table = np.eye(shape[0], dtype=bool) == (allowed == "equal")
+            else:
+                table = np.asarray(allowed, bool)
+            if table.shape != shape:
+                raise ModelError(f"example {i}: a constraint needs a table of shape {shape}, got {table.shape}")
+            added.setdefault(len(scope), []).append((scope + first, np.where(table, 0.0, -np.inf).ravel()))
+    kinds = list(batch.factors)
+    base = [np.zeros(batch.structure.n_cells) if batch.base is None else batch.base]
+    for _, found in sorted(added.items()):
+        cells = np.concatenate([table for _, table in found])
+        kinds.append(Factors(np.array([scope for scope, _ in found]), LinearTerms(np.zeros((len(cells), 0))), 0))
+        base.append(cells)
+    made = Batch.of(cards, batch.variable_offsets, kinds, batch.n_weights, batch.labels, base=np.concatenate(base))
+    return replace(made, weights=batch.weights, possible=batch.possible)
+
+
+def split_values(values: FloatArray, batch: Batch) -> list[Any]:
+    """Marginals example by example: a matrix each, or a list of vectors where variables differ in their states."""
+    s = batch.structure
+    by_example = np.split(values, s.value_offsets[batch.variable_offsets[1:-1]])
+    found: list[Any] = []
+    for i, part in enumerate(by_example):
+        cards = s.cardinalities[batch.variable_offsets[i] : batch.variable_offsets[i + 1]]
+        if len(cards) and (cards == cards[0]).all():
+            found.append(part.reshape(len(cards), -1))
+        else:
+            found.append(np.split(part, starts(cards.tolist())[1:-1]))
+    return found

@@ -1,0 +1,147 @@
+"""Training: an objective on a batch (or on shards of it), a penalty, a solver, and a report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from markovfield._validation import whole_number
+from markovfield.arrays import FloatArray
+from markovfield.exceptions import ModelError
+from markovfield.inference.core.running import Running
+from markovfield.learning.core.report import FitReport
+from markovfield.learning.solvers.lbfgs import LBFGS
+from markovfield.learning.solvers.penalty import Penalty
+from markovfield.learning.solvers.solve import solve, solver_of
+from markovfield.learning.solvers.stochastic import AdaGrad, Adam, StochasticGradient
+from markovfield.structured.core.model import StructuredModel
+from markovfield.structured.core.reading import example_count
+
+__all__ = ["ShardedObjective", "train"]
+
+# Objectives are divided by the weight of all examples; messages that are not quite at rest leave the gradient so far
+# from zero.
+DEFAULT = LBFGS(max_iterations=500, tolerance=1e-8, gradient_tolerance=1e-5)
+# Examples of a shard, where nobody says.
+SHARD = 16
+
+
+class ShardedObjective:
+    """Mini-batches: examples cut into shards in a fixed order, each encoded once."""
+
+    def __init__(self, objectives: list[Any], total: float) -> None:
+        self.objectives, self.total = objectives, total
+        self.n_shards = len(objectives)
+
+    def gradient(self, w: FloatArray, shard: int, rng: np.random.Generator) -> FloatArray:
+        """The gradient of one shard, as an estimate of that of all, for each example."""
+        return np.asarray(self.objectives[shard](w)[1] * (self.n_shards / self.total))
+
+    def value(self, w: FloatArray) -> float:
+        """The objective of all examples, for each."""
+        return float(sum(objective(w)[0] for objective in self.objectives)) / self.total
+
+    @property
+    def guarantee(self) -> str:
+        """Of the inference in all shards together."""
+        found = {getattr(objective, "guarantee", "exact") for objective in self.objectives}
+        return found.pop() if len(found) == 1 else "approximate"
+
+    @property
+    def converged(self) -> bool:
+        """Whether inference came to its end in all shards."""
+        return all(getattr(objective, "converged", True) for objective in self.objectives)
+
+    @property
+    def method(self) -> Any:
+        """What infers."""
+        return getattr(self.objectives[0], "method", None)
+
+
+def train(
+    model: StructuredModel,
+    objective: Any,
+    data: tuple[Any, Any, Any],
+    *,
+    solver: Any,
+    l2: float,
+    l1: float,
+    batch_size: int | None,
+    init: Any,
+    rng: np.random.Generator,
+    running: Running,
+) -> tuple[FloatArray, FitReport]:
+    """Weights that fit outputs to inputs, and how they were found."""
+    X, Y, sample_weight = data
+    n = example_count(X, Y)
+    total = float(n if sample_weight is None else np.sum(sample_weight))
+    if not total > 0:
+        raise ModelError("sample_weight must be positive for some example")
+    chosen = DEFAULT if solver == "auto" else solver_of(solver)
+    noisy = isinstance(chosen, StochasticGradient | AdaGrad | Adam)
+    if batch_size is not None and not noisy:
+        raise ModelError("batch_size is for stochastic solvers ('sgd', 'adagrad', 'adam'); leave it None")
+    value: Any
+    if noisy:
+        size = whole_number(SHARD if batch_size is None else batch_size, "batch_size")
+        if size < 1:
+            raise ModelError(f"batch_size must be at least 1, got {size}")
+        parts = [slice(a, min(a + size, n)) for a in range(0, n, size)]
+        weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+        shards = []
+        for part in parts:
+            running.check()
+            batch = model.encode(_some(X, part), _some(Y, part), None if weights is None else weights[part])
+            shards.append(objective.on(batch, running=running.quiet, rng=rng))
+        evaluated = value = ShardedObjective(shards, total)
+        n_variables = sum(shard.batch.structure.n_variables for shard in shards)
+    else:
+        batch = model.encode(X, Y, sample_weight)
+        evaluated = objective.on(batch, running=running.quiet, rng=rng)
+        n_variables = batch.structure.n_variables
+
+        def value(w: FloatArray) -> tuple[float, FloatArray]:
+            found, gradient = evaluated(w)
+            return found / total, gradient / total
+
+    planned = running.seconds
+    start = model.start(rng) if init is None else np.array(init, np.float64)
+    if start.shape != (model.n_weights,):
+        raise ModelError(f"init must be {model.n_weights} weights, got shape {start.shape}")
+    penalty = Penalty(l2=l2 / total, l1=l1 / total)
+    found = solve(value, start, solver=chosen, penalty=penalty, rng=rng, running=running)
+    guarantee = str(getattr(evaluated, "guarantee", "exact"))
+    method = getattr(evaluated, "method", None)
+    likelihood = float("nan")
+    if objective.name == "likelihood" and np.isfinite(found.value):
+        likelihood = -total * (found.value - penalty.value(found.weights))
+    notes = [] if method is None else [f"inference by {method.name} ({guarantee})"]
+    if not getattr(evaluated, "converged", True):
+        notes.append("inference did not always converge: values and gradients are less precise")
+    report = FitReport(
+        method=objective.name,
+        log_likelihood=likelihood,
+        n_rows=n,
+        total_weight=total,
+        n_parameters=model.n_weights,
+        converged=found.converged,
+        iterations=found.iterations,
+        evaluations=found.evaluations,
+        message=found.message,
+        history=tuple(-total * one for one in found.history),
+        objective=total * found.value,
+        objective_name=objective.name,
+        gradient_norm=total * found.gradient_norm,
+        seconds=running.seconds,
+        planning_seconds=planned,
+        guarantee="exact" if guarantee == "exact" and objective.name == "likelihood" else "approximate",
+        notes=tuple(notes),
+        details={"n_variables": n_variables},
+    )
+    return found.weights, report
+
+
+def _some(values: Any, part: slice) -> Any:
+    """Some of the examples."""
+    return values[part] if hasattr(values, "shape") or isinstance(values, list | tuple) else list(values)[part]
