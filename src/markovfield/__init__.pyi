@@ -69,6 +69,7 @@ from markovfield.sequence.hmm.hmm import HMM as HMM
 from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.tagger import ChainTagger as ChainTagger
 from markovfield.structured.classifier import StructuredClassifier as StructuredClassifier
+from markovfield.vision.grid_crf import GridCRF as GridCRF
 from markovfield.vision.segmentation import ImageSegmentation as ImageSegmentation
 from markovfield.vision.stereo import StereoMatching as StereoMatching
 

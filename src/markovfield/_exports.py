@@ -55,6 +55,7 @@ _TOP = {
     "sequence.memm.memm": ["MEMM"],
     "sequence.tagger": ["ChainTagger"],
     "structured.classifier": ["StructuredClassifier"],
+    "vision.grid_crf": ["GridCRF"],
     "vision.segmentation": ["ImageSegmentation"],
     "vision.stereo": ["StereoMatching"],
 }
@@ -86,6 +87,8 @@ _LAZY = {
         "sequence.text.vectoriser": ["AttributeVectoriser"],
     },
     "vision": {
+        "vision.grid_crf": ["GridCRF"],
+        "vision.grid_model": ["GridModel"],
         "vision.image_features": [
             "GridEdges",
             "Images",

@@ -1,5 +1,7 @@
 """Types of ``markovfield.vision``, for type checkers. Made by tools/generate.py."""
 
+from markovfield.vision.grid_crf import GridCRF as GridCRF
+from markovfield.vision.grid_model import GridModel as GridModel
 from markovfield.vision.image_features import GridEdges as GridEdges
 from markovfield.vision.image_features import Images as Images
 from markovfield.vision.image_features import edge_features as edge_features

@@ -27,8 +27,10 @@ class GridCRF(StructuredEstimator):
 
     Parameters
     ----------
-    connectivity, node_features, edge_features, directional, interaction, scales, window, beta, n_bins, truncation, unknown
-        Of `GridModel`: which pixels are neighbours, and what is looked at.
+    connectivity, node_features, edge_features, directional, interaction
+        Of `GridModel`: which pixels are neighbours, what is looked at, and what is learned of it.
+    scales, window, beta, n_bins, truncation, unknown
+        More settings of `GridModel`.
     objective, solver, inference, decoding, l2, l1, batch_size, rng, n_jobs
         Of `StructuredClassifier`: how it is trained, and what infers.
 
