@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ GETS_OUT_OF_HAND = 4.0
 # Frank-Wolfe: sweeps to judge a step by, and the smallest step worth judging.
 SWEEPS_PER_STEP = 30
 SMALLEST_STEP = 1.0 / 128.0
+# Parts that the trees are cut into, for threads.
+SHARDS = 4
 # The most cells of tables in linear space: half a gigabyte.
 LINEAR_CELLS = 2**26
 
@@ -91,16 +94,24 @@ class ReweightedMessages:
         if with_trees:
             self._mix(earlier.trees)
 
-    def evaluate(self) -> FloatArray:
-        """The bound of each component at the current messages."""
+    def evaluate(self, running: Running) -> FloatArray:
+        """The bound of each component at the current messages; trees side by side on the threads of ``running``."""
         pairs = self.pairs
         hold(pairs.layout, self.node_log, self.messages, self.held)
+        values = np.empty((len(self.trees), pairs.n_components))
+
+        def some(trees: range) -> int:
+            collected = np.empty(len(self.held))
+            for t in trees:
+                self._tree_value(t, collected, values[t])
+            return 0
+
+        # A clock of its own: the bound is wanted even when the time is over.
+        tasks = [partial(some, range(first, len(self.trees), SHARDS)) for first in range(min(SHARDS, len(self.trees)))]
+        Running(running.n_jobs).side_by_side(tasks)
         total = np.zeros(pairs.n_components)
-        values = np.empty(pairs.n_components)
-        collected = np.empty(len(self.held))
-        for t in range(len(self.trees)):
-            self._tree_value(t, collected, values)
-            total += self.trees.weights[t] * values
+        for weight, value in zip(self.trees.weights, values, strict=True):
+            total += weight * value
         if (total == -np.inf).any():
             raise pairs.problem.impossible()
         return total
@@ -119,7 +130,7 @@ class ReweightedMessages:
         self.component_converged[:] = False
         self.converged = False
         damping = self.damping
-        best = self.evaluate()
+        best = self.evaluate(running)
         self.component_values = np.minimum(self.component_values, best)
         changes = np.zeros(pairs.n_components)
         kept, lowest = self.messages.copy(), float(best.sum())
@@ -130,7 +141,7 @@ class ReweightedMessages:
                 residual, smallest = self._sweeps(at_most, damping, changes, running)
             finally:
                 # The bound holds at any messages, also at those that a time limit left.
-                values = self.evaluate()
+                values = self.evaluate(running)
                 best = np.minimum(best, values)
                 self.component_values = np.minimum(self.component_values, best)
             self.converged = bool(self.component_converged.all())

@@ -111,7 +111,7 @@ class LikelihoodValue:
                 counts = answer.counts
         except ImpossibleEvidenceError as refusal:
             raise ModelError(f"the model rules out the labels of some example: {refusal}") from None
-        # What was worked out for this graph refers to it: left there, it would stay until Python looks for such circles.
+        # What was worked out for this graph refers to it: left there, it would stay until Python looks for circles.
         graph.cache.clear()
         if warm:
             self._last[clamped] = answer
