@@ -40,6 +40,7 @@ __all__ = [
     "cap_of",
     "caps",
     "cell_reader",
+    "cells_reached",
     "check_cells",
     "check_size",
     "holds",
@@ -174,23 +175,29 @@ def check_cells(structure: Structure) -> None:
     if len(strange):
         f = int(strange[0])
         raise ModelError(f"factor {f} is a distribution of variable {s.child[f]}, which is not in its scope")
-    is_table = kind == TABLE
-    strided = is_table | (kind == NOISY_MAX)
+    strided = (kind == TABLE) | (kind == NOISY_MAX)
     if strided.any() and float(np.abs(s.table_strides[strided].astype(np.float64)).max()) > 2.0**40:
         raise ModelError("a table stride is beyond 2^40 cells")
-    cap = caps(s)
     if not s.is_plain:
-        _check_structured(s, factor, kind, cap)
-    reach = np.where(is_table, s.table_strides, 0) * (s.cardinalities[s.scopes].astype(np.int64) - 1)
-    low, high = s.table_offsets.copy(), s.table_offsets + cap
-    np.add.at(low, factor, np.minimum(reach, 0))
-    np.add.at(high, factor, np.maximum(reach, 0))
-    for f in np.flatnonzero(s.kind == NOISY_MAX).tolist():
-        low[f], high[f] = _reach_of_noisy_max(s, f)
+        _check_structured(s, factor, kind, caps(s))
+    low, high = cells_reached(s)
     bad = np.flatnonzero((low < 0) | (high >= s.n_cells))
     if len(bad):
         f = int(bad[0])
         raise ModelError(f"factor {f} reads cells {low[f]} to {high[f]} of a pool of {s.n_cells} log-potentials")
+
+
+def cells_reached(structure: Structure) -> tuple[IntArray, IntArray]:
+    """``int64[m]`` twice: the first and the last cell that each factor reads."""
+    s = structure
+    factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
+    reach = np.where(s.kind[factor] == TABLE, s.table_strides, 0) * (s.cardinalities[s.scopes].astype(np.int64) - 1)
+    low, high = s.table_offsets.copy(), s.table_offsets + caps(s)
+    np.add.at(low, factor, np.minimum(reach, 0))
+    np.add.at(high, factor, np.maximum(reach, 0))
+    for f in np.flatnonzero(s.kind == NOISY_MAX).tolist():
+        low[f], high[f] = _reach_of_noisy_max(s, f)
+    return low, high
 
 
 def _check_structured(s: Structure, factor: IntArray, kind: npt.NDArray[Any], cap: IntArray) -> None:

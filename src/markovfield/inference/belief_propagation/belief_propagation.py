@@ -111,7 +111,7 @@ class BeliefPropagation:
     name: ClassVar[str] = "belief_propagation"
     exact: ClassVar[bool] = False
     verbs: ClassVar[frozenset[str]] = frozenset({"marginals", "decode", "log_partition"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"components", "init"})
     compile: ClassVar[_Compile] = _Compile()
 
     def __post_init__(self) -> None:
@@ -181,6 +181,7 @@ class BeliefPropagation:
             method=self.name,
             seconds=running.seconds,
             width=messages.forest.width,
+            _components=lambda: problem.components(*messages.terms),
             _joint=lambda positions: tree_joint(messages, reduced, positions),
             _max_marginals=max_marginals,
             _counts=lambda: problem.counts(messages.counts(Running())),
@@ -302,7 +303,7 @@ def loopy_marginals(method: BeliefPropagation, graph: FactorGraph, loopy: LoopyM
         iterations=int(loopy.iterations.max(initial=0)),
         residuals=tuple(loopy.residuals),
         seconds=running.seconds,
-        components=components(loopy, by_component, graph.n_variables),
+        _components=lambda: components(loopy, by_component, graph.n_variables),
         _joint=lambda positions: factor_joint(loopy, full, positions),
         _max_marginals=max_marginals,
         _counts=lambda: graph.own_counts(pool_counts(loopy, full, Running())),

@@ -79,6 +79,7 @@ class TreeMessages:
         n_values = int(self.forest.layout.message_offsets[-1])
         self.variable_to_factor = np.empty(n_values)
         self.factor_to_variable = np.empty(n_values)
+        self.log_scales = np.zeros(0)
 
     def _arguments(self, piece: tuple[int, int], *rest: Any) -> tuple[Any, ...]:
         forest, problem = self.forest, self.problem
@@ -96,7 +97,7 @@ class TreeMessages:
 
     def collect(self, running: Running) -> float:
         """Towards the roots; log Z or the best score."""
-        log_scales = np.zeros(len(self.forest.order))
+        log_scales = self.log_scales = np.zeros(len(self.forest.order))
         for piece in reversed(self.forest.pieces):
             running.check()
             collect(*self._arguments(piece, log_scales, self.maximise))
@@ -105,6 +106,12 @@ class TreeMessages:
         if value == -np.inf:
             raise self.problem.impossible()
         return value
+
+    @property
+    def terms(self) -> tuple[FloatArray, FloatArray]:
+        """What each factor and each variable adds to log Z, or to the best score."""
+        n = self.problem.structure.n_variables
+        return self.log_scales[n:], self.log_scales[:n]
 
     def distribute(self, running: Running) -> FloatArray:
         """Back from the roots; probabilities, or max-marginals less the best score, of all reduced states."""

@@ -114,7 +114,7 @@ def native_marginals(
     def joint(positions: tuple[int, ...]) -> FloatArray:
         return _joint(method, graph, evidence, value, list(dict.fromkeys(positions)))
 
-    return replace(answer, guarantee="exact", log_partition_bounds=(value, value), components=None, _joint=joint)
+    return replace(answer, guarantee="exact", log_partition_bounds=(value, value), _joint=joint)
 
 
 def _joint(

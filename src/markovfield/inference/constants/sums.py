@@ -8,17 +8,16 @@ does this for decoders), and its answer is told in terms of the model again.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.factors.factor_kinds import cell_reader
 from markovfield.factors.remembered import remembered
 from markovfield.inference.constants.decoding import LARGE_CONSTANT, Centred, factor_constants, taken_out
-from markovfield.inference.core.answers import LogPartition, Marginals, Samples
+from markovfield.inference.core.answers import Components, LogPartition, Marginals, Samples
 from markovfield.inference.core.running import Running
 
 __all__ = ["CentredSums", "centre_sums"]
@@ -65,7 +64,7 @@ class CentredSums:
             graph=self.graph,
             log_partition=found.log_partition + self.constant,
             log_partition_bounds=self._moved(found.log_partition_bounds),
-            components=self._components(found),
+            _components=None if found._components is None else partial(self._components, found),
             _max_marginals=None if maxima is None else lambda: maxima() + self.constant,
             **self._steps(found),
         )
@@ -88,30 +87,14 @@ class CentredSums:
             "details": tuple(replace(x, bounds=self._moved(x.bounds), best=self._moved(x.best)) for x in steps),
         }
 
-    def _components(self, found: Marginals) -> Any:
-        """Components of the graph with the constants of their factors.
-
-        Whether a factor that evidence or hard zeros left no choice is in a component or among the constants depends on
-        the method: what its components lack of log Z tells.
-        """
-        s = self.graph.structure
-        if found.components is None or not len(s.scopes):
-            return found.components
-        open_ = np.maximum.reduceat(found.values, s.value_offsets[:-1]) < 1.0
-        some = np.flatnonzero(np.diff(s.scope_offsets) > 0)
-        axes = np.where(open_[s.scopes], np.arange(len(s.scopes)), len(s.scopes))
-        first = np.minimum.reduceat(axes, s.scope_offsets[some])
-        free = first < len(s.scopes)
-        best = np.array([int(np.argmax(found.values[i:j])) for i, j in pairwise(s.value_offsets.tolist())])
-        read = self.view.log_tables[cell_reader(s)(best)]
-        alone = float(read[np.diff(s.scope_offsets) == 0].sum())
-        left = found.log_partition - float(found.components.log_partition.sum())
-        if abs(left - alone) <= abs(left - alone - float(read[some[~free]].sum())):
-            free[:] = True
-        component = found.components.component[s.scopes[np.where(first < len(s.scopes), first, s.scope_offsets[some])]]
-        inside = (component >= 0) & free
-        more = np.bincount(component[inside], self.constants[some][inside], len(found.components))
-        return replace(found.components, log_partition=found.components.log_partition + more)
+    def _components(self, found: Marginals) -> Components:
+        """Components of the graph with the constants of their factors."""
+        s, parts = self.graph.structure, found.components
+        assert parts is not None
+        some = np.diff(s.scope_offsets) > 0
+        component = parts.component[s.scopes[s.scope_offsets[:-1][some]]]
+        more = np.bincount(component, self.constants[some], len(parts))
+        return replace(parts, log_partition=parts.log_partition + more)
 
 
 @remembered

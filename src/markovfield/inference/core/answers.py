@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from markovfield.frames import Tabular, fresh_name
 from markovfield.inference.core.diagnostics import MonteCarlo
 from markovfield.names import VariableName
 
-__all__ = ["Answer", "Components", "Guarantee", "LogPartition", "Marginals", "Samples"]
+__all__ = ["Answer", "ByComponent", "Components", "Guarantee", "LogPartition", "Marginals", "Samples"]
 
 Guarantee = Literal["exact", "upper", "lower", "approximate"]
 
@@ -109,7 +110,7 @@ def _partition_line(answer: LogPartition | Marginals) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Components(Frozen):
-    """The connected components of a graph, as an iterating method saw them.
+    """The connected components of a graph, whatever is observed in it, as a method saw them.
 
     Attributes
     ----------
@@ -117,7 +118,7 @@ class Components(Frozen):
         ``int32[n]``: the component of each variable.
     log_partition, converged, iterations
         ``float64``, ``bool`` and ``int64``, one entry for each component; log Z of the whole is their sum, plus that of
-        factors no variable is left in.
+        factors of no variable.
     """
 
     component: npt.NDArray[np.int32]
@@ -132,8 +133,41 @@ class Components(Frozen):
         return f"Components({len(self)}, {int(self.converged.sum())} of them converged)"
 
 
+def _itself(components: Components) -> Components:
+    return components
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Marginals(Answer):
+class ByComponent(Answer):
+    """An answer about a graph that may be a union of many: log Z of each connected component, where it is known.
+
+    Attributes
+    ----------
+    components
+        The connected components of the graph, each with its own log Z and convergence; None from methods that do not
+        tell them apart.
+    """
+
+    _components: Callable[[], Components] | None = field(default=None, repr=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def components(self) -> Components | None:
+        """The connected components of the graph, each with its own log Z; worked out when asked for."""
+        if self._components is None:
+            return None
+        if "components" not in self._cache:
+            self._cache["components"] = self._components()
+        found: Components = self._cache["components"]
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = self.components
+        return super().__getstate__() | {"_components": None if kept is None else partial(_itself, kept)}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Marginals(ByComponent):
     """Probabilities of every variable's states, and log Z with its guarantee.
 
     The marginals are exact if and only if ``guarantee == "exact"``, which speaks of `log_partition`.
@@ -152,8 +186,8 @@ class Marginals(Answer):
     width
         Size of the largest clique less one, or -1 where it has no meaning.
     components
-        For methods that iterate: the connected components of the graph, each with its own log Z and convergence; else
-        None.
+        The connected components of the graph, each with its own log Z and convergence; None from methods that do not
+        tell them apart.
     monte_carlo
         For estimates from samples: their standard errors, effective sample sizes and R-hat; else None.
     """
@@ -163,7 +197,6 @@ class Marginals(Answer):
     log_partition: float
     log_partition_bounds: tuple[float, float] = (-np.inf, np.inf)
     width: int = -1
-    components: Components | None = None
     monte_carlo: MonteCarlo | None = None
     log_partition_error: float | None = None
     _joint: Callable[[tuple[int, ...]], FloatArray] | None = field(default=None, repr=False)
@@ -171,7 +204,6 @@ class Marginals(Answer):
     _counts: Callable[[], FloatArray] | None = field(default=None, repr=False)
     _state: Any = field(default=None, repr=False)
     _again: Callable[[], Marginals] | None = field(default=None, repr=False)
-    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False

@@ -25,7 +25,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import cell_reader
-from markovfield.inference.core.answers import Answer, Guarantee, Marginals, Samples
+from markovfield.inference.core.answers import ByComponent, Guarantee, Marginals, Samples
 from markovfield.inference.core.diagnostics import error_floor
 from markovfield.inference.core.evidence import Evidence, rows
 from markovfield.inference.core.method import MethodLike
@@ -33,7 +33,7 @@ from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
 
-__all__ = ["Counts", "CountsMethod", "counts_of", "counts_of_samples", "resolve_counts"]
+__all__ = ["Counts", "CountsMethod", "counts_of", "counts_of_samples", "is_sampler", "resolve_counts", "together"]
 
 Rows = npt.NDArray[np.int32]
 # Batches of consecutive draws whose averages say how far the average of all may be off.
@@ -43,7 +43,7 @@ _RANK: dict[Guarantee, int] = {"exact": 0, "upper": 1, "lower": 2, "approximate"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Counts(Answer):
+class Counts(ByComponent):
     """log Z and expected counts; ``log_partition, counts = answer`` unpacks it.
 
     Attributes
@@ -55,6 +55,8 @@ class Counts(Answer):
         ``float64[cells]``: the expected count of each cell, summed over the rows with their weights.
     standard_errors
         ``float64[cells]`` where the counts are averages over samples, otherwise None.
+    components
+        Of one row of clamps: the connected components with their log Z, where the method tells them apart.
     """
 
     log_partition: Any
@@ -122,6 +124,7 @@ def counts_of(
         log_partition=value,
         counts=answer.counts,
         standard_errors=answer.standard_errors,
+        _components=answer._components,
         method=answer.method,
         guarantee=answer.guarantee,
         converged=answer.converged,
@@ -150,8 +153,8 @@ def _row_by_row(
     values = np.full(len(clamps), -np.inf)
     guarantee: Guarantee = "exact"
     converged, iterations = True, 0
-    # Averages over Markov chains have no counts: the same chains are asked for their samples.
-    samples = "sample" in method.verbs and ("marginals" not in method.verbs or "rng" in method.abilities)
+    parts: Any = None
+    samples = is_sampler(method)
     extra: dict[str, Any] = {"rng": rng} if samples or "rng" in method.abilities else {}
     for i, row in enumerate(clamps):
         found: Marginals | Samples
@@ -164,16 +167,18 @@ def _row_by_row(
             else:
                 found = answer = method.marginals(graph, Evidence(row), running=running, **extra)
                 counts = answer.expected_counts
+                parts = answer._components if len(clamps) == 1 else None
         except ImpossibleEvidenceError:
             continue
         values[i] = found.log_partition
         total += weights[i] * counts
         converged, iterations = converged and found.converged, max(iterations, found.iterations)
-        guarantee = _together(guarantee, found.guarantee if not samples else "approximate")
+        guarantee = together(guarantee, found.guarantee if not samples else "approximate")
     return Counts(
         log_partition=values,
         counts=total,
         standard_errors=None if variance is None else np.sqrt(variance),
+        _components=parts,
         method=method.name,
         guarantee=guarantee,
         converged=converged,
@@ -181,7 +186,12 @@ def _row_by_row(
     )
 
 
-def _together(one: Guarantee, other: Guarantee) -> Guarantee:
+def is_sampler(method: Any) -> bool:
+    """Whether counts are averages over samples: those over Markov chains are taken from the chains' samples."""
+    return "sample" in method.verbs and ("marginals" not in method.verbs or "rng" in method.abilities)
+
+
+def together(one: Guarantee, other: Guarantee) -> Guarantee:
     """What holds of a sum of two numbers."""
     if {one, other} == {"upper", "lower"}:
         return "approximate"

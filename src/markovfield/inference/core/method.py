@@ -3,8 +3,9 @@
 One protocol a verb. A method is registered once (`registry`), for one form of model; verbs hand it the compiled model
 and evidence by position, and never look at its class. ``abilities`` says what else it takes: ``"init"`` an earlier
 answer to start from, ``"rng"`` a generator, ``"targets"`` variables to keep together, ``"n_best"`` the number of
-assignments, ``"marginal_map"`` the variables to decode with the others summed out. A method is handed only what it
-takes, and what it cannot answer is refused in the same words for all.
+assignments, ``"marginal_map"`` the variables to decode with the others summed out; and ``"components"``, that its
+answers tell connected components apart. A method is handed only what it takes, and what it cannot answer is refused in
+the same words for all.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class InferenceMethod(Method, Protocol):
         Whether its answers, where it gives any, are exact.
     abilities
         What it takes beyond the graph and the evidence: ``"init"``, ``"rng"``, ``"targets"``, ``"n_best"``,
-        ``"marginal_map"``.
+        ``"marginal_map"``; and whether it tells ``"components"`` apart.
     """
 
     exact: ClassVar[bool]

@@ -41,7 +41,8 @@ def tree_counts(
             nothing = np.zeros(graph.structure.n_cells)
             return Counts(log_partition=np.array([-np.inf]), counts=nothing, method=method.name)
         counts = weights[0] * problem.counts(result.counts)
-        return Counts(log_partition=np.array([result.value]), counts=counts, method=method.name)
+        value = np.array([result.value])
+        return Counts(log_partition=value, counts=counts, method=method.name, _components=result.components)
     # Domains must not shrink by zeros that other tables of the same structure need not have.
     tree = _TREES.get(
         graph.structure, method, lambda: CompiledJunctionTree(graph, replace(method, propagate_zeros=False))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
+from markovfield.inference.core.answers import Components
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.blocks_kernel import IMPOSSIBLE, LINEAR, LOG_MAX, LOG_SUM, UNDERFLOW
 from markovfield.inference.junction_tree.collect_kernel import collect, messages_needed
@@ -69,6 +70,22 @@ class Propagation:
         for c in self.plan.roots.tolist():
             result *= round(Fraction(float(self.totals[c])) * Fraction(2) ** int(self.exponents[c]))
         return result
+
+    def components(self) -> Components:
+        """The connected components, each with the log of its total."""
+        plan, problem, s = self.plan, self.problem, self.problem.structure
+        of_variables, of_factors = np.zeros(s.n_variables), np.zeros(s.n_factors)
+        root = plan.layout.axis_variable[plan.layout.axis_offsets[plan.roots]]
+        totals = self.totals[plan.roots]
+        of_variables[root] = totals if self.log_space else np.log(totals) + self.exponents[plan.roots] * LN2
+        if not self.log_space:
+            of_factors[plan.layout.home >= 0] = problem.potentials.shift
+        of_factors[plan.homeless] = problem.base_values[plan.homeless]
+        if len(problem.likelihood):
+            # What scaling took out of likelihoods; those of variables with one state are in no clique.
+            taken = problem.active & ((s.cardinalities == 1) | (not self.log_space))
+            of_variables[taken] += np.maximum.reduceat(problem.likelihood, plan.value_offsets[:-1])[taken]
+        return problem.components(of_factors, of_variables)
 
     def belief(self, clique: int) -> FloatArray:
         """Joint distribution of a clique's variables, axes in the clique's order, normalised."""

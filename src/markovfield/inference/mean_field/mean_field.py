@@ -12,7 +12,7 @@ from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.inference.core.answers import LogPartition, Marginals
+from markovfield.inference.core.answers import Components, LogPartition, Marginals
 from markovfield.inference.core.convergence import how_it_went, warn_caller, warn_not_converged
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
@@ -81,7 +81,7 @@ class MeanField:
     name: ClassVar[str] = "mean_field"
     exact: ClassVar[bool] = False
     verbs: ClassVar[frozenset[str]] = frozenset({"marginals", "log_partition"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init", "rng"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"components", "init", "rng"})
 
     def __post_init__(self) -> None:
         least, words = {"restarts": 1, "max_iterations": 1}, {"start": ("uniform", "random")}
@@ -135,6 +135,7 @@ class MeanField:
             guarantee="lower",
             log_partition_bounds=(run.value, np.inf),
             **how_it_went(self.name, run, running),
+            _components=run.components,
             _joint=run.joint,
             _counts=lambda: problem.counts(run.counts()),
         )
@@ -286,6 +287,12 @@ class _Run:
     def last_residual(self) -> float:
         """The largest change of a probability in the last sweep."""
         return self.residuals[-1] if self.residuals else float("inf")
+
+    def components(self) -> Components:
+        """The connected components, each with its own bound."""
+        self.bound(self.values, self.parts)
+        m, sweeps = self.problem.structure.n_factors, max(1, len(self.residuals))
+        return self.problem.components(self.terms[:m], self.terms[m:], converged=self.converged, iterations=sweeps)
 
     def counts(self) -> FloatArray:
         """Expected counts of the reduced pool under the factorised distribution."""

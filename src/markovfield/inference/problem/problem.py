@@ -15,12 +15,13 @@ from markovfield.exceptions import ImpossibleEvidenceError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf, remembered
 from markovfield.factors.structure import Structure
+from markovfield.inference.core.answers import Components
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.problem.potentials_kernel import factor_ranges, linear_pool
 from markovfield.inference.problem.reduction import Reduced, hard_zeros, reduce
 from markovfield.kernels.interpreter import CELL, small
 
-__all__ = ["Potentials", "Problem", "prepare"]
+__all__ = ["Potentials", "Problem", "component_labels", "prepare"]
 
 
 _NOTHING = np.zeros(0)
@@ -117,6 +118,27 @@ class Problem:
             states = self.reduced.states[self.reduced.state_offsets[:-1] + states]
         return states[..., : self.graph.n_variables].astype(np.int32)
 
+    @property
+    def base_values(self) -> FloatArray:
+        """``float64[factors]``: the first cell of each factor, which is all of one that no free variable is left in."""
+        return self.potentials.log_tables[self.structure.table_offsets]
+
+    def components(
+        self, of_factors: FloatArray, of_variables: FloatArray, *, converged: bool = True, iterations: int = 1
+    ) -> Components:
+        """The connected components of the user's graph, from what each reduced factor and variable adds to log Z."""
+        s = self.as_tables.structure
+        label, n = component_labels(s)
+        first, last = s.scope_offsets[:-1], s.scope_offsets[1:]
+        if self.reduced is not None:
+            first, last = first[self.reduced.factors], last[self.reduced.factors]
+        some = first < last
+        value: FloatArray = np.bincount(label, of_variables, n).astype(np.float64)
+        value += np.bincount(label[s.scopes[first[some]]], of_factors[some], n)
+        return Components(
+            label[: self.graph.n_variables], value, np.full(n, converged), np.full(n, iterations, np.int64)
+        )
+
     def counts(self, counts: FloatArray) -> FloatArray:
         """Expected counts of the reduced pool, added up in the cells of the user's graph."""
         if self.reduced is None or not len(self.reduced.cell_origin):
@@ -139,6 +161,29 @@ def _extend(evidence: Evidence, structure: Structure, reducing: bool) -> npt.NDA
         states[single] = 0
         states.flags.writeable = False
     return states
+
+
+@remembered
+def component_labels(structure: Structure) -> tuple[npt.NDArray[np.int32], int]:
+    """The connected component of each variable, in the order of their first variables, and how many there are.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork(dict.fromkeys("ABCD", 2))
+    >>> _ = net.add_factor(["A", "C"], [[3.0, 1.0], [1.0, 3.0]])
+    >>> component_labels(net.compile().structure)[0].tolist()
+    [0, 1, 0, 2]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    s, n = structure, structure.n_variables
+    arity = np.diff(s.scope_offsets)
+    first = np.repeat(s.scopes[s.scope_offsets[:-1][arity > 0]], arity[arity > 0])
+    joined = coo_array((np.ones(len(first), np.int8), (first, s.scopes)), shape=(n, n)).tocsr()
+    count, label = connected_components(joined, directed=False)
+    return label.astype(np.int32), int(count)
 
 
 @remembered

@@ -13,6 +13,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.answers import Components
 from markovfield.inference.core.running import Running
+from markovfield.inference.problem.problem import component_labels
 from markovfield.inference.tree_reweighted.pseudo_marginals_kernel import (
     cell_counts,
     edge_belief,
@@ -236,15 +237,19 @@ class ReweightedMessages:
         return values[shift + np.arange(len(shift))]
 
     def components(self) -> Components:
-        """The connected components; the answer's log Z is the sum of theirs and of constant factors."""
-        n = self.pairs.problem.graph.n_variables
-        component = np.searchsorted(self.pairs.layout.component_offsets, self.pairs.variable_node[:n], side="right") - 1
-        return Components(
-            component.astype(np.int32),
-            self.component_values,
-            self.component_converged | self.converged,
-            self.sweeps.copy(),
-        )
+        """The connected components; evidence may have cut some of them into several that ran each for itself."""
+        problem, at = self.pairs.problem, self.pairs.layout
+        part = np.searchsorted(at.component_offsets, self.pairs.variable_node, side="right") - 1
+        first = np.unique(part, return_index=True)[1]
+        of_variables = np.zeros(len(part))
+        of_variables[first] = self.component_values
+        constant = np.where(np.diff(problem.structure.scope_offsets) == 0, problem.base_values, 0.0)
+        whole = problem.components(constant, of_variables)
+        label = component_labels(problem.as_tables.structure)[0][first]
+        converged, sweeps = np.ones(len(whole), np.bool_), np.zeros(len(whole), np.int64)
+        np.logical_and.at(converged, label, self.component_converged | self.converged)
+        np.maximum.at(sweeps, label, self.sweeps)
+        return Components(whole.component, whole.log_partition, converged, sweeps)
 
     def counts(self, beliefs: FloatArray) -> FloatArray:
         """Pseudo-marginal probabilities in the cells of the reduced pool."""

@@ -74,7 +74,7 @@ class TreeReweighted:
     name: ClassVar[str] = "tree_reweighted"
     exact: ClassVar[bool] = False
     verbs: ClassVar[frozenset[str]] = frozenset({"marginals", "decode", "log_partition"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"components", "init"})
 
     def __post_init__(self) -> None:
         check_method(
@@ -130,7 +130,7 @@ class TreeReweighted:
             guarantee="upper",
             log_partition_bounds=(-np.inf, run.value),
             **how_it_went(self.name, run, running),
-            components=run.components(),
+            _components=run.components,
             _joint=lambda positions: run.joint(beliefs, positions),
             _counts=lambda: problem.counts(run.counts(beliefs)),
             _state=run,

@@ -36,7 +36,7 @@ def fit_local(
     objective(start)
     planning = running.seconds
     found = minimise(method, problem, objective, start, rng)
-    cases = int(objective.cases.offsets[-1])
+    cases = int(objective.by_cells.cases.offsets[-1])
     return reported(
         method,
         given,

@@ -12,18 +12,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
+from markovfield.factors.structure import Structure
+from markovfield.inference.core.running import Running
 from markovfield.kernels.interpreter import small
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.undirected.problem import Problem, site_layout
 from markovfield.learning.undirected.sites_kernel import SiteLayout, local_loss
 
-__all__ = ["Cases", "LocalObjective", "cases_of"]
+__all__ = ["Cases", "LocalLoss", "LocalObjective", "cases_of"]
 
 # Cases are told apart by a table of all configurations of the neighbours where it has no more cells than this many
 # times the rows.
 TABLE_SHARE = 4
 # Pieces that the variables are cut into, whatever the number of threads, and the work that makes a piece worth while.
 PIECES, PIECE_WORK = 16, 2**17
+# Each piece tallies its gradient for itself; all of them together have no more cells than this, half a gigabyte.
+MOST_CELLS = 2**26
 # Evaluations that a minimisation may take: where all of them together are little work, kernels need not be compiled.
 EVALUATIONS = 100.0
 
@@ -90,6 +94,51 @@ def _collapse(table: DataTable, v: int, around: IntArray) -> tuple[Any, Any]:
     return np.arange(n_rows), each
 
 
+class LocalLoss:
+    """A loss of the scores of a variable's states, summed over cases, as a function of the pool.
+
+    Parameters
+    ----------
+    structure
+        Factors of any kind but a noisy-max.
+    states, cases
+        ``int16[variables, rows]``, and which rows count how much for which variable.
+    loss
+        ``PSEUDO``, ``RATIO`` or ``FLOW`` of `sites_kernel`.
+    """
+
+    def __init__(self, structure: Structure, states: Any, cases: Cases, loss: int, running: Running) -> None:
+        self.layout, self.plain, self.n_cells = site_layout(structure), structure.is_plain, structure.n_cells
+        self.states, self.cases, self.loss, self.running = states, cases, loss, running
+        degree = np.diff(self.layout.incident_offsets)
+        each = np.diff(cases.offsets) * (degree + 2) * self.layout.cardinalities
+        self.work = float(each.sum())
+        pieces = int(min(PIECES, max(1, self.work // PIECE_WORK), max(1, MOST_CELLS // max(1, self.n_cells))))
+        done = np.concatenate([[0.0], np.cumsum(each)])
+        borders = np.searchsorted(done, np.linspace(0, done[-1], pieces + 1))
+        borders[0], borders[-1] = 0, len(degree)
+        self.borders = np.unique(borders)
+        self._tallies = np.zeros((len(self.borders) - 1, self.n_cells))
+
+    def __call__(self, log_tables: FloatArray) -> tuple[float, FloatArray]:
+        """The loss and its derivative by the pool."""
+        tallies, values = self._tallies, np.zeros(len(self.borders) - 1)
+        tallies[:] = 0.0
+        pool = np.ascontiguousarray(log_tables).view()
+        pool.flags.writeable = False  # one type of array, so that the kernel is compiled once
+
+        def piece(i: int) -> int:
+            values[i] = local_loss(
+                self.layout, self.plain, pool, self.states, self.borders[i], self.borders[i + 1], *self.cases,
+                self.loss, tallies[i],
+            )  # fmt: skip
+            return 0
+
+        with small(EVALUATIONS * self.work):
+            self.running.quiet.side_by_side([partial(piece, i) for i in range(len(values))])
+        return float(values.sum()), tallies.sum(axis=0)
+
+
 class LocalObjective:
     """The sum over rows and variables of a loss of the scores of a variable's states (Murphy 19.49 for ``PSEUDO``).
 
@@ -102,36 +151,9 @@ class LocalObjective:
     """
 
     def __init__(self, problem: Problem, loss: int) -> None:
-        self.problem, self.loss = problem, loss
-        self.layout = site_layout(problem.structure)
-        self.states, self.plain = problem.complete.codes, problem.structure.is_plain
-        self.cases = cases_of(self.layout, problem.complete)
-        degree = np.diff(self.layout.incident_offsets)
-        each = np.diff(self.cases.offsets) * (degree + 2) * self.layout.cardinalities
-        self.work = float(each.sum())
-        pieces = int(min(PIECES, max(1, self.work // PIECE_WORK)))
-        done = np.concatenate([[0.0], np.cumsum(each)])
-        borders = np.searchsorted(done, np.linspace(0, done[-1], pieces + 1))
-        borders[0], borders[-1] = 0, len(degree)
-        self.borders = np.unique(borders)
-        self._tallies = np.zeros((len(self.borders) - 1, problem.structure.n_cells))
-
-    def by_cells(self, log_tables: FloatArray) -> tuple[float, FloatArray]:
-        """The loss and its derivative by the pool."""
-        tallies, values = self._tallies, np.zeros(len(self.borders) - 1)
-        tallies[:] = 0.0
-        pool = np.ascontiguousarray(log_tables)
-
-        def piece(i: int) -> int:
-            values[i] = local_loss(
-                self.layout, self.plain, pool, self.states, self.borders[i], self.borders[i + 1], *self.cases,
-                self.loss, tallies[i],
-            )  # fmt: skip
-            return 0
-
-        with small(EVALUATIONS * self.work):
-            self.problem.running.quiet.side_by_side([partial(piece, i) for i in range(len(values))])
-        return float(values.sum()), tallies.sum(axis=0)
+        self.problem = problem
+        cases = cases_of(site_layout(problem.structure), problem.complete)
+        self.by_cells = LocalLoss(problem.structure, problem.complete.codes, cases, loss, problem.running)
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """The loss and its gradient, for each row."""

@@ -10,12 +10,12 @@ from markovfield.arrays import IntArray
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure
+from markovfield.inference.belief_propagation.belief_propagation import BeliefPropagation
 from markovfield.inference.belief_propagation.forest import is_forest
 from markovfield.inference.core.evidence import no_evidence
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
-from markovfield.inference.tree_reweighted.tree_reweighted import TreeReweighted
 from markovfield.inference.trws.trws import TRWS
 
 __all__ = ["choose_decoding", "choose_inference"]
@@ -30,11 +30,11 @@ PASSES = 100
 
 
 def choose_inference(structure: Structure, variable_offsets: IntArray, running: Running) -> Any:
-    """Belief propagation for forests and the junction tree for what is narrow, both exact; else tree-reweighted."""
+    """Messages for forests, the junction tree for what is narrow, both exact; loopy belief propagation for the rest."""
     if is_forest(structure, no_evidence(structure).states):
         return resolve("belief_propagation", "marginals")
     tree = _narrow(structure, variable_offsets, running)
-    return TreeReweighted(tolerance=TOLERANCE, max_iterations=SWEEPS) if tree is None else tree
+    return BeliefPropagation(tolerance=TOLERANCE, max_iterations=SWEEPS) if tree is None else tree
 
 
 def choose_decoding(structure: Structure, variable_offsets: IntArray, running: Running) -> Any:

@@ -88,12 +88,15 @@ class Inputs:
         The factors of each template.
     base
         Log-potentials without weights for templates that have them, as long as the template's cells.
+    kinds
+        ``int[n_variables]``: the kind of each variable, for models that tell kinds apart.
     """
 
     variable_offsets: IntArray
     cardinalities: npt.NDArray[np.int32]
     placed: Mapping[str, Placed]
     base: Mapping[str, FloatArray] = field(default_factory=dict)
+    kinds: IntArray | None = None
 
     def example(self, i: int) -> Inputs:
         """One example by itself; needs rows of features that go with factors one by one, or tables without."""
@@ -116,7 +119,8 @@ class Inputs:
             )
             if name in self.base:
                 base[name] = self.base[name][cells]
-        return Inputs(np.array([0, last - first]), self.cardinalities[first:last], placed, base)
+        kinds = None if self.kinds is None else self.kinds[first:last]
+        return Inputs(np.array([0, last - first]), self.cardinalities[first:last], placed, base, kinds)
 
 
 @dataclass(frozen=True)
