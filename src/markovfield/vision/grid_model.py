@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,7 +45,7 @@ class GridInputs(Inputs):
     def example(self, i: int) -> GridInputs:
         """One image by itself."""
         alone = super().example(i)
-        return GridInputs(alone.variable_offsets, alone.cardinalities, alone.placed, alone.base, self.shapes[[i]])
+        return GridInputs(**{f.name: getattr(alone, f.name) for f in fields(alone)}, shapes=self.shapes[[i]])
 
 
 @dataclass(frozen=True, eq=False)
