@@ -162,11 +162,10 @@ _LAZY = {
         "structured.models.multiclass": ["HierarchyModel", "MulticlassModel"],
         "structured.models.neural": ["NeuralFeatures"],
         "structured.objectives.likelihood": ["ConditionalLikelihood"],
-        "structured.prediction": ["OutputMarginals", "Outputs"],
         "structured.objectives.expected_loss": ["ExpectedLoss", "MarginalLikelihood"],
-        "structured.objectives.likelihood": ["ConditionalLikelihood"],
         "structured.objectives.piecewise": ["Piecewise"],
         "structured.objectives.pseudo_likelihood": ["PseudoLikelihood"],
+        "structured.prediction": ["OutputMarginals", "Outputs"],
     },
     "analysis": {
         "inference.analysis.aggregate": ["aggregate"],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from markovfield.structured.prediction import (
     best_outputs,
     constrained,
     least_loss,
+    log_likelihoods,
     output_marginals,
     split_values,
 )
@@ -192,7 +192,13 @@ class StructuredEstimator(BaseEstimator):
             raise ModelError(f"decision must be 'map' or 'mpm', got {decision!r}")
         inputs, batch = self._batch(X, fixed, constraints)
         values, _ = output_marginals(batch, self.weights_, self.inference, Running(self.n_jobs))
-        return self.model_.outputs(least_loss(values, batch, loss), inputs)
+        values, sizes = self._of_labels(values, batch)
+        return self.model_.labelled_outputs(least_loss(values, sizes, loss), inputs)
+
+    def _of_labels(self, values: FloatArray, batch: Any) -> tuple[FloatArray, Any]:
+        """Marginals of labels, and how many labels each variable has."""
+        found, cards = self.model_.label_values(values), batch.structure.cardinalities
+        return found, cards if len(found) == len(values) else cards // (len(values) // len(found))
 
     @shows_progress
     def marginals(
@@ -209,8 +215,9 @@ class StructuredEstimator(BaseEstimator):
         running = Running(self.n_jobs, time_limit, callback)
         _, batch = self._batch(X, fixed, constraints)
         values, answer = output_marginals(batch, self.weights_, self.inference, running)
+        values, sizes = self._of_labels(values, batch)
         return OutputMarginals(
-            values=split_values(values, batch),
+            values=split_values(values, sizes, batch.variable_offsets),
             log_partition=float(answer.log_partition),
             method=answer.method,
             guarantee=answer.guarantee,
@@ -234,6 +241,13 @@ class StructuredEstimator(BaseEstimator):
             answer = tree.decode(batch.graph(self.weights_), _free(batch), n_best=n, running=Running(self.n_jobs))
             found.append([(self.model_.outputs(one.states, part)[0], one.score) for one in answer.n_best])
         return found
+
+    def log_likelihood(self, X: Any, y: Any, *, time_limit: float | None = None) -> FloatArray:
+        """``float64[n_examples]``: the log-probability of each output given its input, by ``inference``."""
+        running = Running(self.n_jobs, time_limit)
+        check_is_fitted(self, "model_")
+        batch = self.model_.encode(X, y)
+        return log_likelihoods(batch, self.weights_, self.inference, running)
 
     def sample(self, X: Any, size: int = 1, *, method: MethodLike = "auto", rng: Any = None) -> list[list[Any]]:
         """For each example ``size`` outputs drawn from its posterior."""
@@ -259,8 +273,3 @@ def _free(batch: Any) -> Any:
     from markovfield.inference.core.evidence import no_evidence
 
     return no_evidence(batch.structure)
-
-
-def with_shape(model: StructuredModel, shape: Any) -> StructuredModel:
-    """A model with a shape that was read from a file."""
-    return replace(model, shape=shape)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Answer
-from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.component_counts import counts_by_component
+from markovfield.inference.core.evidence import Evidence, no_evidence
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
@@ -22,7 +24,15 @@ from markovfield.structured.core.inference import choose_decoding, choose_infere
 from markovfield.structured.core.operators import LinearTerms
 from markovfield.structured.core.reading import starts
 
-__all__ = ["OutputMarginals", "Outputs", "best_outputs", "constrained", "least_loss", "output_marginals"]
+__all__ = [
+    "OutputMarginals",
+    "Outputs",
+    "best_outputs",
+    "constrained",
+    "least_loss",
+    "log_likelihoods",
+    "output_marginals",
+]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -128,25 +138,43 @@ def output_marginals(batch: Batch, w: FloatArray, method: MethodLike, running: R
     return answer.values, answer
 
 
-def least_loss(values: FloatArray, batch: Batch, loss: npt.ArrayLike | None) -> npt.NDArray[np.int32]:
-    """The state of each variable with the least expected loss (Murphy 19.79 for losses that add up over variables).
+def log_likelihoods(batch: Batch, w: FloatArray, method: MethodLike, running: Running) -> FloatArray:
+    """The log-probability of the labels of each example, those that are not known summed over."""
+    chosen: Any
+    if method == "auto":
+        chosen = choose_inference(batch.structure, batch.variable_offsets, running)
+    else:
+        chosen = resolve(method, "marginals")
+    pool = batch.pool(w)
+    free = counts_by_component(
+        chosen, FactorGraph(batch.structure, pool, marks_hold=True), no_evidence(batch.structure),
+        batch.variable_offsets, running=running,
+    )  # fmt: skip
+    if batch.is_labelled:
+        return batch.scores(pool) - free.log_partition
+    graph = FactorGraph(batch.structure, batch.restricted(pool), marks_hold=True)
+    clamped = counts_by_component(chosen, graph, Evidence(batch.labels), batch.variable_offsets, running=running)
+    return np.asarray(clamped.log_partition - free.log_partition)
 
-    ``loss[true, predicted]``; None is the zero-one loss of each variable, whose best state is the most probable one
-    (maximum of posterior marginals).
+
+def least_loss(values: FloatArray, sizes: IntArray, loss: npt.ArrayLike | None) -> npt.NDArray[np.int32]:
+    """The label of each variable with the least expected loss (Murphy 19.79 for losses that add up over variables).
+
+    ``sizes`` are the numbers of labels of all variables; ``loss[true, predicted]``; None is the zero-one loss of each
+    variable, whose best label is the most probable one (maximum of posterior marginals).
     """
-    s = batch.structure
-    cards = s.cardinalities
-    k = int(cards[0]) if len(cards) else 0
+    k = int(sizes[0]) if len(sizes) else 0
+    alike = bool((sizes == k).all())
     if loss is not None:
         table = np.asarray(loss, np.float64)
-        if (cards != k).any() or table.shape != (k, k):
+        if not alike or table.shape != (k, k):
             raise ModelError(f"loss must be a table [{k}, {k}] of true and predicted labels, got shape {table.shape}")
         if not np.isfinite(table).all():
             raise ModelError("loss must be finite")
         return np.asarray((values.reshape(-1, k) @ table).argmin(axis=1), np.int32)
-    if (cards == k).all():
+    if alike:
         return np.asarray(values.reshape(-1, k).argmax(axis=1), np.int32)
-    return np.array([part.argmax() for part in np.split(values, s.value_offsets[1:-1])], np.int32)
+    return np.array([part.argmax() for part in np.split(values, starts(sizes)[1:-1])], np.int32)
 
 
 def constrained(batch: Batch, constraints: Sequence[Any]) -> Batch:
@@ -185,15 +213,12 @@ def constrained(batch: Batch, constraints: Sequence[Any]) -> Batch:
     return replace(made, weights=batch.weights, possible=batch.possible)
 
 
-def split_values(values: FloatArray, batch: Batch) -> list[Any]:
-    """Marginals example by example: a matrix each, or a list of vectors where variables differ in their states."""
-    s = batch.structure
-    by_example = np.split(values, s.value_offsets[batch.variable_offsets[1:-1]])
+def split_values(values: FloatArray, sizes: IntArray, variable_offsets: IntArray) -> list[Any]:
+    """Marginals example by example: a matrix each, or a list of vectors where variables differ in their labels."""
     found: list[Any] = []
-    for i, part in enumerate(by_example):
-        cards = s.cardinalities[batch.variable_offsets[i] : batch.variable_offsets[i + 1]]
-        if len(cards) and (cards == cards[0]).all():
-            found.append(part.reshape(len(cards), -1))
-        else:
-            found.append(np.split(part, starts(cards.tolist())[1:-1]))
+    ends = starts(sizes)
+    for first, last in pairwise(variable_offsets.tolist()):
+        part, own = values[ends[first] : ends[last]], sizes[first:last]
+        alike = len(own) and (own == own[0]).all()
+        found.append(part.reshape(len(own), -1) if alike else np.split(part, starts(own)[1:-1]))
     return found

@@ -177,6 +177,14 @@ class StructuredModel(ABC):
         values = np.asarray(self.classes)[states]
         return np.split(values, inputs.variable_offsets[1:-1])
 
+    def label_values(self, values: FloatArray) -> FloatArray:
+        """Marginals of states as those of labels, where these are not the same."""
+        return values
+
+    def labelled_outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> Any:
+        """Outputs from states of labels, where these are not states of variables."""
+        return self.outputs(states, inputs)
+
     # ---- what follows ---------------------------------------------------------------------------------------------
 
     def shaped(self, X: Any, Y: Any) -> Self:

@@ -34,7 +34,7 @@ def example_count(X: Any, Y: Any = None) -> int:
     return int(n)
 
 
-def starts(lengths: Sequence[int] | IntArray) -> IntArray:
+def starts(lengths: Sequence[int] | npt.NDArray[Any]) -> IntArray:
     """``int64[n + 1]``: where parts of these lengths start, and the end."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.asarray(lengths, np.int64), dtype=np.int64)])
 

@@ -101,9 +101,12 @@ class LatentModel(StructuredModel):
 
     def outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> Any:
         """Labels of hidden states."""
+        return self.labelled_outputs(np.asarray(states // self.n_hidden, np.int32), inputs)
+
+    def labelled_outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> Any:
+        """Those of the model."""
         assert self.model is not None
-        visible = np.asarray(states // self.n_hidden, np.int32)
-        return replace(self.model, shape=self.known).outputs(visible, inputs)
+        return replace(self.model, shape=self.known).outputs(states, inputs)
 
     def label_values(self, values: FloatArray) -> FloatArray:
         """Marginals of hidden states as those of labels."""

@@ -19,7 +19,8 @@ from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.inference.core.counts import counts_of, resolve_counts
+from markovfield.inference.core.component_counts import counts_by_component
+from markovfield.inference.core.counts import resolve_counts
 from markovfield.inference.core.evidence import Evidence, no_evidence
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
@@ -93,34 +94,29 @@ class LikelihoodValue:
 
     def expectations(self, pool: FloatArray, *, clamped: bool = False) -> tuple[float, FloatArray]:
         """log Z and expected counts, summed over examples with their weights; with the labels clamped or free."""
-        batch, method = self.batch, self.method
+        batch = self.batch
         evidence = no_evidence(batch.structure)
         if clamped:
             evidence = Evidence(batch.labels)
             pool = batch.restricted(pool)
         graph = FactorGraph(batch.structure, pool, marks_hold=True)
-        quiet = self.running.quiet
-        warm = "marginals" in method.verbs and "init" in method.abilities
+        # Only where examples weigh differently need their log Z be told apart.
+        offsets = [0, batch.structure.n_variables] if batch.weights is None else batch.variable_offsets
         try:
             with warnings.catch_warnings():
                 # Whether inference converged is said once, in the report.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                if "marginals" in method.verbs and "rng" not in method.abilities:
-                    extra = {"init": self._last[clamped]} if warm else {}
-                    answer = method.marginals(graph, evidence, running=quiet, **extra)
-                    counts = answer.expected_counts
-                else:
-                    answer = counts_of(
-                        method, graph, evidence.states, None, n_samples=self.n_samples, rng=self.rng, running=quiet
-                    )
-                    counts = answer.counts
+                found = counts_by_component(
+                    self.method, graph, evidence, offsets, running=self.running.quiet, weights=batch.weights,
+                    init=self._last[clamped], n_samples=self.n_samples, rng=self.rng,
+                )  # fmt: skip
         except ImpossibleEvidenceError as refusal:
             raise ModelError(f"the model rules out the labels of some example: {refusal}") from None
         # What was worked out for this graph refers to it: left there, it would stay until Python looks for circles.
         graph.cache.clear()
-        if warm:
-            self._last[clamped] = answer
-        self.converged = self.converged and answer.converged
+        self._last[clamped] = found.answer if "init" in self.method.abilities else None
+        self.converged = self.converged and found.answer.converged
         if not clamped:
-            self.guarantee = answer.guarantee
-        return float(answer.log_partition), counts
+            self.guarantee = found.answer.guarantee
+        values = found.log_partition
+        return float(values.sum() if batch.weights is None else batch.weights @ values), found.counts

@@ -13,6 +13,10 @@ __all__ = ["OBJECTIVES", "objective_of"]
 
 OBJECTIVES = {
     "likelihood": "likelihood:ConditionalLikelihood",
+    "pseudo_likelihood": "pseudo_likelihood:PseudoLikelihood",
+    "piecewise": "piecewise:Piecewise",
+    "expected_loss": "expected_loss:ExpectedLoss",
+    "marginal_likelihood": "expected_loss:MarginalLikelihood",
 }
 
 
