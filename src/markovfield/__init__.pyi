@@ -65,10 +65,17 @@ from markovfield.models import MarkovNetwork as MarkovNetwork
 from markovfield.models import Potts as Potts
 from markovfield.models import RestrictedBoltzmannMachine as RestrictedBoltzmannMachine
 from markovfield.sequence.chain.crf import ChainCRF as ChainCRF
+from markovfield.sequence.conditional.estimators import FactorialCRF as FactorialCRF
+from markovfield.sequence.conditional.estimators import SkipChainCRF as SkipChainCRF
 from markovfield.sequence.hmm.hmm import HMM as HMM
 from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.tagger import ChainTagger as ChainTagger
 from markovfield.structured.classifier import StructuredClassifier as StructuredClassifier
+from markovfield.structured.estimators import GraphCRF as GraphCRF
+from markovfield.structured.estimators import HierarchicalClassifier as HierarchicalClassifier
+from markovfield.structured.estimators import LatentCRF as LatentCRF
+from markovfield.structured.estimators import MultiLabelCRF as MultiLabelCRF
+from markovfield.structured.estimators import MulticlassCRF as MulticlassCRF
 from markovfield.vision.grid_crf import GridCRF as GridCRF
 from markovfield.vision.segmentation import ImageSegmentation as ImageSegmentation
 from markovfield.vision.stereo import StereoMatching as StereoMatching

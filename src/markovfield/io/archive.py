@@ -39,6 +39,22 @@ _ESTIMATORS = {
     "ChainTagger": "markovfield.sequence.tagger",
     "HMM": "markovfield.sequence.hmm.hmm",
     "MEMM": "markovfield.sequence.memm.memm",
+    **{
+        name: f"markovfield.{module}"
+        for module, names in {
+            "structured.classifier": ("StructuredClassifier",),
+            "structured.estimators": (
+                "GraphCRF",
+                "HierarchicalClassifier",
+                "LatentCRF",
+                "MultiLabelCRF",
+                "MulticlassCRF",
+            ),
+            "sequence.conditional.estimators": ("FactorialCRF", "SkipChainCRF"),
+            "vision.grid_crf": ("GridCRF",),
+        }.items()
+        for name in names
+    },
 }
 _CLASSES: dict[str, type[Model]] = {c.__name__: c for c in (FactorGraph, MarkovNetwork, BayesianNetwork)}
 

@@ -2,6 +2,10 @@
 
 from markovfield.sequence.chain.crf import ChainCRF as ChainCRF
 from markovfield.sequence.chain.training import TrainingReport as TrainingReport
+from markovfield.sequence.conditional.estimators import FactorialCRF as FactorialCRF
+from markovfield.sequence.conditional.estimators import SkipChainCRF as SkipChainCRF
+from markovfield.sequence.conditional.factorial_chain import FactorialChainModel as FactorialChainModel
+from markovfield.sequence.conditional.skip_chain import SkipChainModel as SkipChainModel
 from markovfield.sequence.hmm.emissions import CategoricalEmissions as CategoricalEmissions
 from markovfield.sequence.hmm.filtering import HMMFilter as HMMFilter
 from markovfield.sequence.hmm.gaussian import GaussianEmissions as GaussianEmissions

@@ -12,7 +12,7 @@ In reading order:
 * `models`: what x and w mean: factors of any arity, graphs, several labels, taxonomies, energies, hidden states;
 * `objectives`: what training minimises: likelihood, pseudo-likelihood, piecewise, expected loss;
 * `prediction`: best outputs, marginals, samples, and how far they can be trusted;
-* `classifier`: a model, an objective and a solver as one estimator, and the named estimators.
+* `classifier`, `estimators`: a model, an objective and a solver as one, and the named estimators.
 
 Models of text and of images stand in `sequence` and `vision`.
 """

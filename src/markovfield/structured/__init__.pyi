@@ -10,6 +10,11 @@ from markovfield.structured.core.model import StructuredModel as StructuredModel
 from markovfield.structured.core.model import Template as Template
 from markovfield.structured.core.operators import LinearTerms as LinearTerms
 from markovfield.structured.core.operators import TensorProduct as TensorProduct
+from markovfield.structured.estimators import GraphCRF as GraphCRF
+from markovfield.structured.estimators import HierarchicalClassifier as HierarchicalClassifier
+from markovfield.structured.estimators import LatentCRF as LatentCRF
+from markovfield.structured.estimators import MultiLabelCRF as MultiLabelCRF
+from markovfield.structured.estimators import MulticlassCRF as MulticlassCRF
 from markovfield.structured.models.energy import BinaryFactorModel as BinaryFactorModel
 from markovfield.structured.models.energy import EnergyModel as EnergyModel
 from markovfield.structured.models.factor import FactorModel as FactorModel

@@ -13,12 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from markovfield._validation import generator_of, number
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import FormatError, ModelError
+from markovfield.files import PathLike
+from markovfield.inference.core.evidence import no_evidence
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.report import FitReport
 from markovfield.progress import shows_progress
+from markovfield.structured.archive import from_archive, load_structured, save_structured
 from markovfield.structured.core.model import StructuredModel
 from markovfield.structured.core.reading import example_count
 from markovfield.structured.objectives.registry import objective_of
@@ -235,11 +238,19 @@ class StructuredEstimator(BaseEstimator):
         check_is_fitted(self, "model_")
         inputs = self.model_.inputs(X)
         tree = resolve("junction_tree", "decode")
-        found = []
+        ranked = []
         for i in range(example_count(X)):
-            batch = self.model_.encode_inputs(part := inputs.example(i))
-            answer = tree.decode(batch.graph(self.weights_), _free(batch), n_best=n, running=Running(self.n_jobs))
-            found.append([(self.model_.outputs(one.states, part)[0], one.score) for one in answer.n_best])
+            batch = self.model_.encode_inputs(inputs.example(i))
+            answer = tree.decode(
+                batch.graph(self.weights_), no_evidence(batch.structure), n_best=n, running=Running(self.n_jobs)
+            )
+            ranked.append(answer.n_best)
+        found: list[list[tuple[Any, float]]] = [[] for _ in ranked]
+        for rank in range(max(map(len, ranked))):
+            states = np.concatenate([best[min(rank, len(best) - 1)].states for best in ranked])
+            for i, output in enumerate(self.model_.outputs(states, inputs)):
+                if rank < len(ranked[i]):
+                    found[i].append((output, ranked[i][rank].score))
         return found
 
     def log_likelihood(self, X: Any, y: Any, *, time_limit: float | None = None) -> FloatArray:
@@ -258,18 +269,30 @@ class StructuredEstimator(BaseEstimator):
         rows = [self.model_.outputs(np.ascontiguousarray(row, np.int32), inputs) for row in drawn.states]
         return [list(outputs) for outputs in zip(*rows, strict=True)]
 
+    def save(self, path: PathLike) -> None:
+        """Save the estimator; `markovfield.load` reads it. An interrupted save leaves the file that was there."""
+        check_is_fitted(self, "model_")
+        save_structured(self, path)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Any:
+        """Load an estimator that `save` wrote; nothing in the file is ever executed."""
+        found = load_structured(path)
+        if not isinstance(found, cls):
+            raise FormatError(f"{path}: this archive holds a {type(found).__name__}, not a {cls.__name__}")
+        return found
+
+    @classmethod
+    def from_archive(cls, about: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        """The estimator that an archive describes."""
+        return from_archive(about, arrays)
+
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of labels that are predicted right (where they are known), over all variables of all examples."""
         inputs, batch = self._batch(X)
-        truth = self.model_.labels(y, inputs)
+        truth = self.model_.visible_labels(y, inputs)
         states, _ = best_outputs(batch, self.weights_, self.decoding, Running(self.n_jobs))
         known = truth >= 0
-        right = self.model_.labels(self.model_.outputs(states, inputs), inputs) == truth
+        right = self.model_.visible_labels(self.model_.outputs(states, inputs), inputs) == truth
         weights = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight)[batch.example_of_variable]
         return float(np.average(right[known], weights=weights[known]))
-
-
-def _free(batch: Any) -> Any:
-    from markovfield.inference.core.evidence import no_evidence
-
-    return no_evidence(batch.structure)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import FormatError, ModelError
 from markovfield.structured.core.batch import Batch, Factors
 from markovfield.structured.core.operators import LinearTerms, TensorProduct
 from markovfield.structured.core.reading import encoded_labels, example_count
@@ -141,6 +141,39 @@ class Shape:
     sizes: Mapping[str, int] = field(default_factory=dict)
     edges: tuple[tuple[int, int], ...] = ()
 
+    def described(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The shape as JSON can hold it, and its vectors."""
+        return {"classes": _listed(self.classes), "sizes": dict(self.sizes), "edges": list(map(list, self.edges))}, {}
+
+    @classmethod
+    def restored(cls, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> Shape:
+        """The shape that an archive describes."""
+        classes, sizes, edges = (about.get(key) for key in ("classes", "sizes", "edges"))
+        fits = isinstance(classes, list) and isinstance(sizes, dict) and isinstance(edges, list)
+        if not fits or not all(isinstance(size, int) and 0 <= size < 2**40 for size in sizes.values()):  # type: ignore[union-attr]
+            raise FormatError("its classes and sizes are not those of a model")
+        pairs = tuple((int(a), int(b)) for a, b in edges or ())
+        return cls(_tupled(classes), {str(k): v for k, v in (sizes or {}).items()}, pairs, **cls._more(about, arrays))
+
+    @classmethod
+    def _more(cls, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """What else a shape of some models has."""
+        return {}
+
+
+def _listed(classes: Any) -> Any:
+    """Labels as JSON can hold them."""
+    if isinstance(classes, tuple | list):
+        return [_listed(label) for label in classes]
+    label = classes.item() if isinstance(classes, np.generic) else classes
+    if label is None or isinstance(label, str | int | bool) or (isinstance(label, float) and np.isfinite(label)):
+        return label
+    raise ModelError(f"label {label!r} cannot be saved; labels are texts or numbers")
+
+
+def _tupled(classes: Any) -> Any:
+    return tuple(_tupled(label) for label in classes) if isinstance(classes, list) else classes
+
 
 @dataclass(frozen=True, eq=False)
 class StructuredModel(ABC):
@@ -149,6 +182,7 @@ class StructuredModel(ABC):
     shape: Shape | None = field(default=None, repr=False, kw_only=True)
 
     name: ClassVar[str] = ""
+    shape_class: ClassVar[type[Shape]] = Shape
 
     # ---- what a model gives ---------------------------------------------------------------------------------------
 
@@ -181,6 +215,10 @@ class StructuredModel(ABC):
         """Marginals of states as those of labels, where these are not the same."""
         return values
 
+    def visible_labels(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.int32]:
+        """Outputs as states of labels, where these are not states of variables."""
+        return self.labels(Y, inputs)
+
     def labelled_outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> Any:
         """Outputs from states of labels, where these are not states of variables."""
         return self.outputs(states, inputs)
@@ -191,6 +229,10 @@ class StructuredModel(ABC):
         """The model with the classes and sizes of training data."""
         example_count(X, Y)
         return replace(self, shape=self.shape_of(X, Y))
+
+    def with_shape(self, shape: Shape | None) -> Self:
+        """The model with another shape."""
+        return replace(self, shape=shape)
 
     @property
     def known(self) -> Shape:

@@ -62,6 +62,12 @@ class LatentModel(StructuredModel):
         states = tuple(range(len(self.known.classes) * self.n_hidden))
         return replace(self.model, shape=replace(self.known, classes=states))
 
+    @property
+    def shape_class(self) -> type[Shape]:  # type: ignore[override]
+        """That of the model."""
+        assert self.model is not None
+        return self.model.shape_class
+
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """That of the model."""
         assert self.model is not None
@@ -82,18 +88,19 @@ class LatentModel(StructuredModel):
         """Small random weights: with all zero, hidden states of a label would stay alike."""
         return rng.normal(scale=self.spread, size=self.n_weights)
 
-    def _visible(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.int32]:
+    def visible_labels(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.int32]:
+        """Those of the model."""
         assert self.model is not None
         return replace(self.model, shape=self.known).labels(Y, inputs)
 
     def labels(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.int32]:
         """None are known: `possible` says which a label leaves open."""
-        known = self._visible(Y, inputs)
+        known = self.visible_labels(Y, inputs)
         return known if self.n_hidden == 1 else np.full(len(known), -1, np.int32)
 
     def possible(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.bool_] | None:
         """The hidden states of each known label."""
-        known = self._visible(Y, inputs)
+        known = self.visible_labels(Y, inputs)
         if self.n_hidden == 1:
             return None
         label = np.arange(self.n_classes * self.n_hidden) // self.n_hidden

@@ -87,6 +87,12 @@ class NeuralFeatures(StructuredModel):
         scores = np.maximum(scores, -50.0)
         return np.column_stack([given, scores]) if self.keep else scores
 
+    @property
+    def shape_class(self) -> type[Shape]:  # type: ignore[override]
+        """That of the model."""
+        assert self.model is not None
+        return self.model.shape_class
+
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """That of the joint model."""
         assert self.model is not None
