@@ -137,6 +137,8 @@ def counts_by_component(
         copy.cache.clear()  # what was worked out for it refers to it
         return found._replace(counts=apart.joined(apart.marks * found.counts, s.n_cells))
     if is_sampler(method):
+        if evidence.likelihoods:
+            raise ModelError(f"counts of examples by {method.name}, which samples, take observed states only")
         drawn = counts_of(method, graph, evidence.states, None, n_samples=n_samples, rng=rng, running=running)
         return ComponentCounts(np.full(n, np.nan), drawn.counts, drawn)
     if n > 1 and "components" not in method.abilities:
