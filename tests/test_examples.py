@@ -22,6 +22,7 @@ DATA = {
     "plot_pos_tagging": "ud_ewt",
     "plot_protein_design": "protein_sidechain",
     "plot_segment_photograph": "images",
+    "plot_side_chains": "protein_sidechain",
     "plot_stereo": "stereo",
     "plot_stereo_methods": "stereo",
 }
