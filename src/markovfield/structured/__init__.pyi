@@ -15,6 +15,7 @@ from markovfield.structured.estimators import HierarchicalClassifier as Hierarch
 from markovfield.structured.estimators import LatentCRF as LatentCRF
 from markovfield.structured.estimators import MultiLabelCRF as MultiLabelCRF
 from markovfield.structured.estimators import MulticlassCRF as MulticlassCRF
+from markovfield.structured.examples import read_examples as read_examples
 from markovfield.structured.models.energy import BinaryFactorModel as BinaryFactorModel
 from markovfield.structured.models.energy import EnergyModel as EnergyModel
 from markovfield.structured.models.factor import FactorModel as FactorModel

@@ -19,6 +19,7 @@ from markovfield.sequence.chain.features import Encoded
 from markovfield.sequence.chain.model import Chain, chain_model
 from markovfield.sequence.chain.objective import ChainObjective
 from markovfield.sequence.chain.observed_features import observed_features
+from markovfield.sequence.chain.training import penalised
 from tests.sequence.chains import Chains, random_chains
 
 KINDS = {"first": {}, "edges": {"edges": True}, "second": {"order": 2}}
@@ -58,7 +59,7 @@ def test_objective_and_gradient(case: Chains, l2: float, weighted: bool):
             case.data, case.labels, case.n_labels, token_weights=per_token, **case.settings
         )
         assert again.n_features == case.features.n_features
-    objective = ChainObjective(case.features, case.encoded(), counts, l2=l2, weights=weights)
+    objective = penalised(ChainObjective(case.features, case.encoded(), counts, weights=weights), l2)
     expected = l2 / 2 * case.weights @ case.weights
     for s in range(n):
         paths, values = case.paths(s)

@@ -56,7 +56,7 @@ def test_its_gradient_is_that_of_differences(edges: Any):
     )
     steps = None if own is None else uneven.extended(own)
     encoded = features.encode(uneven.extended(data), steps, uneven.masks(data, 3))
-    objective = ChainObjective(features, encoded, counts, l2=0.3, weights=uneven.weights)
+    objective = ChainObjective(features, encoded, counts, weights=uneven.weights)
     w = np.random.default_rng(0).normal(size=features.n_features)
     _, gradient = objective(w)
     for i in range(len(w)):

@@ -17,6 +17,7 @@ import markovfield as mf
 from markovfield.exceptions import ModelError
 from markovfield.files import read_archive
 from markovfield.sequence.chain.crf import ChainCRF
+from markovfield.sequence.chain.training import penalised
 from markovfield.sequence.memm.local_chain import LocalChain, LocalObjective
 from markovfield.sequence.memm.local_chain_kernel import BEST, GREEDY
 from markovfield.sequence.memm.memm import MEMM
@@ -84,7 +85,7 @@ class TestAgainstEnumeration:
     def test_gradient_by_finite_differences(self, shape: tuple, l2: float) -> None:
         seed, k, valued, edges = shape
         chains = random_chains(np.random.default_rng(seed), [4, 1, 0, 3], k, valued=valued, edges=edges)
-        objective = LocalObjective(chains.features, chains.encoded(), chains.labels, chains.counts, l2=l2)
+        objective = penalised(LocalObjective(chains.features, chains.encoded(), chains.labels, chains.counts), l2)
         w = chains.weights
         value, gradient = objective(w)
         gradient = gradient.copy()

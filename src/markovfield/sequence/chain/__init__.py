@@ -11,6 +11,7 @@ Files, in reading order:
 * `explicit`: one sequence with its log-potentials written out, of a linear chain, an HMM or a MEMM;
 * `queries`, `archive`: what a fitted estimator can be asked; its file;
 * `weighted_tokens`: what training minimises where tokens weigh differently;
+* `batch`: labelled sequences for objectives, by the kernels of chains or as a factor graph of `markovfield.structured`;
 * `training`, `watch`, `objective`, `online`: choosing a solver; early stopping; the batch objective; online solvers;
 * `scores_kernel`: scores of tokens from sparse attributes, and posteriors back into the gradient;
 * `sums_kernel`, `logs_kernel`: log Z and posteriors in scaled linear space; in log space where that underflows;

@@ -17,6 +17,7 @@ from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
 from markovfield.progress import shows_progress
 from markovfield.sequence.chain.archive import VERSION, described, restored
+from markovfield.sequence.chain.batch import ChainBatch
 from markovfield.sequence.chain.features import ChainFeatures
 from markovfield.sequence.chain.model import chain_model
 from markovfield.sequence.chain.observed_features import FeatureSet, seen_features
@@ -24,6 +25,7 @@ from markovfield.sequence.chain.queries import ChainQueries
 from markovfield.sequence.chain.settings import (
     check_development,
     check_labels,
+    check_weighted,
     checked_settings,
     open_ended_sequences,
     start_of,
@@ -53,6 +55,10 @@ class ChainCRF(ChainQueries, BaseEstimator):
     solver
         ``"lbfgs"`` (with an ``l1``: ``"owlqn"``), ``"sgd"``, ``"adagrad"``, ``"perceptron"`` (averaged), ``"pa"`` and
         ``"pa2"`` (passive-aggressive) or ``"arow"``. The last four minimise mistakes and have no penalties.
+    objective
+        What training minimises beside the penalties: the likelihood, or another name or object of the objectives of
+        `markovfield.structured`, such as ``"pseudo_likelihood"``; batch solvers only. Those see chains as factor
+        graphs, and take longer.
     order
         2 for weights of triples of neighbouring labels too; batch solvers only.
     hidden_states
@@ -146,6 +152,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
         l1: float = 0.0,
         *,
         solver: str = "lbfgs",
+        objective: Any = "likelihood",
         order: int = 1,
         hidden_states: int = 1,
         max_iterations: int | None = None,
@@ -196,6 +203,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
         self.l2 = l2
         self.l1 = l1
         self.solver = solver
+        self.objective = objective
         self.order = order
         self.hidden_states = hidden_states
         self.max_iterations = max_iterations
@@ -323,6 +331,7 @@ class ChainCRF(ChainQueries, BaseEstimator):
         open_ended = open_ended_sequences(numbers, data, settings)
         apart = not settings["online"] and settings["order"] == 1 and not open_ended.any()
         weights, uneven = weights_of(self.class_weight, sample_weight, numbers, data, encoder.classes_, apart=apart)
+        check_weighted(uneven is not None, settings)
         per_sequence = np.ones(data.n_sequences) if weights is None else weights
         counted = np.repeat(np.where(open_ended, 0.0, per_sequence[: data.n_sequences]), data.lengths)
         seen = seen_features(
@@ -378,13 +387,8 @@ class ChainCRF(ChainQueries, BaseEstimator):
             settled=SETTLED_ONLINE if settings["online"] else SETTLED,
         )
         found, self.report_ = train(
-            features,
-            encoded,
-            numbers,
-            counts,
+            ChainBatch(features, encoded, numbers, counts, weights, clamped),
             start,
-            weights=weights,
-            clamped=clamped,
             watch=watch,
             running=running,
             settings=settings,

@@ -20,6 +20,9 @@ __all__ = ["ChainFeatures", "ChainWeights", "Encoded", "padded"]
 
 # Tokens of a task: enough to pay for a thread, few enough to stay interruptible.
 TASK_TOKENS = 2**14
+# Training cuts sequences into shards of about this many references each, but at most so many: every shard adds up a
+# gradient of its own. Neither number depends on the threads, so neither do sums.
+SHARD_REFERENCES, MOST_SHARDS = 2**16, 4
 # Labels of references are kept in two bytes.
 MOST_LABELS = 2**15 - 1
 _NONE = np.zeros(0)
@@ -69,6 +72,13 @@ class Encoded:
             return [(0, self.n_sequences)]
         cuts = np.searchsorted(self.offsets, np.linspace(0, self.n_tokens, n + 1)[1:-1])
         return list(pairwise(np.unique([0, *cuts.tolist(), self.n_sequences]).tolist()))
+
+    def shards(self) -> list[int]:
+        """Borders of ranges of sequences, each with a part of the references of its own."""
+        references = self.tokens.row_offsets[self.offsets] + self.tokens.pair_offsets[self.offsets]
+        n = int(min(MOST_SHARDS, max(1, references[-1] // SHARD_REFERENCES))) if self.n_sequences else 1
+        cuts = np.searchsorted(references, np.linspace(0, references[-1], n + 1)[1:-1])
+        return [0, *cuts.tolist(), self.n_sequences]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The regularised negative log-likelihood of a linear-chain CRF and its gradient (Murphy 19.6.3)."""
+"""The negative log-likelihood of a linear-chain CRF and its gradient (Murphy 19.6.3)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,13 @@ from markovfield.sequence.chain.sums_kernel import sum_chains
 
 __all__ = ["ChainObjective", "Clamped"]
 
-# Sequences are cut into shards of about this many references each, but at most so many: every shard adds up a
-# gradient of its own. Neither number depends on the threads, so neither do sums.
-SHARD_REFERENCES = 2**16
-MOST_SHARDS = 4
 _NONE = np.zeros(0)
 # Masks of tokens that keep the labels that are known, and what each sequence weighs: zero where ``counts`` know it all.
 Clamped = tuple[npt.NDArray[np.uint8], FloatArray]
 
 
 class ChainObjective:
-    """``sum of log Z - counts . w + (l2 / 2) |w|^2`` over sequences, as a function of the weights.
+    """``sum of log Z - counts . w`` over sequences, as a function of the weights.
 
     Where labels are hidden or missing, the sum over what is possible given the known ones takes the place of the
     counts: ``log Z - log Z(clamped)``, with expected counts of both (Murphy 19.5.2).
@@ -52,24 +48,21 @@ class ChainObjective:
         data: Encoded,
         counts: FloatArray,
         *,
-        l2: float = 0.0,
         weights: FloatArray | None = None,
         clamped: Clamped | None = None,
         running: Running | None = None,
     ) -> None:
-        self.features, self.data, self.counts, self.l2 = features, data, counts, l2
+        self.features, self.data, self.counts = features, data, counts
         weights = _NONE if weights is None else np.ascontiguousarray(weights, np.float64)
         # Runs over the data: masks, and weights of sequences; the second takes away what the first adds.
         self.passes = [(data.masks, weights)]
         if clamped is not None:
             self.passes.append((clamped[0], -np.ascontiguousarray(clamped[1], np.float64)))
         self.running = running or Running()
-        n, tokens, width = data.n_sequences, data.tokens, features.width
+        n, width = data.n_sequences, features.width
         self.log_partitions = [np.zeros(n) for _ in self.passes]
-        references = tokens.row_offsets[data.offsets] + tokens.pair_offsets[data.offsets]
-        shards = int(min(MOST_SHARDS, max(1, references[-1] // SHARD_REFERENCES))) if n else 1
-        cuts = np.searchsorted(references, np.linspace(0, references[-1], shards + 1)[1:-1])
-        self.borders = [0, *cuts.tolist(), n]
+        self.borders = data.shards()
+        shards = len(self.borders) - 1
         longest, cells = data.longest(0, n), width**2
         message = cells if features.order == 2 else width
         moves = cells * max(longest - 1, 0) if len(data.edges.offsets) else 0
@@ -123,11 +116,7 @@ class ChainObjective:
         total = sum(self._total(model, top, i) for i in range(len(self.passes)))
         gradient = f.pack(rows, pairs, transitions, edges, triples)
         gradient -= self.counts
-        value = total - float(self.counts @ w)
-        if self.l2:
-            value += 0.5 * self.l2 * float(w @ w)
-            gradient += self.l2 * w
-        return value, gradient
+        return total - float(self.counts @ w), gradient
 
     def _total(self, model: Any, top: float, i: int) -> float:
         """The weighted sum of log Z of one pass; sequences that underflowed are done again in log space."""

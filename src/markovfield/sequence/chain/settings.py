@@ -13,6 +13,7 @@ import numpy.typing as npt
 from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.sequence.chain.batch import ChainLikelihood
 from markovfield.sequence.chain.features import ChainFeatures
 from markovfield.sequence.chain.observed_features import FeatureSet
 from markovfield.sequence.chain.online import ONLINE_SOLVERS
@@ -20,10 +21,12 @@ from markovfield.sequence.chain.training import SOLVERS
 from markovfield.sequence.chain.watch import METRICS
 from markovfield.sequence.interface.crfsuite import translated
 from markovfield.sequence.text.sequences import SequenceData
+from markovfield.structured.objectives.registry import objective_of
 
 __all__ = [
     "check_development",
     "check_labels",
+    "check_weighted",
     "checked_settings",
     "open_ended_sequences",
     "start_of",
@@ -61,6 +64,12 @@ def checked_settings(crf: Any) -> dict[str, Any]:
     if found["online"] and (found["order"] == 2 or found["hidden_states"] > 1):
         what = "order=2" if found["order"] == 2 else "hidden_states"
         raise ModelError(f"ChainCRF: {what} needs a batch solver, solver='lbfgs'; got {found['solver']!r}")
+    if found["objective"] == "likelihood":
+        found["objective"] = ChainLikelihood()
+    elif found["online"]:
+        raise ModelError(f"ChainCRF: objective needs a batch solver, solver='lbfgs'; got {found['solver']!r}")
+    else:
+        found["objective"] = objective_of(found["objective"])
     found["rng"] = generator_of(crf.rng, "ChainCRF: rng")
     if found["checkpoint"] is not None and not Path(found["checkpoint"]).absolute().parent.is_dir():
         raise ModelError(f"ChainCRF: checkpoint {str(found['checkpoint'])!r} is in a folder that does not exist")
@@ -100,6 +109,14 @@ def check_development(X_dev: Any, y_dev: Any, edges: Any, edges_dev: Any) -> Non
         raise ModelError("a development set needs both X_dev and y_dev")
     if X_dev is not None and (edges is None) != (edges_dev is None):
         raise ModelError("edges need edges_dev for the development set, and the other way round")
+
+
+def check_weighted(uneven: bool, settings: dict[str, Any]) -> None:
+    """Refuse tokens that weigh differently where the objective knows only weights of sequences."""
+    if uneven and not isinstance(settings["objective"], ChainLikelihood):
+        raise ModelError(
+            "ChainCRF: tokens that weigh differently (class_weight, sample_weight) need objective='likelihood'"
+        )
 
 
 def open_ended_sequences(

@@ -7,20 +7,19 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
+from markovfield.learning.solvers.minimum import Minimum
 from markovfield.learning.solvers.quasi_newton import minimise
-from markovfield.sequence.chain.features import ChainFeatures, Encoded
-from markovfield.sequence.chain.objective import ChainObjective, Clamped
+from markovfield.sequence.chain.batch import ChainBatch, ChainLikelihood
 from markovfield.sequence.chain.online import ONLINE_SOLVERS, PASSES, Calibration, Online
 from markovfield.sequence.chain.watch import EARLY, Watch
 
-__all__ = ["MARGIN_SOLVERS", "SOLVERS", "TrainingReport", "train"]
+__all__ = ["MARGIN_SOLVERS", "SOLVERS", "TrainingReport", "minimised", "penalised", "train"]
 
 SOLVERS = ("lbfgs", "owlqn", *ONLINE_SOLVERS)
 # Solvers that minimise mistakes, and have no penalties.
@@ -96,15 +95,30 @@ def _online_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return {**_given(settings, names), "calibration": Calibration(**_given(settings, calibration))}
 
 
+def penalised(value: Any, l2: float) -> Any:
+    """A function of weights that gives a value and a gradient, with the squares of weights added."""
+    if not l2:
+        return value
+
+    def with_squares(w: FloatArray) -> tuple[float, FloatArray]:
+        found, gradient = value(w)
+        gradient += l2 * w
+        return found + 0.5 * l2 * float(w @ w), gradient
+
+    return with_squares
+
+
+def minimised(value: Any, start: FloatArray, *, l2: float, **settings: Any) -> Minimum:
+    """The weights of least ``value`` and penalties; settings are those of `minimise`."""
+    # Between evaluations, threads of a matrix library would wait for more work and keep ours from theirs.
+    with threadpool_limits(1, user_api="blas"):
+        return minimise(penalised(value, l2), start, **settings)
+
+
 def train(
-    features: ChainFeatures,
-    data: Encoded,
-    labels: npt.NDArray[np.int32],
-    counts: FloatArray,
+    batch: ChainBatch,
     start: FloatArray,
     *,
-    weights: FloatArray | None,
-    clamped: Clamped | None,
     watch: Watch,
     running: Running,
     settings: dict[str, Any],
@@ -115,10 +129,10 @@ def train(
     solver = settings["solver"]
     if solver in ONLINE_SOLVERS:
         online = Online(
-            features=features,
-            data=data,
-            labels=labels,
-            weights=np.zeros(0) if weights is None else np.ascontiguousarray(weights, np.float64),
+            features=batch.features,
+            data=batch.data,
+            labels=batch.labels,
+            weights=np.zeros(0) if batch.weights is None else np.ascontiguousarray(batch.weights, np.float64),
             l2=0.0 if solver in MARGIN_SOLVERS else settings["l2"],
             step=settings["step"],
             rng=settings["rng"],
@@ -131,25 +145,26 @@ def train(
         )
         found, said = ONLINE_SOLVERS[solver](online, start)
     else:
-        objective = ChainObjective(
-            features, data, counts, l2=settings["l2"], weights=weights, clamped=clamped, running=running
+        objective = settings["objective"]
+        if isinstance(objective, ChainLikelihood):
+            value: Any = objective.on(batch, running=running)
+        else:
+            value = objective.on(batch.as_batch(), running=running, rng=settings["rng"])
+        answer = minimised(
+            value,
+            start,
+            l2=settings["l2"],
+            l1=settings["l1"],
+            max_iterations=settings["max_iterations"] or 1000,
+            tolerance=settings["tolerance"],
+            period=settings["period"],
+            callback=watch,
+            n_jobs=running.n_jobs,
+            **_given(
+                settings,
+                {"memory": "num_memories", "gradient_tolerance": "epsilon", "most_steps": "max_linesearch"},
+            ),
         )
-        # Between evaluations, threads of a matrix library would wait for more work and keep ours from theirs.
-        with threadpool_limits(1, user_api="blas"):
-            answer = minimise(
-                objective,
-                start,
-                l1=settings["l1"],
-                max_iterations=settings["max_iterations"] or 1000,
-                tolerance=settings["tolerance"],
-                period=settings["period"],
-                callback=watch,
-                n_jobs=running.n_jobs,
-                **_given(
-                    settings,
-                    {"memory": "num_memories", "gradient_tolerance": "epsilon", "most_steps": "max_linesearch"},
-                ),
-            )
         names = ("iterations", "converged", "message", "history")
         found, said = answer.weights, {"objective": answer.value, **{name: getattr(answer, name) for name in names}}
     found, kept = watch.chosen(found)
@@ -169,7 +184,7 @@ def train(
         seconds=clock() - started,
         n_sequences=size[0],
         n_tokens=size[1],
-        n_features=features.n_features,
+        n_features=batch.n_weights,
         n_active=int(np.count_nonzero(found)),
         accuracies=tuple(watch.accuracies),
         f1_scores=tuple(watch.f1_scores),

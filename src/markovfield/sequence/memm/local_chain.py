@@ -12,16 +12,14 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.inference.core.running import Running
+from markovfield.sequence.chain.batch import ChainBatch
 from markovfield.sequence.chain.explicit import Explicit
 from markovfield.sequence.chain.features import ChainFeatures, ChainWeights, Encoded
 from markovfield.sequence.memm.local_chain_kernel import filter_local, follow_local, sum_local
 
-__all__ = ["LocalChain", "LocalObjective"]
+__all__ = ["LocalChain", "LocalLikelihood", "LocalObjective"]
 
 Paths = npt.NDArray[np.int32]
-# Sequences are cut into shards of about this many references each, but at most so many: every shard adds up a gradient
-# of its own. Neither number depends on the threads, so neither do sums.
-SHARD_REFERENCES, MOST_SHARDS = 2**16, 4
 _NONE = np.zeros(0)
 
 
@@ -140,7 +138,7 @@ class LocalChain:
 
 
 class LocalObjective:
-    """``-log-likelihood + (l2 / 2) |w|^2`` of labels, each given the label before, as a function of the weights.
+    """``-log-likelihood`` of labels, each given the label before, as a function of the weights.
 
     Parameters
     ----------
@@ -157,16 +155,12 @@ class LocalObjective:
         labels: Paths,
         counts: FloatArray,
         *,
-        l2: float = 0.0,
         running: Running | None = None,
     ) -> None:
-        self.features, self.data, self.labels, self.counts, self.l2 = features, data, labels, counts, l2
+        self.features, self.data, self.labels, self.counts = features, data, labels, counts
         self.running = running or Running()
-        n, tokens, width = data.n_sequences, data.tokens, features.width
-        references = tokens.row_offsets[data.offsets] + tokens.pair_offsets[data.offsets]
-        shards = int(min(MOST_SHARDS, max(1, references[-1] // SHARD_REFERENCES))) if n else 1
-        cuts = np.searchsorted(references, np.linspace(0, references[-1], shards + 1)[1:-1])
-        self.borders = [0, *cuts.tolist(), n]
+        n, width, self.borders = data.n_sequences, features.width, data.shards()
+        shards = len(self.borders) - 1
         self.scratch = [np.empty(data.longest(0, n) * width) for _ in range(shards)]
         sizes = (features.n_rows * width, len(features.pair_label), len(features.edge_cell), width**2)
         self.buffers = [[np.zeros(size) for size in sizes] for _ in range(shards)]
@@ -190,12 +184,16 @@ class LocalObjective:
         for other in self.buffers[1:]:
             for mine, theirs in zip(self.buffers[0], other, strict=True):
                 mine += theirs
-        gradient = f.pack(rows, pairs, transitions, edges, _NONE) - self.counts
-        value = -float(self.sums.sum())
-        if self.l2:
-            value += 0.5 * self.l2 * float(w @ w)
-            gradient += self.l2 * w
-        return value, gradient
+        return -float(self.sums.sum()), f.pack(rows, pairs, transitions, edges, _NONE) - self.counts
+
+
+@dataclass(frozen=True)
+class LocalLikelihood:
+    """The likelihood of labels, each given the label before."""
+
+    def on(self, batch: ChainBatch, *, running: Running, rng: Any = None) -> LocalObjective:
+        """The function of weights."""
+        return LocalObjective(batch.features, batch.data, batch.labels, batch.counts, running=running)
 
 
 def _log_shares(scores: FloatArray) -> FloatArray:

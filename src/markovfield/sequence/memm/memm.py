@@ -16,17 +16,17 @@ from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
-from markovfield.learning.solvers.quasi_newton import minimise
 from markovfield.progress import shows_progress
 from markovfield.sequence.chain.archive import VERSION, described, restored
+from markovfield.sequence.chain.batch import ChainBatch
 from markovfield.sequence.chain.explicit import OneByOne
 from markovfield.sequence.chain.features import Encoded
 from markovfield.sequence.chain.observed_features import seen_features
 from markovfield.sequence.chain.settings import check_labels
-from markovfield.sequence.chain.training import TrainingReport
+from markovfield.sequence.chain.training import TrainingReport, minimised
 from markovfield.sequence.interface.queries import Allowed, Asked, Fixed, Known, SequenceQueries, label_masks
 from markovfield.sequence.interface.weights_report import NamedWeights
-from markovfield.sequence.memm.local_chain import LocalChain, LocalObjective
+from markovfield.sequence.memm.local_chain import LocalChain, LocalLikelihood
 from markovfield.sequence.memm.local_chain_kernel import BEST, GREEDY
 from markovfield.sequence.text.labels import LabelEncoder
 from markovfield.sequence.text.sequences import SequenceData
@@ -192,12 +192,11 @@ class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
             seen = replace(seen, transitions=(seen.transitions[0][:0], seen.transitions[1][:0]))
         features, counts = seen.with_layout()
         encoded = features.encode(data, data if self.attribute_transitions else None)
-        objective = LocalObjective(
-            features, encoded, numbers, counts, l2=float(self.l2), running=Running(self.n_jobs, time_limit, callback)
-        )
-        found = minimise(
-            objective,
+        batch = ChainBatch(features, encoded, numbers, counts)
+        found = minimised(
+            LocalLikelihood().on(batch, running=Running(self.n_jobs, time_limit, callback)),
             np.zeros(features.n_features),
+            l2=float(self.l2),
             l1=float(self.l1),
             max_iterations=int(self.max_iterations),
             tolerance=float(self.tolerance),
