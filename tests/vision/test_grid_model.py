@@ -197,6 +197,9 @@ def test_scores_of_others_get_a_weight_each():
     step[model.layout["scores"][0].start] = 1e-5
     up, down = value_of(model, X, labels, w + step)[0], value_of(model, X, labels, w - step)[0]
     assert gradient[model.layout["scores"][0].start] == pytest.approx((up - down) / 2e-5, rel=1e-6)
+    only = GridModel(node_features=None, edge_features=None).shaped(X, labels)
+    assert only.n_weights == 2 and only.feature_names() == []
+    np.testing.assert_allclose(only.encode(X).pool(np.array([2.0, -1.0]))[len(wanted) :], wanted)
     single = [(image, score[..., 0]) for image, score in X]
     assert GridModel().shaped(single, labels).layout["scores"][1] == (1, 1)
     for bad, message in [

@@ -58,7 +58,7 @@ class GridCRF(StructuredEstimator):
         self,
         *,
         connectivity: int = 4,
-        node_features: str | Sequence[str] = "values",
+        node_features: str | Sequence[str] | None = "values",
         edge_features: str | Sequence[str] | None = "contrast",
         directional: bool = False,
         interaction: str | None = None,

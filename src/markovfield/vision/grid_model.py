@@ -67,6 +67,7 @@ class GridModel(StructuredModel):
     node_features
         ``"values"`` of channels, ``"neighbourhood"``, those of a window around the pixel, or ``"multi_scale"`` (values,
         blurred, gradient, variance, position), each with a constant; or a list of such kinds of `node_features`.
+        None: nothing but the scores that come with images.
     edge_features
         ``"constant"``; ``"contrast"``, which is that and exp(-beta |difference|^2); ``"difference"`` or ``"values"`` of
         channels, each with a constant; or a list of such kinds of `edge_features`. ``"binned"``: a table of its own for
@@ -99,7 +100,7 @@ class GridModel(StructuredModel):
     """
 
     connectivity: int = 4
-    node_features: str | Sequence[str] = "values"
+    node_features: str | Sequence[str] | None = "values"
     edge_features: str | Sequence[str] | None = "contrast"
     directional: bool = False
     interaction: str | None = None
@@ -115,7 +116,8 @@ class GridModel(StructuredModel):
     def __post_init__(self) -> None:
         if self.connectivity not in (4, 8):
             raise ModelError(f"connectivity of GridModel must be 4 or 8, got {self.connectivity!r}")
-        check_kinds(self._node_kinds, NODE_KINDS, "node_features of GridModel")
+        if self.node_features is not None:
+            check_kinds(self._node_kinds, NODE_KINDS, "node_features of GridModel")
         if self.edge_features is not None and self.edge_features not in TABLES:
             check_kinds(self._edge_kinds, EDGE_KINDS, "edge_features of GridModel")
         check_scales(self.scales, self.window)
@@ -137,7 +139,7 @@ class GridModel(StructuredModel):
     def _node_kinds(self) -> tuple[str, ...]:
         given = self.node_features
         if not isinstance(given, str):
-            return tuple(given)
+            return tuple(given or ())
         return ("constant", *(MULTI_SCALE if given == "multi_scale" else (given,)))
 
     @property
@@ -157,6 +159,8 @@ class GridModel(StructuredModel):
     def feature_names(self) -> list[str]:
         """Of the rows of the weights of pixels."""
         sizes = self.known.sizes
+        if not self._node_kinds:
+            return []
         return node_feature_names(sizes["channels"], self._node_kinds, scales=self.scales, window=self.window)
 
     def _pair_states(self) -> FloatArray | None:
@@ -210,7 +214,9 @@ class GridModel(StructuredModel):
                 f"images came {'with' if 'scores' in sizes else 'without'} scores in training, unlike here"
             )
         n = len(images.values)
-        rows = node_features(images, self._node_kinds, scales=self.scales, window=self.window)
+        rows = np.zeros((n, 0))
+        if self._node_kinds:
+            rows = node_features(images, self._node_kinds, scales=self.scales, window=self.window)
         placed = {"pixels": Placed(np.arange(n)[:, None], rows)}
         if scores is not None:
             terms = _scores(scores, images.shapes, k, sizes["scores"])

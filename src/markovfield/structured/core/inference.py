@@ -27,7 +27,7 @@ MOST_STEPS, MOST_VARIABLES = 2e9, 2_000
 # Messages are sent until they move by less than this: gradients are then good to about as many digits.
 TOLERANCE, SWEEPS = 1e-5, 100
 # The tree-reweighted bound does not feel an error in the messages to first order.
-BOUND_TOLERANCE, BOUND_SWEEPS = 1e-4, 100
+BOUND_TOLERANCE, BOUND_SWEEPS = 1e-3, 100
 # Passes of sequential tree-reweighted messages, which end before that where the best is proven.
 PASSES = 100
 
