@@ -18,10 +18,12 @@ DATA = {
     "plot_chunking": "conll2000",
     "plot_denoise_photograph": "images",
     "plot_handwriting": "letters",
+    "plot_joint_tagging": "conll2000",
     "plot_ner": "conll2002",
     "plot_pos_tagging": "ud_ewt",
     "plot_protein_design": "protein_sidechain",
     "plot_segment_photograph": "images",
+    "plot_skip_chain": "conll2002",
     "plot_stereo": "stereo",
     "plot_stereo_methods": "stereo",
 }
