@@ -42,7 +42,7 @@ print(f"{len(X_train)} words to learn from, {len(X_test)} to test ({sum(map(len,
 
 # %%
 # By themselves, letters are sequences of length one. A linear chain of second order has weights of triples of letters,
-# too. Features matter as much as the model: pairs of neighbouring pixels are worth nearly as much as triples of letters.
+# too. Features matter as much as the model: pairs of neighbouring pixels are worth nearly as much as such triples.
 #
 # Trained on fold 1 and tested on the nine others (all weights, a constant, l2 of 2), the chain errs in 19.24 % of
 # letters, as CRFsuite does, and with pairs of pixels in 13.87 %; trained on folds 1 to 9 and tested on fold 0, in
