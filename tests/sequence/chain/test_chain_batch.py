@@ -192,6 +192,19 @@ def test_every_objective_trains_a_chain_that_reads_its_words(objective):
     assert np.isfinite(crf.report_.objective)
 
 
+def test_a_callback_is_told_of_every_evaluation_and_stops_it():
+    X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]]
+    told = []
+
+    def three(progress: mf.Progress) -> bool:
+        told.append(progress.step)
+        return len(told) == 3
+
+    crf = mf.ChainCRF(l2=0.01, objective=ConditionalLikelihood()).fit(X, y, callback=three)
+    assert len(told) == 3
+    assert not crf.report_.converged
+
+
 def test_objectives_that_do_not_fit_are_refused():
     X, y = [[["a"], ["b"]]], [["x", "y"]]
     with pytest.raises(ModelError, match="objective must be one of 'likelihood'"):
