@@ -74,6 +74,7 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.undirected_structures
 	$(BIN)/python -m benchmarks.solvers
 	$(BIN)/python -m benchmarks.feature_induction
+	$(BIN)/python -m benchmarks.structured_models
 
 # The pages; examples that have changed since the last time are run for the gallery.
 docs: .venv/installed

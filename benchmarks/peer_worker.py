@@ -215,14 +215,13 @@ class _Worker:
         return answer
 
 
-def main() -> None:
-    """Serve jobs until stdin closes."""
+def serve(worker: Any) -> None:
+    """Answer jobs, one JSON object a line, until stdin closes; the limit on memory is the first argument."""
     limit = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     # Libraries print to stdout (progress bars, warnings): answers go to the real one, the rest to stderr.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    worker = _Worker()
     for line in sys.stdin:
         try:
             answer = worker.answer(json.loads(line))
@@ -237,4 +236,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(_Worker())

@@ -64,7 +64,8 @@ sphinx_gallery_conf = {
     "examples_dirs": [str(EXAMPLES)],
     "gallery_dirs": ["auto_examples"],
     "subsection_order": [
-        f"../examples/{part}" for part in ("networks", "fields", "vision", "sequences", "decoding", "learning")
+        f"../examples/{part}"
+        for part in ("networks", "fields", "vision", "sequences", "structured", "decoding", "learning")
     ],
     "within_subsection_order": "ExampleTitleSortKey",
     "parallel": 2,

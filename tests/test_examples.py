@@ -24,6 +24,7 @@ DATA = {
     "plot_protein_design": "protein_sidechain",
     "plot_segment_photograph": "images",
     "plot_skip_chain": "conll2002",
+    "plot_side_chains": "protein_sidechain",
     "plot_stereo": "stereo",
     "plot_stereo_methods": "stereo",
 }

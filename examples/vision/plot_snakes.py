@@ -48,7 +48,7 @@ for name, crf in models.items():
     body = np.concatenate([(a == b)[b > 0] for a, b in zip(found[name], test.labels, strict=True)])
     whole = np.mean([np.array_equal(a, b) for a, b in zip(found[name], test.labels, strict=True)])
     print(
-        f"{name:22s}: {right.mean():6.1%} of pixels, {body.mean():6.1%} of bodies' cells, {whole:6.1%} of snakes right; "
+        f"{name:22s}: {right.mean():6.1%} of pixels, {body.mean():6.1%} of bodies, {whole:6.1%} of snakes right; "
         f"{len(crf.weights_)} weights, {crf.report_.iterations} iterations, {seconds:.1f} s"
     )
 

@@ -128,7 +128,7 @@ def output_marginals(batch: Batch, w: FloatArray, method: MethodLike, running: R
     graph = FactorGraph(batch.structure, pool, marks_hold=True)
     chosen: Any
     if method == "auto":
-        chosen = choose_inference(batch.structure, batch.variable_offsets, running)
+        chosen = choose_inference(batch.structure, batch.variable_offsets, running, batch.wide)
     else:
         chosen = resolve(method, "marginals")
     try:
@@ -142,7 +142,7 @@ def log_likelihoods(batch: Batch, w: FloatArray, method: MethodLike, running: Ru
     """The log-probability of the labels of each example, those that are not known summed over."""
     chosen: Any
     if method == "auto":
-        chosen = choose_inference(batch.structure, batch.variable_offsets, running)
+        chosen = choose_inference(batch.structure, batch.variable_offsets, running, batch.wide)
     else:
         chosen = resolve(method, "marginals")
     pool = batch.pool(w)
@@ -210,7 +210,7 @@ def constrained(batch: Batch, constraints: Sequence[Any]) -> Batch:
         kinds.append(Factors(np.array([scope for scope, _ in found]), LinearTerms(np.zeros((len(cells), 0))), 0))
         base.append(cells)
     made = Batch.of(cards, batch.variable_offsets, kinds, batch.n_weights, batch.labels, base=np.concatenate(base))
-    return replace(made, weights=batch.weights, possible=batch.possible)
+    return replace(made, weights=batch.weights, possible=batch.possible, wide=batch.wide)
 
 
 def split_values(values: FloatArray, sizes: IntArray, variable_offsets: IntArray) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,7 +45,7 @@ class GridInputs(Inputs):
     def example(self, i: int) -> GridInputs:
         """One image by itself."""
         alone = super().example(i)
-        return GridInputs(alone.variable_offsets, alone.cardinalities, alone.placed, alone.base, self.shapes[[i]])
+        return GridInputs(**{f.name: getattr(alone, f.name) for f in fields(alone)}, shapes=self.shapes[[i]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +243,10 @@ class GridModel(StructuredModel):
             if np.shape(y) != tuple(shape):
                 raise ModelError(f"labels[{i}] must be {shape[0]} x {shape[1]} as images[{i}] is, got {np.shape(y)}")
         return encoded_labels(Y, np.diff(inputs.variable_offsets), self.classes, self.unknown)
+
+    def wide_inference(self) -> str:
+        """Neighbours that attract each other need a convex objective."""
+        return "tree_reweighted"
 
     def outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> list[Any]:
         """Labels, ``[rows, columns]`` for each image."""

@@ -225,6 +225,39 @@ def test_a_warm_start_ends_at_the_same_fixed_point_in_fewer_steps(method: str, c
     np.testing.assert_allclose(warm.counts, cold.counts, atol=tolerance)
 
 
+@pytest.mark.parametrize("method", ["belief_propagation", "tree_reweighted", "mean_field", "junction_tree"])
+def test_large_unions_do_not_depend_on_threads_nor_on_their_size(method: str):
+    """Components run side by side, and come to an end each for itself."""
+    graph, offsets = grids(300)
+    s = graph.structure
+    chosen = resolve_counts(method if method != "tree_reweighted" else mf.methods.TreeReweighted(n_trees=4))
+    free = Evidence.parse(s, None)
+    found = [counts_by_component(chosen, graph, free, offsets, running=Running(n_jobs=jobs)) for jobs in (1, 2)]
+    np.testing.assert_array_equal(found[0].log_partition, found[1].log_partition)
+    np.testing.assert_array_equal(found[0].counts, found[1].counts)
+    half = FactorGraph(*_first(graph, 150))
+    alone = counts_by_component(chosen, half, Evidence.parse(half.structure, None), offsets[:151], running=Running())
+    np.testing.assert_allclose(found[0].log_partition[:150], alone.log_partition, rtol=1e-12)
+    np.testing.assert_allclose(found[0].counts[: len(alone.counts)], alone.counts, atol=1e-12)
+
+
+def _first(graph: FactorGraph, n: int) -> tuple[Structure, Any]:
+    """The first so many examples."""
+    s = graph.structure
+    m, v = n * s.n_factors // 300, n * 16
+    cells = n * s.n_cells // 300
+    axes = s.scope_offsets[m]
+    structure = Structure.from_arrays(
+        s.cardinalities[:v],
+        s.scope_offsets[: m + 1],
+        s.scopes[:axes],
+        s.table_offsets[:m],
+        s.table_strides[:axes],
+        n_cells=cells,
+    )
+    return structure, graph.log_tables[:cells]
+
+
 def test_empty_examples_and_several_components_in_one():
     net = mf.MarkovNetwork(dict.fromkeys("ABCD", 2))
     net.add_factor(["A", "B"], [[3.0, 1.0], [1.0, 3.0]])

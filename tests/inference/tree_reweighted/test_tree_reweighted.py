@@ -450,6 +450,15 @@ class TestRunning:
             assert ours == pytest.approx(theirs.log_partition, abs=1e-6)
         assert together.log_partition == pytest.approx(together.components.log_partition.sum())
 
+    @pytest.mark.parametrize("n_trees", [1, 3, 40])
+    def test_a_number_of_trees(self, n_trees: int):
+        """At least so many, all edges covered, and a bound."""
+        spec = frustrated(3)
+        answer = mf.marginals(spec.build(), method=TreeReweighted(n_trees=n_trees))
+        rho, *_ = probabilities(answer)
+        assert len(answer._state.trees) >= n_trees and (rho > 0).all()
+        assert answer.log_partition >= spec.oracle().log_partition - 1e-9
+
     def test_degenerate_models(self):
         assert mf.marginals(mf.MarkovNetwork(), method=TreeReweighted()).log_partition == 0.0
         net = mf.MarkovNetwork({"A": 3, "B": 1})
@@ -477,6 +486,8 @@ class TestSettings:
             ({"trees": "some"}, "trees of TreeReweighted must be 'uniform', 'optimised' or"),
             ({"trees": []}, "must not be empty"),
             ({"tree_weights": [1.0]}, "go with trees that are given"),
+            ({"n_trees": 0}, "n_trees of TreeReweighted must be an integer of at least 1, got 0"),
+            ({"trees": [[("A", "B")]], "n_trees": 2}, "goes with trees that are not given"),
             ({"trees": [[("A", "B")]], "tree_weights": [1.0, 2.0]}, "must be 1 positive numbers"),
             ({"trees": [[("A", "B")]], "tree_weights": [-1.0]}, "must be 1 positive numbers"),
             ({"damping": 1.0}, "damping of TreeReweighted must be below 1"),

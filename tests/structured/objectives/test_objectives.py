@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
 import markovfield as mf
+from markovfield.factors.factor_graph import FactorGraph
 from markovfield.structured.objectives.expected_loss import ExpectedLoss, MarginalLikelihood
 from markovfield.structured.objectives.likelihood import ConditionalLikelihood
 from markovfield.structured.objectives.piecewise import Piecewise
@@ -53,6 +56,26 @@ def test_a_batch_is_the_sum_of_its_examples(objective: Any, seed: int):
     assert whole[0] == pytest.approx(sum(value for value, _ in single), rel=1e-10)
     total = np.sum([gradient for _, gradient in single], axis=0)
     np.testing.assert_allclose(whole[1], total, atol=1e-6 * max(1.0, float(np.abs(total).max())))
+
+
+@pytest.mark.parametrize("objective", [*OBJECTIVES.values(), MarginalLikelihood("tree_reweighted")])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_evaluations_leave_no_graphs_behind(objective: Any, weighted: bool):
+    """Not even until Python looks for circles: a graph of a million pixels would fill the memory before."""
+    batch, w = random_batch(1, weighted)
+    function = on(objective, batch)
+    alive = []
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(5):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                function(w)
+            alive.append(sum(isinstance(x, FactorGraph) for x in gc.get_objects()))
+    finally:
+        gc.enable()
+    assert alive[-1] == alive[1]
 
 
 @pytest.mark.parametrize("name", ["pseudo_likelihood", "piecewise factors", "piecewise trees", "marginal_likelihood"])

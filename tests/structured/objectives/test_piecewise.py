@@ -50,17 +50,18 @@ def test_trees_are_exact(seed: int):
 @pytest.mark.parametrize("seed", range(10))
 def test_pieces_are_forests_that_share_everything(seed: int):
     structure = random_batch(seed)[0].structure
-    for pieces in (pieces_of(structure, "trees"), pieces_of(structure, "factors")):
-        assert is_forest(pieces.structure, no_evidence(pieces.structure).states)
-        pool = np.random.default_rng(seed).normal(size=structure.n_cells)
-        # All copies in the states of their originals: the scores add up to that of the whole.
-        states = np.random.default_rng(seed).integers(0, structure.cardinalities)
-        whole = mf.FactorGraph(structure, pool).score(states)
-        cut = mf.FactorGraph(pieces.structure, pieces.pool(pool)).score(states[pieces.variable])
-        assert cut == pytest.approx(whole, rel=1e-12)
-        # And counts go the other way as pools do.
-        counts = np.random.default_rng(seed + 1).normal(size=pieces.structure.n_cells)
-        assert pieces.counts(counts) @ pool == pytest.approx(counts @ pieces.pool(pool), rel=1e-12)
+    pieces = pieces_of(structure)
+    assert is_forest(pieces.structure, no_evidence(pieces.structure).states)
+    assert pieces_of(structure) is pieces
+    pool = np.random.default_rng(seed).normal(size=structure.n_cells)
+    # All copies in the states of their originals: the scores add up to that of the whole.
+    states = np.random.default_rng(seed).integers(0, structure.cardinalities)
+    whole = mf.FactorGraph(structure, pool).score(states)
+    cut = mf.FactorGraph(pieces.structure, pieces.pool(pool)).score(states[pieces.variable])
+    assert cut == pytest.approx(whole, rel=1e-12)
+    # And counts go the other way as pools do.
+    counts = np.random.default_rng(seed + 1).normal(size=pieces.structure.n_cells)
+    assert pieces.counts(counts) @ pool == pytest.approx(counts @ pieces.pool(pool), rel=1e-12)
 
 
 def test_what_pieces_there_are():

@@ -9,7 +9,7 @@ import pytest
 
 import markovfield as mf
 from markovfield.structured.core.batch import Batch, Factors
-from markovfield.structured.core.operators import LinearTerms
+from markovfield.structured.core.operators import LinearTerms, TensorProduct
 from markovfield.structured.objectives.pseudo_likelihood import PseudoLikelihood
 from tests.structured.objectives.batches import cases, conditional, on, oracles, random_batch
 
@@ -23,7 +23,10 @@ def test_by_enumeration(seed: int, weighted: bool):
 
 
 def test_threads_and_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch):
-    batch, w = random_batch(1, n=30)
+    # A chain of one shared table: much work for few cells.
+    n, rng = 400, np.random.default_rng(0)
+    pairs = Factors(np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), TensorProduct(1, 4), 0, np.zeros(n - 1, int))
+    batch, w = Batch.of(np.full(n, 2), [0, n], [pairs], 4, rng.integers(0, 2, n)), rng.normal(size=4)
     value, gradient = on(PseudoLikelihood(), batch)(w)
     monkeypatch.setattr("markovfield.learning.undirected.local_objective.PIECE_WORK", 16)
     function = on(PseudoLikelihood(), batch)

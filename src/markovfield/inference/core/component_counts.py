@@ -134,6 +134,7 @@ def counts_by_component(
         apart = set_apart(s, offsets, given)
         copy = FactorGraph(apart.structure, graph.log_tables[apart.origin])
         found = counts_by_component(method, copy, evidence, offsets, **keywords)
+        copy.cache.clear()  # what was worked out for it refers to it
         return found._replace(counts=apart.joined(apart.marks * found.counts, s.n_cells))
     if is_sampler(method):
         drawn = counts_of(method, graph, evidence.states, None, n_samples=n_samples, rng=rng, running=running)
@@ -274,9 +275,11 @@ def _one_by_one(
         tables = graph.log_tables[part.first_cell : part.last_cell]
         likelihoods = tuple((v - begin, x) for v, x in evidence.likelihoods if begin <= v < end)
         known = Evidence(evidence.states[begin:end], likelihoods)
-        answer = method.marginals(FactorGraph(part.structure, tables), known, running=running.quiet, **extra)
+        single = FactorGraph(part.structure, tables)
+        answer = method.marginals(single, known, running=running.quiet, **extra)
         values[i] = answer.log_partition
         counts[part.first_cell : part.last_cell] += answer.expected_counts
+        single.cache.clear()
         guarantee = together(guarantee, answer.guarantee)
         converged, iterations = converged and answer.converged, max(iterations, answer.iterations)
     found = Counts(

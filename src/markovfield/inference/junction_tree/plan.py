@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError
+from markovfield.factors.factor_kinds import cells_reached
 from markovfield.factors.structure import Structure
 from markovfield.graphs.elimination.orders_kernel import eliminate, search_order, search_order_balanced
 from markovfield.inference.core.limits import format_bytes
@@ -104,6 +105,26 @@ class Plan:
                 found = ((tasks, top), rising)
             self.cache["parts"] = found
         return found[upward]  # type: ignore[no-any-return]
+
+    @property
+    def parts_read_apart(self) -> bool:
+        """Whether no two of the subtrees that may run side by side read the same cell, or cells between its first and
+        last."""
+        found = self.cache.get("apart")
+        if found is None:
+            owner = np.full(self.n_cliques + 1, -1, np.int64)
+            for i, task in enumerate(self.parts(upward=False)[0]):
+                owner[task] = i
+            part = owner[self.layout.home]  # factors without a home find the last entry
+            inside = np.flatnonzero(part >= 0)
+            low, high = (reach[inside] for reach in cells_reached(self.structure))
+            order = np.argsort(low, kind="stable")
+            part, low, reach = part[inside][order], low[order], np.maximum.accumulate(high[order])
+            # Stretches of cells that factors cover, each with gaps around it: one part must have all of its factors.
+            stretch = np.concatenate([np.zeros(1, np.int64), np.cumsum(low[1:] > reach[:-1])])[: len(part)]
+            found = bool(((stretch[1:] != stretch[:-1]) | (part[1:] == part[:-1])).all())
+            self.cache["apart"] = found
+        return found  # type: ignore[no-any-return]
 
     def _cut(self) -> tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]]:
         everything = self.falling

@@ -122,12 +122,13 @@ class _Steps:
         status = 0
         for piece in top:
             status = status or self.running.alone(partial(run, piece, tallies))
-        own = [np.zeros(len(tallies)) if len(tallies) else tallies for _ in parts]
+        # Where no two parts read a cell, as in a union of many graphs, one array serves all of them.
+        one = not len(tallies) or self.plan.parts_read_apart
+        own = [tallies if one else np.zeros(len(tallies)) for _ in parts]
         tasks = [partial(run, part, tally) for part, tally in zip(parts, own, strict=True)]
         status = status or self.running.side_by_side(tasks)
-        if len(tallies):
-            for tally in own:
-                tallies += tally
+        for tally in [] if one else own:
+            tallies += tally
         return status
 
 

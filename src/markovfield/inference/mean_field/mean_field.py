@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Components, LogPartition, Marginals
@@ -25,13 +26,15 @@ from markovfield.inference.mean_field.mean_field_kernel import (
     update_clusters,
 )
 from markovfield.inference.problem.feasible import BUDGET, Feasible
-from markovfield.inference.problem.problem import Problem, prepare
+from markovfield.inference.problem.problem import Problem, component_labels, prepare
 from markovfield.names import VariableName
 
 __all__ = ["MeanField"]
 
 # Cells of work between two looks at the clock.
 GRAIN = 2.0**24
+# From so many variables on, connected components come to an end each for itself.
+LARGE = 64
 # How much likelier than the next each state is at the start.
 TILT = 1.001
 
@@ -43,6 +46,7 @@ class MeanField:
     One cluster of variables after the other takes its best distribution given all others, so the bound never falls. It
     is computed exactly at the distribution reached, so it holds after any number of iterations. Hard zeros are never
     given probability: the start is an assignment that a search finds, and as many states around it as fit together.
+    In a large graph, connected components come to an end each for itself.
 
     A sweep costs the cells of each factor once for each cluster that it reaches into.
 
@@ -256,21 +260,46 @@ class _Run:
         self.unfinished = values, parts
         converged = False
         tables, held, messages = self._work
+        component, active = self._components_of_clusters()
         for _ in range(self.method.max_iterations):
             old = values.copy()
+            moving = active[component]
             for begin, end in zip(self.borders[:-1], self.borders[1:], strict=True):
                 if not update_clusters(
-                    self.layout, begin, end, self.problem.potentials.log_tables, self.problem.likelihood, values, parts,
-                    tables, held, messages,
+                    self.layout, begin, end, moving, self.problem.potentials.log_tables, self.problem.likelihood,
+                    values, parts, tables, held, messages,
                 ):  # fmt: skip
                     raise self.problem.impossible()
                 running.check(self.value)
-            self.residuals.append(float(np.abs(values - old).max(initial=0.0)))
-            if self.residuals[-1] <= self.method.tolerance:
+            changes = self._changes(np.abs(values - old), component, len(active))
+            self.residuals.append(float(changes.max(initial=0.0)))
+            active &= changes > self.method.tolerance
+            if not active.any():
                 converged = True
                 break
         self.unfinished = None
         self._keep(values, parts, converged)
+
+    def _components_of_clusters(self) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+        """The connected component of each cluster, and that all of them move; small graphs are taken as one.
+
+        So is everything where a user's own clusters might join components.
+        """
+        at = self.layout
+        if self.problem.structure.n_variables < LARGE or not isinstance(self.method.structure, str):
+            return np.zeros(len(at.cluster_offsets) - 1, np.int64), np.ones(1, np.bool_)
+        label, n = component_labels(self.problem.as_tables.structure)
+        return label[at.cluster_variables[at.cluster_offsets[:-1]]].astype(np.int64), np.ones(n, np.bool_)
+
+    def _changes(self, moved: FloatArray, component: IntArray, n: int) -> FloatArray:
+        """The largest change of a probability in each component."""
+        if n == 1 or not len(moved):
+            return np.full(n, moved.max(initial=0.0))
+        at = self.layout
+        changes = np.zeros(n)
+        owner = np.repeat(component, np.diff(at.cluster_offsets))
+        np.maximum.at(changes, owner, np.maximum.reduceat(moved, at.value_offsets[:-1])[at.cluster_variables])
+        return changes
 
     def _keep(self, values: FloatArray, parts: FloatArray, converged: bool) -> None:
         bound = self.bound(values, parts)

@@ -219,12 +219,12 @@ def _down(  # type: ignore[no-untyped-def]
 
 @kernel
 def update_clusters(  # type: ignore[no-untyped-def]
-    layout, begin, end, log_tables, likelihood, values, parts, tables, held, messages
+    layout, begin, end, active, log_tables, likelihood, values, parts, tables, held, messages
 ):
     """Give the clusters ``begin:end``, one after the other, their best distribution given all the others.
 
-    ``values`` are the variables' probabilities, ``parts`` those of the parts' cells; the others are work space. Answers
-    whether every cluster had something possible left.
+    Those that are not ``active`` keep what they have. ``values`` are the variables' probabilities, ``parts`` those of
+    the parts' cells; the others are work space. Answers whether every cluster had something possible left.
     """
     value_offsets, table_offsets, factor_parts = layout.value_offsets, layout.table_offsets, layout.factor_parts
     part_factor, cell_offsets, shifts = layout.part_factor, layout.cell_offsets, layout.shifts
@@ -233,6 +233,8 @@ def update_clusters(  # type: ignore[no-untyped-def]
     at, turn = np.empty(layout.limits[0] + 1, np.int64), np.empty(layout.limits[0] + 1, np.int64)
     work, message = np.empty(layout.limits[1]), np.empty(2 * layout.limits[2])
     for cluster in range(begin, end):
+        if not active[cluster]:
+            continue
         for j in range(layout.cluster_offsets[cluster], layout.cluster_offsets[cluster + 1]):
             v = layout.cluster_variables[j]
             start, card = value_offsets[v], value_offsets[v + 1] - value_offsets[v]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.factors.remembered import Shelf
 from markovfield.inference.tree_reweighted.stars import PairGraph
 from markovfield.inference.tree_reweighted.stars_kernel import rooted, spanning_forest
 from markovfield.names import VariableName
@@ -19,6 +20,9 @@ __all__ = ["SpanningTrees", "even_trees", "given_trees"]
 # Trees of an even cover: enough for smooth probabilities on small graphs, few on large ones.
 MOST_TREES = 64
 NODES_IN_TREES = 2**17
+
+
+_EVEN: Shelf[SpanningTrees] = Shelf(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +85,22 @@ def _rooted(pairs: PairGraph, inside: npt.NDArray[np.bool_], weights: FloatArray
     return SpanningTrees(inside, weights / weights.sum(), orders, parents)
 
 
-def even_trees(pairs: PairGraph) -> SpanningTrees:
+def even_trees(pairs: PairGraph, n_trees: int | None = None) -> SpanningTrees:
     """Spanning forests that use all edges as evenly as they can, each tree taking the least used edges first.
 
     Bridges have probability one; where all edges are alike, probabilities tend to those of a uniform spanning tree. The
     number of trees depends on the graph alone: one for a forest, and otherwise at least twice as many as are needed to
-    cover the edges; all of them together have about as many edges as two sweeps send messages.
+    cover the edges; all of them together have about as many edges as two sweeps send messages. They depend on the
+    structure alone, and are kept with it. With ``n_trees``, there are so many, or as many more as cover the edges.
     """
+    return _EVEN.get(pairs.problem.structure, n_trees, lambda: _even_trees(pairs, n_trees))
+
+
+def _even_trees(pairs: PairGraph, n_trees: int | None) -> SpanningTrees:
     rank = max(1, pairs.n_nodes - pairs.n_components)
     if pairs.n_edges <= rank and pairs.n_edges == pairs.n_nodes - pairs.n_components:
         return _rooted(pairs, np.ones((1, pairs.n_edges), np.bool_), np.ones(1))
-    wanted = max(2 * -(-pairs.n_edges // rank), min(MOST_TREES, NODES_IN_TREES // pairs.n_nodes))
+    wanted = n_trees or max(2 * -(-pairs.n_edges // rank), min(MOST_TREES, NODES_IN_TREES // pairs.n_nodes))
     used = np.zeros(pairs.n_edges)
     trees: list[npt.NDArray[np.bool_]] = []
     # A dense part of a sparse graph may need more: each tree takes unused edges first, so this ends.

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from markovfield._validation import check_method
+from markovfield._validation import check_method, whole_number
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals
@@ -52,6 +52,9 @@ class TreeReweighted:
         old message that is kept. Where messages do not converge, more damping is taken by itself.
     max_factor_cells
         The most cells of a factor of three or more variables.
+    n_trees
+        Of ``"uniform"``: so many trees, or as many more as cover the edges. None takes more trees in a smaller graph;
+        with a number, a graph in a union of many has the bound that it has by itself, where both are covered.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class TreeReweighted:
     tolerance: float = 1e-6
     damping: float = 0.0
     max_factor_cells: int = 2**16
+    n_trees: int | None = None
 
     name: ClassVar[str] = "tree_reweighted"
     exact: ClassVar[bool] = False
@@ -83,6 +87,10 @@ class TreeReweighted:
             above={"tolerance": 0},
             below={"damping": 1},
         )
+        if self.n_trees is not None:
+            whole_number(self.n_trees, "n_trees of TreeReweighted", 1)
+            if not isinstance(self.trees, str):
+                raise ModelError("n_trees of TreeReweighted goes with trees that are not given")
         if isinstance(self.trees, str):
             if self.trees not in ("uniform", "optimised"):
                 raise ModelError(
@@ -166,7 +174,7 @@ class TreeReweighted:
     ) -> ReweightedMessages:
         pairs = pair_graph(problem, max_factor_cells=self.max_factor_cells)
         if isinstance(self.trees, str):
-            trees = even_trees(pairs)
+            trees = even_trees(pairs, self.n_trees)
         else:
             trees = given_trees(pairs, self.trees, self.tree_weights)
         run = ReweightedMessages(

@@ -26,7 +26,8 @@ __all__ = ["Cases", "LocalLoss", "LocalObjective", "cases_of"]
 TABLE_SHARE = 4
 # Pieces that the variables are cut into, whatever the number of threads, and the work that makes a piece worth while.
 PIECES, PIECE_WORK = 16, 2**17
-# Each piece tallies its gradient for itself; all of them together have no more cells than this, half a gigabyte.
+# Each piece tallies its gradient for itself: all of them together have no more cells than there is work, nor than this,
+# half a gigabyte.
 MOST_CELLS = 2**26
 # Evaluations that a minimisation may take: where all of them together are little work, kernels need not be compiled.
 EVALUATIONS = 100.0
@@ -113,7 +114,8 @@ class LocalLoss:
         degree = np.diff(self.layout.incident_offsets)
         each = np.diff(cases.offsets) * (degree + 2) * self.layout.cardinalities
         self.work = float(each.sum())
-        pieces = int(min(PIECES, max(1, self.work // PIECE_WORK), max(1, MOST_CELLS // max(1, self.n_cells))))
+        tallies = min(self.work, MOST_CELLS) // max(1, self.n_cells)
+        pieces = int(max(1, min(PIECES, self.work // PIECE_WORK, tallies)))
         done = np.concatenate([[0.0], np.cumsum(each)])
         borders = np.searchsorted(done, np.linspace(0, done[-1], pieces + 1))
         borders[0], borders[-1] = 0, len(degree)

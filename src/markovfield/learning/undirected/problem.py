@@ -13,6 +13,7 @@ from markovfield.factors.factor_kinds import TABLE, caps
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.running import Running
+from markovfield.inference.problem.domains_kernel import factors_of_variables
 from markovfield.kernels.interpreter import small
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.undirected.sites_kernel import SiteLayout, count_cells
@@ -30,10 +31,13 @@ FEW_FACTORS = 20
 def site_layout(structure: Structure) -> SiteLayout:
     """A structure with the factors of each variable."""
     s = structure
-    factor = np.repeat(np.arange(s.n_factors, dtype=np.int64), np.diff(s.scope_offsets))
-    pairs = np.unique(s.scopes.astype(np.int64) * max(s.n_factors, 1) + factor)
-    variable, incident = np.divmod(pairs, max(s.n_factors, 1))
-    offsets = np.searchsorted(variable, np.arange(s.n_variables + 1)).astype(np.int64)
+    with small(10.0 * len(s.scopes)):
+        starts, factors = factors_of_variables(s.n_variables, s.scope_offsets, s.scopes)
+    owner = np.repeat(np.arange(s.n_variables), np.diff(starts))
+    new = np.ones(len(owner), np.bool_)
+    new[1:] = (owner[1:] != owner[:-1]) | (factors[1:] != factors[:-1])
+    variable, incident = owner[new], factors[new].astype(np.int64)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(variable, minlength=s.n_variables))])
     own, other_offsets, others, strides = _entries(s, variable, incident)
     return SiteLayout(
         s.cardinalities,

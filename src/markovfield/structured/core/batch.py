@@ -66,6 +66,9 @@ class Batch:
     possible
         ``bool[total states]``: the states that a label which is not known may have, variable after variable (see
         `Structure.value_offsets`); None is all.
+    wide
+        What infers where examples are too wide for exact inference and nobody says: ``"belief_propagation"`` or
+        ``"tree_reweighted"``.
     """
 
     structure: Structure
@@ -77,6 +80,7 @@ class Batch:
     base: FloatArray | None = None
     weights: FloatArray | None = None
     possible: npt.NDArray[np.bool_] | None = None
+    wide: str = "belief_propagation"
 
     @classmethod
     def of(

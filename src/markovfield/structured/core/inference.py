@@ -16,6 +16,7 @@ from markovfield.inference.core.evidence import no_evidence
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
+from markovfield.inference.tree_reweighted.tree_reweighted import TreeReweighted
 from markovfield.inference.trws.trws import TRWS
 
 __all__ = ["choose_decoding", "choose_inference"]
@@ -25,16 +26,29 @@ __all__ = ["choose_decoding", "choose_inference"]
 MOST_STEPS, MOST_VARIABLES = 2e9, 2_000
 # Messages are sent until they move by less than this: gradients are then good to about as many digits.
 TOLERANCE, SWEEPS = 1e-5, 100
+# The tree-reweighted bound does not feel an error in the messages to first order.
+BOUND_TOLERANCE, BOUND_SWEEPS = 1e-4, 100
 # Passes of sequential tree-reweighted messages, which end before that where the best is proven.
 PASSES = 100
 
 
-def choose_inference(structure: Structure, variable_offsets: IntArray, running: Running) -> Any:
-    """Messages for forests, the junction tree for what is narrow, both exact; loopy belief propagation for the rest."""
+def choose_inference(
+    structure: Structure, variable_offsets: IntArray, running: Running, wide: str = "belief_propagation"
+) -> Any:
+    """Messages for forests, the junction tree for what is narrow, both exact; for the rest what the model takes.
+
+    Loopy belief propagation is fast, and good where loops are few or labels well told by the input. On grids whose
+    neighbours attract each other its fixed points are several, and a training that follows them gets stuck at once:
+    those take tree-reweighted messages, whose objective is convex.
+    """
     if is_forest(structure, no_evidence(structure).states):
         return resolve("belief_propagation", "marginals")
     tree = _narrow(structure, variable_offsets, running)
-    return BeliefPropagation(tolerance=TOLERANCE, max_iterations=SWEEPS) if tree is None else tree
+    if tree is not None:
+        return tree
+    if wide == "tree_reweighted":
+        return TreeReweighted(tolerance=BOUND_TOLERANCE, max_iterations=BOUND_SWEEPS)
+    return BeliefPropagation(tolerance=TOLERANCE, max_iterations=SWEEPS)
 
 
 def choose_decoding(structure: Structure, variable_offsets: IntArray, running: Running) -> Any:

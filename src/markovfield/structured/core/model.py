@@ -206,6 +206,10 @@ class StructuredModel(ABC):
         """The states that are possible given outputs, where those leave some open; None is all."""
         return None
 
+    def wide_inference(self) -> str:
+        """What infers where examples are too wide for exact inference (see `Batch`)."""
+        return "belief_propagation"
+
     def outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> list[Any]:
         """States as a user wants them: for each example an array of labels."""
         values = np.asarray(self.classes)[states]
@@ -310,6 +314,7 @@ class StructuredModel(ABC):
             base=np.concatenate(bases) if inputs.base else None,
             weights=given,
             possible=None if Y is None else self.possible(Y, inputs),
+            wide=self.wide_inference(),
         )
 
     def settings(self) -> dict[str, Any]:

@@ -17,6 +17,9 @@ from markovfield.structured.models.graph import interaction_states, joined
 
 __all__ = ["FactorModel", "FactorTemplate"]
 
+# Standard deviation of the weights that training starts from where states are hidden.
+SPREAD = 0.1
+
 
 @dataclass(frozen=True, eq=False)
 class FactorTemplate:
@@ -157,6 +160,11 @@ class FactorModel(StructuredModel):
             states = t.features_of_states(cards)
             found.append(Template(t.name, int(np.prod(cards)), size + t.bias if size else None, states))
         return found
+
+    def start(self, rng: np.random.Generator) -> FloatArray:
+        """Small random weights where states are hidden, which would stay alike; else zeros."""
+        hidden = any(isinstance(own, int) for own in (self.domains or {}).values())
+        return rng.normal(scale=SPREAD, size=self.n_weights) if hidden else np.zeros(self.n_weights)
 
     def _kinds(self, x: Any, index: int) -> IntArray:
         """``int64[n]``: the kind of each variable of an example."""

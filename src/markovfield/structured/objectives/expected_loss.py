@@ -176,7 +176,7 @@ class MarginalLikelihood:
 
 def _method_of(inference: MethodLike, batch: Batch, running: Running) -> Any:
     if inference == "auto":
-        method = choose_inference(batch.structure, batch.variable_offsets, running)
+        method = choose_inference(batch.structure, batch.variable_offsets, running, batch.wide)
         if not hasattr(method, "tolerance"):
             return method
         return replace(method, tolerance=TOLERANCE, max_iterations=SWEEPS)
@@ -240,12 +240,13 @@ class ValueOfMarginals:
     def _counts(self, pool: FloatArray, init: Any) -> tuple[FloatArray, Any]:
         """Expected counts, with the marginals behind them, and the answer to start the next run from."""
         s = self.structure
+        graph = FactorGraph(s, pool, marks_hold=True)
         found = counts_by_component(
-            self.method, FactorGraph(s, pool, marks_hold=True), no_evidence(s), [0, s.n_variables],
-            running=self.running.quiet, init=init, rng=self.rng,
-        )  # fmt: skip
+            self.method, graph, no_evidence(s), [0, s.n_variables], running=self.running.quiet, init=init, rng=self.rng
+        )
+        graph.cache.clear()  # what was worked out for it refers to it
         self.guarantee, self.converged = found.answer.guarantee, self.converged and found.answer.converged
-        return found.counts, found.answer
+        return found.counts, found.answer if "init" in self.method.abilities else None
 
 
 def _with_marginals(s: Structure) -> Structure:

@@ -54,7 +54,7 @@ class ConditionalLikelihood:
     def on(self, batch: Batch, *, running: Running, rng: Any = None) -> LikelihoodValue:
         """The function of weights."""
         if self.inference == "auto":
-            method = choose_inference(batch.structure, batch.variable_offsets, running)
+            method = choose_inference(batch.structure, batch.variable_offsets, running, batch.wide)
         else:
             method = resolve_counts(self.inference)
         return LikelihoodValue(batch, method, self.n_samples, running, rng)

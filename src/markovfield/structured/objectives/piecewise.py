@@ -10,7 +10,7 @@ import numpy as np
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.factors.remembered import Shelf
+from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.component_counts import counts_by_component
 from markovfield.inference.core.evidence import no_evidence
@@ -65,7 +65,7 @@ class Piecewise:
 
 
 class Pieces(NamedTuple):
-    """A graph of pieces: which variable each of its variables is a copy of, and what its further cells are.
+    """A graph of forests: which variable each of its variables is a copy of, and what its further cells are.
 
     Attributes
     ----------
@@ -111,61 +111,80 @@ class PiecewiseValue:
 
     def __init__(self, batch: Batch, pieces: str, running: Running) -> None:
         check_labels(batch, Piecewise.name)
-        self.batch, self.running = batch, running
-        self.pieces = pieces_of(batch.structure, pieces)
-        self.method = resolve("belief_propagation", "marginals")
-        self._offsets = np.searchsorted(self.pieces.variable, batch.variable_offsets)
+        self.batch = batch
+        self.sums = FactorSums(batch) if pieces == "factors" else TreeSums(batch, running)
         counts = batch.counts()
         self._features = batch.adjoint(counts)
         self._constant = 0.0 if batch.base is None else float(batch.base[counts > 0] @ counts[counts > 0])
 
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
         """The value and the gradient."""
-        batch, pieces = self.batch, self.pieces
-        graph = FactorGraph(pieces.structure, pieces.pool(batch.pool(w)), marks_hold=True)
+        value, counts = self.sums(self.batch.pool(w))
+        return value - self._constant - float(self._features @ w), self.batch.adjoint(counts) - self._features
+
+
+class FactorSums:
+    """log Z of every factor by itself, summed with the weights of their examples, and the expected counts.
+
+    Factors that read the same table are summed over once.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        s = batch.structure
+        self.n_cells = s.n_cells
+        lonely = np.bincount(s.scopes, minlength=s.n_variables) == 0
+        of_variable = 1.0 if batch.weights is None else batch.weights[batch.example_of_variable][lonely]
+        self._constant = float(np.sum(of_variable * np.log(s.cardinalities[lonely])))
+        # For each shape of tables, the cells of each of them, and how much it counts.
+        self.tables: list[tuple[IntArray, FloatArray]] = []
+        arity = np.diff(s.scope_offsets)
+        for n_axes in np.unique(arity).tolist():
+            factors = np.flatnonzero(arity == n_axes)
+            axes = s.scope_offsets[factors][:, None] + np.arange(n_axes)
+            rows = np.concatenate([s.cardinalities[s.scopes[axes]], s.table_strides[axes]], axis=1)
+            rows = np.concatenate([rows, s.table_offsets[factors][:, None]], axis=1)
+            tables, which = np.unique(rows, axis=0, return_inverse=True)
+            weights: Any = np.bincount(which.ravel(), batch.factor_weights[factors], len(tables))
+            shapes, shape = np.unique(tables[:, :n_axes], axis=0, return_inverse=True)
+            for i, cards in enumerate(shapes.tolist()):
+                own = np.flatnonzero(shape.ravel() == i)
+                states = np.indices(cards).reshape(n_axes, -1)
+                cells = tables[own, -1:] + tables[own, n_axes:-1] @ states
+                self.tables.append((cells, weights[own]))
+
+    def __call__(self, pool: FloatArray) -> tuple[float, FloatArray]:
+        """The sum of log Z, and of the counts."""
+        value, counts = self._constant, np.zeros(self.n_cells)
+        for cells, weights in self.tables:
+            scores = pool[cells]
+            top = scores.max(axis=1, keepdims=True)
+            chances = np.exp(scores - top)
+            totals = chances.sum(axis=1, keepdims=True)
+            value += float(weights @ (top + np.log(totals))[:, 0])
+            chances *= weights[:, None] / totals
+            counts += np.bincount(cells.ravel(), chances.ravel(), self.n_cells)
+        return value, counts
+
+
+class TreeSums:
+    """log Z of every tree of the pieces, summed with the weights of their examples, and the expected counts."""
+
+    def __init__(self, batch: Batch, running: Running) -> None:
+        self.weights, self.running = batch.weights, running
+        self.pieces = pieces_of(batch.structure)
+        self.method = resolve("belief_propagation", "marginals")
+        self._offsets = np.searchsorted(self.pieces.variable, batch.variable_offsets)
+
+    def __call__(self, pool: FloatArray) -> tuple[float, FloatArray]:
+        """The sum of log Z, and of the counts."""
+        s = self.pieces.structure
+        graph = FactorGraph(s, self.pieces.pool(pool), marks_hold=True)
         found = counts_by_component(
-            self.method, graph, no_evidence(pieces.structure), self._offsets,
-            running=self.running.quiet, weights=batch.weights,
-        )  # fmt: skip
-        values = found.log_partition if batch.weights is None else batch.weights * found.log_partition
-        value = float(values.sum()) - self._constant - float(self._features @ w)
-        return value, batch.adjoint(pieces.counts(found.counts)) - self._features
-
-
-_PIECES: Shelf[Pieces] = Shelf(2)
-
-
-def pieces_of(structure: Structure, pieces: str) -> Pieces:
-    """The pieces of a structure of plain tables: every factor by itself, or forests; kept with it.
-
-    Examples
-    --------
-    >>> import markovfield as mf
-    >>> net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
-    >>> _ = net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], [[3.0, 1.0], [1.0, 3.0]])
-    >>> _ = net.add_factor(["A"], [1.0, 2.0])
-    >>> structure = net.compile().structure
-    >>> pieces_of(structure, "factors").variable.tolist(), pieces_of(structure, "trees").variable.tolist()
-    ([0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 2, 2])
-    >>> pieces_of(structure, "trees").share.tolist()
-    [0.5, 0.5, 0.5, 0.5]
-    """
-    return _PIECES.get(structure, pieces, lambda: (_by_factors if pieces == "factors" else _by_trees)(structure))
-
-
-def _copies(
-    s: Structure, keys: IntArray, n_parts: int, arity: IntArray, tables: Any, strides: Any, n_cells: int
-) -> Any:
-    """Factors on copies of variables, ``keys = variable * n_parts + part`` for each axis, and what those are copies of.
-
-    A variable that no factor reads has a copy as well: it adds to log Z.
-    """
-    lonely = np.flatnonzero(np.bincount(s.scopes, minlength=s.n_variables) == 0)
-    copies, scopes = np.unique(np.concatenate([keys, lonely * n_parts]), return_inverse=True)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(arity)])
-    cards = s.cardinalities[copies // n_parts]
-    structure = Structure.from_arrays(cards, offsets, scopes.ravel()[: len(keys)], tables, strides, n_cells=n_cells)
-    return structure, copies // n_parts
+            self.method, graph, no_evidence(s), self._offsets, running=self.running.quiet, weights=self.weights
+        )
+        graph.cache.clear()  # what was worked out for it refers to it
+        values = found.log_partition if self.weights is None else self.weights * found.log_partition
+        return float(values.sum()), self.pieces.counts(found.counts)
 
 
 def _stretches(starts: IntArray, lengths: IntArray) -> IntArray:
@@ -174,14 +193,21 @@ def _stretches(starts: IntArray, lengths: IntArray) -> IntArray:
     return np.repeat(starts - ends + lengths, lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
 
 
-def _by_factors(s: Structure) -> Pieces:
-    arity, n = np.diff(s.scope_offsets), max(1, s.n_factors)
-    keys = s.scopes.astype(np.int64) * n + np.repeat(np.arange(s.n_factors), arity)
-    structure, variable = _copies(s, keys, n, arity, s.table_offsets, s.table_strides, s.n_cells)
-    return Pieces(structure, variable, np.zeros(0, np.int64), np.zeros(0))
+@remembered
+def pieces_of(structure: Structure) -> Pieces:
+    """The forests of a structure of plain tables; kept with it.
 
-
-def _by_trees(s: Structure) -> Pieces:
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork(dict.fromkeys("ABC", 2))
+    >>> _ = net.add_factors([("A", "B"), ("B", "C"), ("C", "A")], [[3.0, 1.0], [1.0, 3.0]])
+    >>> _ = net.add_factor(["A"], [1.0, 2.0])
+    >>> pieces = pieces_of(net.compile().structure)
+    >>> pieces.variable.tolist(), pieces.share.tolist()
+    ([0, 0, 1, 2, 2], [0.5, 0.5, 0.5, 0.5])
+    """
+    s = structure
     arity = np.diff(s.scope_offsets)
     part = np.full(s.n_factors, -1, np.int64)
     n_parts, left = 0, int((arity > 1).sum())
@@ -207,13 +233,16 @@ def _by_trees(s: Structure) -> Pieces:
     origin = np.repeat(tables[shared], cards) + np.repeat(strides[shared], cards) * state
     share = np.repeat(1.0 / copies[shared], cards)
     tables[shared], strides[shared] = s.n_cells + np.cumsum(cards) - cards, 1
-    structure, copied = _copies(
-        s,
-        np.concatenate([keys, own]),
-        n_parts,
-        np.concatenate([arity[large], np.ones(len(own), np.int64)]),
+    # A variable that no factor reads has a copy as well: it adds to log Z.
+    lonely = np.flatnonzero(np.bincount(s.scopes, minlength=s.n_variables) == 0)
+    copied, scopes = np.unique(np.concatenate([keys, own, lonely * n_parts]), return_inverse=True)
+    lengths = np.concatenate([np.zeros(1, np.int64), arity[large], np.ones(len(own), np.int64)])
+    cut = Structure.from_arrays(
+        s.cardinalities[copied // n_parts],
+        np.cumsum(lengths),
+        scopes.ravel()[: len(keys) + len(own)],
         np.concatenate([s.table_offsets[large], tables]),
         np.concatenate([s.table_strides[axes], strides]),
-        s.n_cells + len(origin),
+        n_cells=s.n_cells + len(origin),
     )
-    return Pieces(structure, copied, origin, share)
+    return Pieces(cut, copied // n_parts, origin, share)
