@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import BoolArray, FloatArray
+from markovfield.arrays import BoolArray, FloatArray, IntArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
+from markovfield.inference.belief_propagation.edges_kernel import factor_sizes
 from markovfield.inference.belief_propagation.layout import loopy_graph, numbers, unary_of
 from markovfield.inference.belief_propagation.residual_kernel import residual_steps
 from markovfield.inference.belief_propagation.sweeps_kernel import (
@@ -33,6 +36,8 @@ __all__ = ["LoopyMessages", "LoopyState", "Settings", "run_residual", "start_of"
 
 # Zeros of another run's messages may not be zeros under other evidence.
 LEAST_START = 1e-30
+# Cells of tables of a block of components, half a megabyte; and sweeps of it between two looks at the clock.
+BLOCK, ROUND = 2**16, 8
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,24 @@ class LoopyState:
     maximise: bool
     factor_to_variable: FloatArray
     in_logs: BoolArray
+
+
+@remembered
+def sweep_blocks(structure: Structure) -> tuple[IntArray, list[tuple[int, int]]]:
+    """Variables by component, and where that order is cut: whole components with about `BLOCK` cells of tables."""
+    s, g = structure, loopy_graph(structure)
+    order = np.argsort(g.component, kind="stable").astype(np.int64)
+    if not s.is_plain or g.n_components < 2:
+        return order, [(0, len(order))]
+    cells = factor_sizes(s.cardinalities, s.scope_offsets, s.scopes)
+    some = np.diff(s.scope_offsets) > 0
+    component = g.component[s.scopes[s.scope_offsets[:-1][some]]]
+    work = np.cumsum(np.bincount(component, cells[some], g.n_components))
+    ends = np.cumsum(np.bincount(g.component, minlength=g.n_components))
+    last = np.unique(np.searchsorted(work, np.arange(BLOCK, work[-1] + BLOCK, BLOCK)).clip(max=g.n_components - 1))
+    borders = [0, *ends[last].tolist()]
+    borders[-1] = len(order)
+    return order, [(a, b) for a, b in pairwise(borders) if b > a]
 
 
 class LoopyMessages:
@@ -220,6 +243,9 @@ class LoopyMessages:
 
     def _iterate(self, running: Running) -> None:
         sequential = self.settings.schedule == "sequential"
+        if sequential and len(sweep_blocks(self.graph.structure)[1]) > 1:
+            self._iterate_blocks(running)
+            return
         active = np.ones(self.g.n_components, np.bool_)
         for iteration in range(self.settings.max_iterations):
             residuals = np.zeros(self.g.n_components)
@@ -240,6 +266,73 @@ class LoopyMessages:
             active &= ~converged
             if not active.any():
                 return
+
+    def _iterate_blocks(self, running: Running) -> None:
+        """The same sweeps of a union of many components, some of them at a time until they converge, on all threads.
+
+        Components do not hear of each other, so that each sees the sweeps that it would see alone; but the messages of
+        a block stay in the cache from one sweep to the next.
+        """
+        order, cuts = sweep_blocks(self.graph.structure)
+        g, most = self.g, self.settings.max_iterations
+        active, residuals = np.ones(g.n_components, np.bool_), np.zeros(g.n_components)
+        flags = np.zeros(g.n_components, np.uint8)
+        blocks = [(both := (order[a:b], order[a:b][::-1].copy()), np.unique(g.component[both[0]])) for a, b in cuts]
+
+        def settle(orders: tuple[Any, Any], own: Any, first: int, last: int) -> list[float]:
+            moved: list[float] = []
+            for iteration in range(first, last):
+                mine = own[active[own]]
+                if not len(mine):
+                    break
+                residuals[mine] = 0.0
+                self._sweep_some(orders[iteration % 2], active, residuals, flags)
+                if flags[mine].any():
+                    break
+                self.iterations[mine] += 1
+                moved.append(float(residuals[mine].max()))
+                done = mine[residuals[mine] <= self.settings.tolerance]
+                self.converged[done] = True
+                active[done] = False
+            return moved
+
+        for first in range(0, most, ROUND):
+            found: list[list[float]] = [[] for _ in blocks]
+
+            def task(i: int, first: int = first, found: list[list[float]] = found) -> int:
+                found[i] = settle(*blocks[i], first, min(first + ROUND, most))
+                return 0
+
+            running.check()
+            waiting = [i for i, (_, own) in enumerate(blocks) if active[own].any()]
+            running.side_by_side([partial(task, i) for i in waiting])
+            for k in range(max(map(len, found), default=0)):
+                self.residuals.append(max(moved[k] for moved in found if len(moved) > k))
+            if self._flagged(flags):
+                while self.send_to_factors(active, running):
+                    pass
+                self.residuals.append(np.inf)
+            flags[:] = 0
+            if not active.any():
+                return
+
+    def _sweep_some(self, order: Any, active: BoolArray, residuals: FloatArray, flags: npt.NDArray[np.uint8]) -> None:
+        """Some variables, one after the other."""
+        g = self.g
+        messages = (self.variable_to_factor, self.factor_to_variable, g.component)
+        logs = self.in_logs.any()
+        linear = active & ~self.in_logs if logs else active
+        sweep_variables(
+            g.layout, order, 0, len(order), self.unary.linear, self.known.linear, *messages, linear,
+            self.settings.damping, self.maximise, self.known.floor, residuals, flags,
+        )  # fmt: skip
+        if logs:
+            from markovfield.inference.belief_propagation.logs_kernel import log_sweep_variables
+
+            log_sweep_variables(
+                g.layout, order, 0, len(order), self.unary.log, self.graph.log_tables, *messages,
+                active & self.in_logs, self.settings.damping, self.maximise, residuals, flags,
+            )  # fmt: skip
 
     def _on_lattice(self, running: Running) -> bool:
         """Messages in planes, where the graph is a lattice and its numbers allow that; whether they did."""
