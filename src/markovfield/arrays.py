@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "FloatArray", "Frozen", "IntArray", "States", "short_repr"]
+__all__ = ["BoolArray", "FloatArray", "Frozen", "IntArray", "States", "distinct_rows", "short_repr"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -42,6 +42,27 @@ def _freeze(values: tuple[Any, ...]) -> None:
             value.flags.writeable = False
         elif type(value) is tuple:
             _freeze(value)
+
+
+def distinct_rows(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """Of rows given as columns: one place of each distinct row, in lexical order, and which of them every row is.
+
+    `numpy.unique` of a matrix does the same, many times slower.
+
+    Examples
+    --------
+    >>> first, which = distinct_rows(np.array([2, 1, 2]), np.array([0, 5, 0]))
+    >>> first.tolist(), which.tolist()
+    ([1, 0], [1, 0, 1])
+    """
+    order = np.lexsort(columns[::-1])
+    new = np.zeros(len(order), np.bool_)
+    new[:1] = True
+    for column in columns:
+        new[1:] |= column[order[1:]] != column[order[:-1]]
+    which = np.empty(len(order), np.int64)
+    which[order] = np.cumsum(new) - 1
+    return order[new], which
 
 
 def short_repr(thing: Any) -> str:

@@ -29,7 +29,8 @@ class StructuredClassifier(StructuredEstimator):
         mini-batches; ``"steepest_descent"`` is algorithm 1 of Andres 6.3.6; or an object of `markovfield.learning`.
     inference
         What gives expectations in training, and marginals: ``"auto"`` is exact where that is cheap, loopy belief
-        propagation elsewhere; or a method of `markovfield.marginals`.
+        propagation elsewhere, or tree-reweighted messages where that misleads training; or a method of
+        `markovfield.marginals`.
     decoding
         What finds best outputs: ``"auto"`` is exact where that is cheap, sequential tree-reweighted messages elsewhere;
         or a method of `markovfield.decode`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ class StructuredEstimator(BaseEstimator):
         running = Running(self.n_jobs, time_limit, callback)
         example_count(X, y)
         model = self._model().shaped(X, y)
-        weights, report = train(
+        weights, report, wide = train(
             model,
             objective,
             (X, y, sample_weight),
@@ -107,7 +108,8 @@ class StructuredEstimator(BaseEstimator):
             rng=generator_of(self.rng),
             running=running,
         )
-        self.model_, self.weights_, self.report_ = model, weights, report
+        self.model_ = model.with_shape(replace(model.known, wide=wide))
+        self.weights_, self.report_ = weights, report
         return self
 
     # ---- asking ---------------------------------------------------------------------------------------------------

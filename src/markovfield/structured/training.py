@@ -23,6 +23,13 @@ __all__ = ["ShardedObjective", "train"]
 # Objectives are divided by the weight of all examples; messages that are not quite at rest leave the gradient so far
 # from zero.
 DEFAULT = LBFGS(max_iterations=500, tolerance=1e-8, gradient_tolerance=1e-5)
+# What the guarantee of log Z says of training.
+TRUST = {
+    "exact": "exact",
+    "upper": "an upper bound on log Z",
+    "lower": "a lower bound on log Z",
+    "approximate": "approximate",
+}
 # Examples of a shard, where nobody says.
 SHARD = 16
 
@@ -71,8 +78,8 @@ def train(
     init: Any,
     rng: np.random.Generator,
     running: Running,
-) -> tuple[FloatArray, FitReport]:
-    """Weights that fit outputs to inputs, and how they were found."""
+) -> tuple[FloatArray, FitReport, str]:
+    """Weights that fit outputs to inputs, how they were found, and what infers where examples are wide."""
     X, Y, sample_weight = data
     n = example_count(X, Y)
     total = float(n if sample_weight is None else np.sum(sample_weight))
@@ -111,12 +118,20 @@ def train(
         raise ModelError(f"init must be {model.n_weights} weights, got shape {start.shape}")
     penalty = Penalty(l2=l2 / total, l1=l1 / total)
     found = solve(value, start, solver=chosen, penalty=penalty, rng=rng, running=running)
+    notes, wide = [], model.known.wide
+    smooth = total * (found.value - penalty.value(found.weights))
+    if not noisy and hasattr(evaluated, "misled") and evaluated.misled(smooth, total * found.gradient_norm):
+        notes.append("loopy belief propagation misled training, which went on with tree_reweighted, a convex bound")
+        evaluated.convex()  # type: ignore[attr-defined]
+        wide = "tree_reweighted"
+        found = solve(value, start, solver=chosen, penalty=penalty, rng=rng, running=running)
     guarantee = str(getattr(evaluated, "guarantee", "exact"))
     method = getattr(evaluated, "method", None)
     likelihood = float("nan")
     if objective.name == "likelihood" and np.isfinite(found.value):
         likelihood = -total * (found.value - penalty.value(found.weights))
-    notes = [] if method is None else [f"inference by {method.name} ({guarantee})"]
+    if method is not None:
+        notes.insert(0, f"inference by {method.name} ({TRUST[guarantee]})")
     if not getattr(evaluated, "converged", True):
         notes.append("inference did not always converge: values and gradients are less precise")
     report = FitReport(
@@ -139,7 +154,7 @@ def train(
         notes=tuple(notes),
         details={"n_variables": n_variables},
     )
-    return found.weights, report
+    return found.weights, report, wide
 
 
 def _some(values: Any, part: slice) -> Any:

@@ -21,10 +21,9 @@ class GridCRF(StructuredEstimator):
         log p(y | x) = sum over pixels of f(x, s) . w[y_s] + sum over neighbours of g(x, s, t) . v[y_s, y_t] - log Z(x)
 
     Training minimises ``-log-likelihood + l1 |w|_1 + l2/2 |w|^2``. Images of different sizes are one batch: inference
-    runs for all of them at once. On all but narrow images log Z and its gradient come from tree-reweighted messages, a
-    bound that keeps training convex. With ``inference="belief_propagation"`` it is several times faster where that
-    converges: where features tell labels well, not where neighbours mostly attract each other. An iteration is linear
-    in pixels times the square of the number of classes.
+    runs for all of them at once. On all but narrow images log Z and its gradient come from loopy belief
+    propagation, or, where that misleads training, from tree-reweighted messages, a bound that keeps training convex. An
+    iteration is linear in pixels times the square of the number of classes.
 
     Parameters
     ----------

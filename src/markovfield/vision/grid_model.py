@@ -250,10 +250,6 @@ class GridModel(StructuredModel):
                 raise ModelError(f"labels[{i}] must be {shape[0]} x {shape[1]} as images[{i}] is, got {np.shape(y)}")
         return encoded_labels(Y, np.diff(inputs.variable_offsets), self.classes, self.unknown)
 
-    def wide_inference(self) -> str:
-        """Neighbours that attract each other need a convex objective."""
-        return "tree_reweighted"
-
     def outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> list[Any]:
         """Labels, ``[rows, columns]`` for each image."""
         assert isinstance(inputs, GridInputs)

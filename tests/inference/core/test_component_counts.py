@@ -187,6 +187,9 @@ def test_samplers_know_no_log_partition(method: str):
     assert np.isnan(values).all() and len(values) == 2
     np.testing.assert_allclose(counts, [0.3, 0.7, 0.0, 1.0], atol=0.05)
     assert answer.standard_errors is not None
+    virtual = Evidence.parse(graph.structure, {"B": [0.5, 1.0]})
+    with pytest.raises(mf.ModelError, match="which samples, take observed states only"):
+        counts_by_component(resolve_counts(method), graph, virtual, [0, 1, 2], running=Running())
 
 
 def grids(n: int, seed: int = 0) -> tuple[FactorGraph, list[int]]:

@@ -17,6 +17,7 @@ from markovfield.sequence.conditional.factorial_chain import FactorialChainModel
 from markovfield.sequence.text.vectoriser import AttributeVectoriser
 from markovfield.structured.models.graph import GraphModel
 from markovfield.structured.objectives.likelihood import ConditionalLikelihood
+from markovfield.structured.objectives.registry import OBJECTIVES
 from tests.sequence.chains import Chains, random_chains
 
 SHAPES = [
@@ -63,7 +64,7 @@ def test_hidden_states_and_missing_labels_are_summed_over(edges):
     np.testing.assert_allclose(slope, gradient, atol=1e-10)
 
 
-def test_masks_rule_labels_out_and_weights_are_handed_on():
+def test_masks_rule_labels_out():
     case = random_chains(np.random.default_rng(1), [3, 4], 3, valued=False)
     masks = np.ones((7, 3), np.uint8)
     masks[2, (case.labels[2] + 1) % 3] = masks[5, (case.labels[5] + 2) % 3] = 0
@@ -71,8 +72,19 @@ def test_masks_rule_labels_out_and_weights_are_handed_on():
     (value, gradient), (other, slope) = both(batch, case.weights)
     assert other == pytest.approx(value, abs=1e-10)
     np.testing.assert_allclose(slope, gradient, atol=1e-10)
-    weights = np.array([0.5, 2.0])
-    assert batch_of(case, weights=weights).as_batch().weights is weights
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_weights_of_sequences_count(shape):
+    case = random_chains(np.random.default_rng(8), [4, 1, 3], 3, **shape)
+    weights = np.array([0.5, 2.0, 0.0])
+    per_token = np.repeat(weights, case.data.lengths)
+    _, counts = observed_features(case.data, case.labels, 3, token_weights=per_token, **case.settings)
+    batch = replace(batch_of(case, weights=weights), counts=counts)
+    (value, gradient), (other, slope) = both(batch, case.weights)
+    assert other == pytest.approx(value, abs=1e-10)
+    np.testing.assert_allclose(slope, gradient, atol=1e-10)
+    np.testing.assert_allclose(batch.as_batch().joint_features(), counts, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -168,6 +180,29 @@ def test_an_objective_of_the_protocol_trains_a_chain():
     hidden = mf.ChainCRF(hidden_states=2, rng=0, tolerance=1e-12, objective=ConditionalLikelihood()).fit(X, y)
     fused = mf.ChainCRF(hidden_states=2, rng=0, tolerance=1e-12).fit(X, y)
     assert hidden.report_.objective == pytest.approx(fused.report_.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_every_objective_trains_a_chain_that_reads_its_words(objective):
+    rng = np.random.default_rng(6)
+    y = [[str(rng.choice(["a", "b", "c"])) for _ in range(rng.integers(1, 7))] for _ in range(40)]
+    X = [[[f"w={label}{rng.integers(2)}"] for label in own] for own in y]
+    crf = mf.ChainCRF(l2=0.1, objective=objective, rng=0).fit(X, y)
+    assert crf.score(X, y) == 1.0
+    assert np.isfinite(crf.report_.objective)
+
+
+def test_a_callback_is_told_of_every_evaluation_and_stops_it():
+    X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]]
+    told = []
+
+    def three(progress: mf.Progress) -> bool:
+        told.append(progress.step)
+        return len(told) == 3
+
+    crf = mf.ChainCRF(l2=0.01, objective=ConditionalLikelihood()).fit(X, y, callback=three)
+    assert len(told) == 3
+    assert not crf.report_.converged
 
 
 def test_objectives_that_do_not_fit_are_refused():

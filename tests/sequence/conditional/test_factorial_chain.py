@@ -36,15 +36,20 @@ def definition(model: FactorialChainModel, x: list, path: tuple, w: np.ndarray) 
             cell = states[layer] * len(model.classes[layer + 1]) + states[layer + 1]
             rows = [names.index(text) for text in token] if model.pair_features else [0]
             total += sum(table[row, cell] for row in rows)
+            if model.across and t:
+                before = parts[f"{model.layers[layer]} before {model.layers[layer + 1]}"]
+                cell = path[(t - 1) * depth + layer] * len(model.classes[layer + 1]) + states[layer + 1]
+                total += before[0, cell]
     return total
 
 
+@pytest.mark.parametrize("across", [False, True])
 @pytest.mark.parametrize("pair_features", [False, True])
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_likelihood_by_definition(depth, pair_features):
+def test_likelihood_by_definition(depth, pair_features, across):
     layers = LAYERS[:depth]
     labels = [{name: y[name] for name in layers} for y in Y]
-    model = FactorialChainModel(layers, pair_features=pair_features).shaped(X, labels)
+    model = FactorialChainModel(layers, across, pair_features).shaped(X, labels)
     w = np.random.default_rng(depth).normal(size=model.n_weights)
     batch = model.encode(X, labels)
     objective = ConditionalLikelihood().on(batch, running=Running(1))

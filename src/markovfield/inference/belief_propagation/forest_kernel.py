@@ -157,13 +157,30 @@ def backtrack(
 
 
 @kernel
-def _factor_belief(layout, f, log_tables, variable_to_factor, scores, walk, sums, cells):
+def _factor_belief(
+    first, last, base, message_offsets, table_strides, log_tables, variable_to_factor, scores, walk, sums, cells
+):
     """scores = joint distribution of a factor's variables (Andres 6.40), last axis fastest; its length."""
-    n_axes = other_axes(layout.factor_offsets[f], layout.factor_offsets[f + 1], -1, walk, 0)
-    count = fill_scores(
-        layout.table_offsets[f], n_axes, -1, layout.message_offsets, layout.table_strides, log_tables,
-        variable_to_factor, scores, walk, sums, cells,
-    )  # fmt: skip
+    if last - first == 1 and len(cells) > 0:
+        count = message_offsets[last] - message_offsets[first]
+        for i in range(count):
+            cells[i] = base + i * table_strides[first]
+            scores[i] = log_tables[cells[i]] + variable_to_factor[message_offsets[first] + i]
+    elif last - first == 2 and len(cells) > 0:
+        # Most factors are pairs or of one variable, and the walk over axes costs more than their few cells.
+        step, above, below = table_strides[first + 1], message_offsets[first], message_offsets[last - 1]
+        n, row = below - above, message_offsets[last] - below
+        count = n * row
+        for i in range(n):
+            cell, so_far = base + i * table_strides[first], variable_to_factor[above + i]
+            for j in range(row):
+                scores[i * row + j] = log_tables[cell + j * step] + (variable_to_factor[below + j] + so_far)
+                cells[i * row + j] = cell + j * step
+    else:
+        n_axes = other_axes(first, last, -1, walk, 0)
+        count = fill_scores(
+            base, n_axes, -1, message_offsets, table_strides, log_tables, variable_to_factor, scores, walk, sums, cells,
+        )  # fmt: skip
     write_belief(scores, count, False, scores, 0)
     return count
 
@@ -173,16 +190,24 @@ def factor_belief(layout, f, log_tables, variable_to_factor):
     """Joint distribution of a factor's variables (Andres 6.40), flat, last axis fastest."""
     scores, walk, sums = message_scratch(layout.limits)
     no_cells = np.empty(0, np.int64)
-    count = _factor_belief(layout, f, log_tables, variable_to_factor, scores, walk, sums, no_cells)
+    count = _factor_belief(
+        layout.factor_offsets[f], layout.factor_offsets[f + 1], layout.table_offsets[f], layout.message_offsets,
+        layout.table_strides, log_tables, variable_to_factor, scores, walk, sums, no_cells,
+    )  # fmt: skip
     return scores[:count].copy()
 
 
 @kernel
 def add_counts(layout, begin, end, log_tables, variable_to_factor, counts):
     """Add to every pool cell the probability that each of the factors ``begin:end`` reads it."""
+    factor_offsets, table_offsets = layout.factor_offsets, layout.table_offsets
+    message_offsets, table_strides = layout.message_offsets, layout.table_strides
     scores, walk, sums = message_scratch(layout.limits)
     cells = np.empty(len(scores), np.int64)
     for f in range(begin, end):
-        count = _factor_belief(layout, f, log_tables, variable_to_factor, scores, walk, sums, cells)
+        count = _factor_belief(
+            factor_offsets[f], factor_offsets[f + 1], table_offsets[f], message_offsets, table_strides, log_tables,
+            variable_to_factor, scores, walk, sums, cells,
+        )  # fmt: skip
         for j in range(count):
             counts[cells[j]] += scores[j]

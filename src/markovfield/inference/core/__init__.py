@@ -8,6 +8,7 @@ In reading order:
 * ``answers.py``: marginals, log Z and samples, immutable, with their guarantee;
 * ``decodings.py``: the best assignment, its score, the gap to a proven bound;
 * ``counts.py``: expected counts by any method (Murphy 19.40, 19.47, 19.48; Andres 6.24 to 6.28);
+* ``component_counts.py``: the same of a union of many examples, with the log Z and the weight of each;
 * ``running.py``: threads, time limit and callback; ``limits.py``: memory;
 * ``convergence.py``: the one warning of what did not converge;
 * ``diagnostics.py``, ``autocovariance_kernel.py``: effective sample sizes, split R-hat and standard errors (Vehtari,

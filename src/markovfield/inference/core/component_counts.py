@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, distinct_rows
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import cells_reached
@@ -137,6 +137,8 @@ def counts_by_component(
         copy.cache.clear()  # what was worked out for it refers to it
         return found._replace(counts=apart.joined(apart.marks * found.counts, s.n_cells))
     if is_sampler(method):
+        if evidence.likelihoods:
+            raise ModelError(f"counts of examples by {method.name}, which samples, take observed states only")
         drawn = counts_of(method, graph, evidence.states, None, n_samples=n_samples, rng=rng, running=running)
         return ComponentCounts(np.full(n, np.nan), drawn.counts, drawn)
     if n > 1 and "components" not in method.abilities:
@@ -196,27 +198,29 @@ def set_apart(structure: Structure, variable_offsets: npt.ArrayLike, marks: npt.
 
 
 def _set_apart(s: Structure, owner: IntArray, marks: FloatArray) -> Apart:
-    low, high = cells_reached(s)
     values, group = np.unique(marks, return_inverse=True)
+    if len(values) < 2:
+        return Apart(s, np.arange(s.n_cells), np.full(s.n_cells, marks[0] if len(marks) else 0.0))
+    low, high = cells_reached(s)
     of_factor = np.zeros(s.n_factors, np.int64)
     some = np.diff(s.scope_offsets) > 0
     of_factor[some] = group[owner[s.scopes[s.scope_offsets[:-1][some]]]]
-    tables, table = np.unique(np.stack([low, high, of_factor], axis=1), axis=0, return_inverse=True)
-    sizes = tables[:, 1] - tables[:, 0] + 1
+    tables, table = distinct_rows(low, high, of_factor)
+    sizes = high[tables] - low[tables] + 1
     starts = np.cumsum(sizes) - sizes
-    origin = np.repeat(tables[:, 0] - starts, sizes) + np.arange(int(sizes.sum()))
+    origin = np.repeat(low[tables] - starts, sizes) + np.arange(int(sizes.sum()))
     structure = Structure.from_arrays(
         s.cardinalities,
         s.scope_offsets,
         s.scopes,
-        starts[table.ravel()] + s.table_offsets - low,
+        starts[table] + s.table_offsets - low,
         s.table_strides,
         n_cells=len(origin),
         child=s.child,
         kind=s.kind,
         names=s.names,
     )
-    return Apart(structure, origin, np.repeat(values[tables[:, 2]], sizes))
+    return Apart(structure, origin, np.repeat(values[of_factor[tables]], sizes))
 
 
 def parts_of(structure: Structure, variable_offsets: npt.ArrayLike) -> tuple[Part, ...]:

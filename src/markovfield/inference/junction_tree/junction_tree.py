@@ -14,7 +14,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf
-from markovfield.inference.core.answers import Components, LogPartition, Marginals, Samples
+from markovfield.inference.core.answers import LogPartition, Marginals, Samples
 from markovfield.inference.core.counts import Counts
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.decodings import decoding_of_states as _decoding
@@ -366,11 +366,6 @@ def dress(
 ) -> Marginals:
     """The user's answer; what it is not asked for at once is computed later, from ``result`` or from a new plan."""
     joint, max_marginals, counts = deferred(method, problem, result)
-
-    def components() -> Components:
-        done = propagate(method.plan(problem), problem, downward=False) if result is None else result
-        return done.components()
-
     return Marginals(
         graph=problem.graph,
         values=_read_only(values),
@@ -379,7 +374,7 @@ def dress(
         method=method.name,
         seconds=clock() - running.started,
         width=width,
-        _components=components,
+        _components=None if result is None else result.components,
         _joint=joint,
         _max_marginals=max_marginals,
         _counts=counts,

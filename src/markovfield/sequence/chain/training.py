@@ -146,10 +146,17 @@ def train(
         found, said = ONLINE_SOLVERS[solver](online, start)
     else:
         objective = settings["objective"]
+        value: Any
         if isinstance(objective, ChainLikelihood):
-            value: Any = objective.on(batch, running=running)
+            value = objective.on(batch, running=running)
         else:
-            value = objective.on(batch.as_batch(), running=running, rng=settings["rng"])
+            evaluated = objective.on(batch.as_batch(), running=running.quiet, rng=settings["rng"])
+
+            def value(w: FloatArray) -> tuple[float, FloatArray]:
+                running.check()
+                found: tuple[float, FloatArray] = evaluated(w)
+                return found
+
         answer = minimised(
             value,
             start,

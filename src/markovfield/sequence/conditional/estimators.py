@@ -94,7 +94,7 @@ class FactorialCRF(StructuredEstimator):
 
     Parameters
     ----------
-    layers, pair_features, min_count
+    layers, across, pair_features, min_count
         The layers and how they are joined, see `FactorialChainModel`.
     l2, l1, objective, solver, inference, decoding, batch_size, rng, n_jobs
         As those of `StructuredClassifier`.
@@ -112,6 +112,7 @@ class FactorialCRF(StructuredEstimator):
         self,
         layers: Sequence[str],
         *,
+        across: bool = False,
         pair_features: bool = False,
         min_count: int = 1,
         l2: float = 1.0,
@@ -125,6 +126,7 @@ class FactorialCRF(StructuredEstimator):
         n_jobs: int | None = None,
     ) -> None:
         self.layers = layers
+        self.across = across
         self.pair_features = pair_features
         self.min_count = min_count
         self.l2 = l2
@@ -138,7 +140,7 @@ class FactorialCRF(StructuredEstimator):
         self.n_jobs = n_jobs
 
     def _model(self) -> FactorialChainModel:
-        return FactorialChainModel(self.layers, self.pair_features, self.min_count)
+        return FactorialChainModel(self.layers, self.across, self.pair_features, self.min_count)
 
     def predict_marginals(self, X: Any, *, fixed: Any = None, constraints: Any = None) -> list[dict[str, FloatArray]]:
         """For each sentence a dict with ``float64[length, n_labels]`` for each layer."""

@@ -39,6 +39,8 @@ class FactorialChainModel(StructuredModel):
     ----------
     layers
         Names of the layers, in the order in which they are joined.
+    across
+        Whether the label of a token is also joined to the label of the token after it in the next layer.
     pair_features
         Whether the weights of pairs of labels of one token, in two layers, also depend on its attributes.
     min_count
@@ -57,6 +59,7 @@ class FactorialChainModel(StructuredModel):
     """
 
     layers: Sequence[str] = ()
+    across: bool = False
     pair_features: bool = False
     min_count: int = 1
 
@@ -89,6 +92,8 @@ class FactorialChainModel(StructuredModel):
             found += [Template(name, k, n), Template(f"{name} transitions", k * k)]
         for (one, k), (other, m) in pairwise(zip(self.layers, sizes, strict=True)):
             found.append(Template(f"{one} with {other}", k * m, n if self.pair_features else None))
+            if self.across:
+                found.append(Template(f"{one} before {other}", k * m))
         return found
 
     def inputs(self, X: Any) -> Inputs:
@@ -103,6 +108,8 @@ class FactorialChainModel(StructuredModel):
         for layer, (one, other) in enumerate(pairwise(self.layers)):
             features = matrix if self.pair_features else None
             placed[f"{one} with {other}"] = Placed(tokens + np.array([layer, layer + 1]), features)
+            if self.across:
+                placed[f"{one} before {other}"] = Placed(steps * depth + np.array([layer, layer + 1]))
         cardinalities = np.tile(np.array(list(map(len, self.classes)), np.int32), n)
         return Inputs(offsets * depth, cardinalities, placed)
 

@@ -19,7 +19,7 @@ from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.inference.tree_reweighted.tree_reweighted import TreeReweighted
 from markovfield.inference.trws.trws import TRWS
 
-__all__ = ["choose_decoding", "choose_inference"]
+__all__ = ["choose_decoding", "choose_inference", "convex_inference"]
 
 # Steps of a pass of the junction tree that an evaluation may take, about a second; and variables of an example above
 # which no order is searched for, since a picture of that size is too wide.
@@ -35,11 +35,11 @@ PASSES = 100
 def choose_inference(
     structure: Structure, variable_offsets: IntArray, running: Running, wide: str = "belief_propagation"
 ) -> Any:
-    """Messages for forests, the junction tree for what is narrow, both exact; for the rest what the model takes.
+    """Messages for forests, the junction tree for what is narrow, both exact; for the rest loopy messages.
 
-    Loopy belief propagation is fast, and good where loops are few or labels well told by the input. On grids whose
-    neighbours attract each other its fixed points are several, and a training that follows them gets stuck at once:
-    those take tree-reweighted messages, whose objective is convex.
+    Loopy belief propagation is fast, and good where loops are few or labels well told by the input. Where neighbours
+    attract each other its fixed points are several, and training that follows them gets stuck: it then goes on with
+    tree-reweighted messages, whose objective is convex (see `training`).
     """
     if is_forest(structure, no_evidence(structure).states):
         return resolve("belief_propagation", "marginals")
@@ -47,8 +47,13 @@ def choose_inference(
     if tree is not None:
         return tree
     if wide == "tree_reweighted":
-        return TreeReweighted(tolerance=BOUND_TOLERANCE, max_iterations=BOUND_SWEEPS)
+        return convex_inference()
     return BeliefPropagation(tolerance=TOLERANCE, max_iterations=SWEEPS)
+
+
+def convex_inference() -> TreeReweighted:
+    """Tree-reweighted messages, as sharp as training needs them."""
+    return TreeReweighted(tolerance=BOUND_TOLERANCE, max_iterations=BOUND_SWEEPS)
 
 
 def choose_decoding(structure: Structure, variable_offsets: IntArray, running: Running) -> Any:

@@ -135,15 +135,20 @@ class Shape:
         Numbers of features, and whatever else is a number.
     edges
         Pairs that were chosen, such as those of a tree of labels.
+    wide
+        What infers where examples are too wide for exact inference and nobody says: ``"belief_propagation"``, or
+        ``"tree_reweighted"`` where loopy messages misled training.
     """
 
     classes: tuple[Any, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     edges: tuple[tuple[int, int], ...] = ()
+    wide: str = "belief_propagation"
 
     def described(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The shape as JSON can hold it, and its vectors."""
-        return {"classes": _listed(self.classes), "sizes": dict(self.sizes), "edges": list(map(list, self.edges))}, {}
+        about = {"classes": _listed(self.classes), "sizes": dict(self.sizes), "edges": list(map(list, self.edges))}
+        return {**about, "wide": self.wide}, {}
 
     @classmethod
     def restored(cls, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> Shape:
@@ -153,7 +158,10 @@ class Shape:
         if not fits or not all(isinstance(size, int) and 0 <= size < 2**40 for size in sizes.values()):  # type: ignore[union-attr]
             raise FormatError("its classes and sizes are not those of a model")
         pairs = tuple((int(a), int(b)) for a, b in edges or ())
-        return cls(_tupled(classes), {str(k): v for k, v in (sizes or {}).items()}, pairs, **cls._more(about, arrays))
+        if about.get("wide") not in ("belief_propagation", "tree_reweighted"):
+            raise FormatError("it does not say what infers for wide graphs")
+        more = {"wide": about["wide"], **cls._more(about, arrays)}
+        return cls(_tupled(classes), {str(k): v for k, v in (sizes or {}).items()}, pairs, **more)
 
     @classmethod
     def _more(cls, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,10 +213,6 @@ class StructuredModel(ABC):
     def possible(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.bool_] | None:
         """The states that are possible given outputs, where those leave some open; None is all."""
         return None
-
-    def wide_inference(self) -> str:
-        """What infers where examples are too wide for exact inference (see `Batch`)."""
-        return "belief_propagation"
 
     def outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> list[Any]:
         """States as a user wants them: for each example an array of labels."""
@@ -314,7 +318,7 @@ class StructuredModel(ABC):
             base=np.concatenate(bases) if inputs.base else None,
             weights=given,
             possible=None if Y is None else self.possible(Y, inputs),
-            wide=self.wide_inference(),
+            wide=self.known.wide,
         )
 
     def settings(self) -> dict[str, Any]:

@@ -106,10 +106,6 @@ class LatentModel(StructuredModel):
         label = np.arange(self.n_classes * self.n_hidden) // self.n_hidden
         return np.asarray(((label == known[:, None]) | (known[:, None] < 0)).ravel())
 
-    def wide_inference(self) -> str:
-        """As the model inside."""
-        return self.inner.wide_inference()
-
     def outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> Any:
         """Labels of hidden states."""
         return self.labelled_outputs(np.asarray(states // self.n_hidden, np.int32), inputs)

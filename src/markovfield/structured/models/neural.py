@@ -114,10 +114,6 @@ class NeuralFeatures(StructuredModel):
         """Those of the joint model."""
         return self.inner.possible(Y, inputs)
 
-    def wide_inference(self) -> str:
-        """As the model inside."""
-        return self.inner.wide_inference()
-
     def outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> Any:
         """Those of the joint model."""
         return self.inner.outputs(states, inputs)

@@ -25,9 +25,12 @@ from markovfield.inference.core.evidence import Evidence, no_evidence
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
 from markovfield.structured.core.batch import Batch
-from markovfield.structured.core.inference import choose_inference
+from markovfield.structured.core.inference import choose_inference, convex_inference
 
 __all__ = ["ConditionalLikelihood"]
+
+# Training has come to rest where the gradient is below this for each example, give or take.
+STUCK = 1e-2
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,8 @@ class ConditionalLikelihood:
         """The function of weights."""
         if self.inference == "auto":
             method = choose_inference(batch.structure, batch.variable_offsets, running, batch.wide)
-        else:
-            method = resolve_counts(self.inference)
-        return LikelihoodValue(batch, method, self.n_samples, running, rng)
+            return LikelihoodValue(batch, method, self.n_samples, running, rng, chosen=True)
+        return LikelihoodValue(batch, resolve_counts(self.inference), self.n_samples, running, rng)
 
 
 class LikelihoodValue:
@@ -69,9 +71,11 @@ class LikelihoodValue:
         What infers; the guarantee of the last log Z; whether all inference so far came to its end.
     """
 
-    def __init__(self, batch: Batch, method: Any, n_samples: int, running: Running, rng: Any) -> None:
+    def __init__(
+        self, batch: Batch, method: Any, n_samples: int, running: Running, rng: Any, *, chosen: bool = False
+    ) -> None:
         self.batch, self.method, self.n_samples, self.running, self.rng = batch, method, n_samples, running, rng
-        self.guarantee, self.converged = "exact", True
+        self.guarantee, self.converged, self.chosen = "exact", True, chosen
         self.hidden = not batch.is_labelled
         self._last: list[Any] = [None, None]
         if not self.hidden:
@@ -91,6 +95,21 @@ class LikelihoodValue:
             return value, self.batch.adjoint(expected) - self._features
         clamped, seen = self.expectations(pool, clamped=True)
         return free - clamped, self.batch.adjoint(expected - seen)
+
+    def misled(self, value: float, gradient_norm: float) -> bool:
+        """Whether loopy messages that nobody asked for have misled training, which ended so.
+
+        A log-likelihood above zero is none, and a gradient that is far from zero where no step helps is not that of the
+        objective.
+        """
+        loopy = self.chosen and self.method.name == "belief_propagation" and self.guarantee != "exact"
+        return loopy and (value < 0 or gradient_norm > STUCK * self.batch.n_examples)
+
+    def convex(self) -> None:
+        """Go on with tree-reweighted messages."""
+        self.method = convex_inference()
+        self._last = [None, None]
+        self.converged = True
 
     def expectations(self, pool: FloatArray, *, clamped: bool = False) -> tuple[float, FloatArray]:
         """log Z and expected counts, summed over examples with their weights; with the labels clamped or free."""

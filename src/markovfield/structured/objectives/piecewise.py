@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, distinct_rows
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
@@ -141,15 +141,14 @@ class FactorSums:
         for n_axes in np.unique(arity).tolist():
             factors = np.flatnonzero(arity == n_axes)
             axes = s.scope_offsets[factors][:, None] + np.arange(n_axes)
-            rows = np.concatenate([s.cardinalities[s.scopes[axes]], s.table_strides[axes]], axis=1)
-            rows = np.concatenate([rows, s.table_offsets[factors][:, None]], axis=1)
-            tables, which = np.unique(rows, axis=0, return_inverse=True)
-            weights: Any = np.bincount(which.ravel(), batch.factor_weights[factors], len(tables))
-            shapes, shape = np.unique(tables[:, :n_axes], axis=0, return_inverse=True)
-            for i, cards in enumerate(shapes.tolist()):
-                own = np.flatnonzero(shape.ravel() == i)
-                states = np.indices(cards).reshape(n_axes, -1)
-                cells = tables[own, -1:] + tables[own, n_axes:-1] @ states
+            cards, strides = s.cardinalities[s.scopes[axes]], s.table_strides[axes]
+            first, which = distinct_rows(s.table_offsets[factors], *strides.T, *cards.T)
+            weights: Any = np.bincount(which, batch.factor_weights[factors], len(first))
+            shapes, shape = distinct_rows(*cards[first].T)
+            for i, at in enumerate(shapes.tolist()):
+                own = np.flatnonzero(shape == i)
+                states = np.indices(cards[first[at]]).reshape(n_axes, -1)
+                cells = s.table_offsets[factors[first[own]]][:, None] + strides[first[own]] @ states
                 self.tables.append((cells, weights[own]))
 
     def __call__(self, pool: FloatArray) -> tuple[float, FloatArray]:
