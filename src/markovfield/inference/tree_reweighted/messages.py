@@ -60,6 +60,7 @@ class ReweightedMessages:
     damping: float
     residuals: list[float] = field(default_factory=list)
     converged: bool = False
+    warm: bool = False
 
     def __post_init__(self) -> None:
         pairs = self.pairs
@@ -104,6 +105,7 @@ class ReweightedMessages:
         if earlier.pairs.same_shape != self.pairs.same_shape:
             raise ModelError("init of tree_reweighted is an answer about another graph, or other variables observed")
         self.messages[:] = earlier.messages
+        self.warm = True
         if with_trees:
             self._mix(earlier.trees)
 
@@ -143,7 +145,10 @@ class ReweightedMessages:
         self.component_converged[:] = False
         self.converged = False
         damping = self.damping
-        best = self.evaluate(running)
+        # Messages of an earlier run have been evaluated there, with other potentials: sweeps come first.
+        hold(pairs.layout, self.node_log, self.messages, self.held)
+        best = np.full(pairs.n_components, np.inf) if self.warm else self.evaluate(running)
+        self.warm = False
         self.component_values = np.minimum(self.component_values, best)
         changes = np.zeros(pairs.n_components)
         kept, lowest = self.messages.copy(), float(best.sum())
@@ -158,9 +163,9 @@ class ReweightedMessages:
                 best = np.minimum(best, values)
                 self.component_values = np.minimum(self.component_values, best)
             self.converged = bool(self.component_converged.all())
-            if values.sum() < lowest:
-                kept[:], lowest = self.messages, float(values.sum())
             wild = residual > GETS_OUT_OF_HAND * smallest
+            if values.sum() < lowest and (lowest < np.inf or not wild):
+                kept[:], lowest = self.messages, float(values.sum())
             if wild or residual > 0.9 * last:
                 damping = max(damping, min(STRONGEST_DAMPING, max(0.5, 0.5 * (1.0 + damping))))
             if wild:
