@@ -11,7 +11,7 @@ Files, in reading order:
 * `interpreter`: kernels as plain Python, where nothing is compiled yet and the work is small;
 * `exponential`, `logarithm`: exp and log as polynomials that loops over arrays can vectorise;
 * `log_space`: sums of numbers given by their logs;
-* `simd`: eight numbers at a time, for rows too short for the loop vectoriser;
+* `simd`, `products`: eight numbers at a time, for rows too short for the loop vectoriser;
 * `random`: streams of xoshiro256++ (Blackman and Vigna 2021), one for each Markov chain or shard, never for a thread;
 * `bitsets`: sets of vertices as rows of 64-bit words, with a small generator of their own;
 * `union_find`: disjoint sets in one array;

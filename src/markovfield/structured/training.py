@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from markovfield._validation import whole_number
 from markovfield.arrays import FloatArray
@@ -12,6 +13,7 @@ from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.report import FitReport
 from markovfield.learning.solvers.lbfgs import LBFGS
+from markovfield.learning.solvers.minimum import Minimum
 from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.solvers.solve import solve, solver_of
 from markovfield.learning.solvers.stochastic import AdaGrad, Adam, StochasticGradient
@@ -117,14 +119,20 @@ def train(
     if start.shape != (model.n_weights,):
         raise ModelError(f"init must be {model.n_weights} weights, got shape {start.shape}")
     penalty = Penalty(l2=l2 / total, l1=l1 / total)
-    found = solve(value, start, solver=chosen, penalty=penalty, rng=rng, running=running)
+
+    def solved() -> Minimum:
+        # Between evaluations, threads of a matrix library would wait for more work and keep ours from theirs.
+        with threadpool_limits(1, user_api="blas"):
+            return solve(value, start, solver=chosen, penalty=penalty, rng=rng, running=running)
+
+    found = solved()
     notes, wide = [], model.known.wide
     smooth = total * (found.value - penalty.value(found.weights))
     if not noisy and hasattr(evaluated, "misled") and evaluated.misled(smooth, total * found.gradient_norm):
         notes.append("loopy belief propagation misled training, which went on with tree_reweighted, a convex bound")
         evaluated.convex()  # type: ignore[attr-defined]
         wide = "tree_reweighted"
-        found = solve(value, start, solver=chosen, penalty=penalty, rng=rng, running=running)
+        found = solved()
     guarantee = str(getattr(evaluated, "guarantee", "exact"))
     method = getattr(evaluated, "method", None)
     likelihood = float("nan")

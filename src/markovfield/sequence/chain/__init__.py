@@ -17,7 +17,7 @@ Files, in reading order:
 * `sums_kernel`, `logs_kernel`: log Z and posteriors in scaled linear space; in log space where that underflows;
 * `paths_kernel`: the best path, the n best, and draws;
 * `second_kernel`, `online_kernel`: the same for triples of labels; passes of the online solvers;
-* `blocks_kernel`, `products_kernel`: rows of labels and small products, eight numbers at a time.
+* `blocks_kernel`: rows of labels, eight numbers at a time (`kernels.products` has small products).
 
 For T tokens, K labels and A attributes of a token, scores take O(T A) rows or pairs, sums and best paths O(T K^2),
 second order O(T K^3), the n best O(T K^2 n). Memory for one sequence of first order is O(T K).

@@ -19,9 +19,9 @@ import numpy as np
 
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
+from markovfield.kernels.products import TILE, add_outer_tile
 from markovfield.kernels.simd import BLOCK, product_block, scale_block
 from markovfield.sequence.chain.blocks_kernel import dots_row, scale_row, shift_row, times_dots_row, top_of_row
-from markovfield.sequence.chain.products_kernel import TILE, add_outer_tile
 from markovfield.sequence.chain.scores_kernel import (
     add_edges,
     add_posteriors,

@@ -19,9 +19,9 @@ import numpy as np
 
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
+from markovfield.kernels.products import TILE, add_outer_tile, dots_block
 from markovfield.kernels.simd import BLOCK, add_block, add_dots_block
 from markovfield.sequence.chain.paths_kernel import best_path
-from markovfield.sequence.chain.products_kernel import TILE, add_outer_tile, dots_block
 
 __all__ = ["gaussian_moments", "gaussian_scores", "hidden_paths", "hidden_posteriors", "hidden_sums", "scale_rows"]
 
