@@ -83,7 +83,10 @@ class OutputMarginals(Answer):
     @property
     def entropies(self) -> list[FloatArray]:
         """For each example the entropy of every variable, in nats: 0 where the model is sure."""
-        return [np.array([_entropy(np.asarray(p)) for p in example]) for example in self.values]
+        return [
+            _entropies(example) if isinstance(example, np.ndarray) else np.array([_entropies(p) for p in example])
+            for example in self.values
+        ]
 
     def __repr__(self) -> str:
         n = len(self.values)
@@ -93,9 +96,9 @@ class OutputMarginals(Answer):
         )
 
 
-def _entropy(p: FloatArray) -> float:
-    p = p[p > 0]
-    return float(-(p * np.log(p)).sum())
+def _entropies(p: FloatArray) -> FloatArray:
+    """Of distributions along the last axis."""
+    return np.asarray(-(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=-1))
 
 
 def best_outputs(

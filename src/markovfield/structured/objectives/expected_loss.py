@@ -202,6 +202,8 @@ class ValueOfMarginals:
         self, batch: Batch, method: Any, value: Callable[[FloatArray], Slope], running: Running, rng: Any
     ) -> None:
         self.batch, self.method, self.value, self.running, self.rng = batch, method, value, running, rng
+        if batch.possible is not None:
+            raise ModelError("hidden states of labels are summed over by the likelihood alone: objective='likelihood'")
         self.guarantee, self.converged = "exact", True
         # Each example is moved by a step of its own, so that no two may share a cell.
         examples = np.arange(batch.n_examples)
