@@ -15,6 +15,7 @@ from markovfield.sequence.chain.batch import ChainBatch, ChainLikelihood
 from markovfield.sequence.chain.observed_features import observed_features
 from markovfield.sequence.conditional.factorial_chain import FactorialChainModel
 from markovfield.sequence.text.vectoriser import AttributeVectoriser
+from markovfield.structured.models.factor import FactorModel, FactorTemplate
 from markovfield.structured.models.graph import GraphModel
 from markovfield.structured.objectives.likelihood import ConditionalLikelihood
 from markovfield.structured.objectives.registry import OBJECTIVES
@@ -117,8 +118,8 @@ def test_joint_features_of_any_states_and_posteriors():
 
 
 @pytest.mark.parametrize("edged", [False, True])
-def test_one_chain_in_three_models_has_one_objective_and_one_gradient(edged):
-    """As `ChainCRF`, as a graph with directed edges, and (without attributes of edges) as one factorial layer."""
+def test_one_chain_in_all_models_has_one_objective_and_one_gradient(edged):
+    """As `ChainCRF`, as a graph with directed edges, factor by factor, and (without attributes of edges) as one factorial layer."""
     rng = np.random.default_rng(11)
     X = [rng.normal(size=(n, 4)) for n in (3, 1, 5, 2)]
     y = [rng.integers(0, 3, len(x)).tolist() for x in X]
@@ -162,6 +163,19 @@ def test_one_chain_in_three_models_has_one_objective_and_one_gradient(edged):
         expected[edges].reshape(shape)[1 + own, before * 3 + after] = gradient[b:c]
         assert not seen.all()
     np.testing.assert_allclose(slope[seen], expected[seen], atol=1e-10)
+    written = FactorModel([FactorTemplate("node"), FactorTemplate("edge", ("label", "label"))])
+    factors = [
+        {
+            "node": (np.arange(len(g[0]))[:, None], g[0]),
+            "edge": (g[1], g[2]) if edged else g[1],
+            "n": len(g[0]),
+        }
+        for g in graphs
+    ]
+    written = written.shaped(factors, y)
+    fourth, same = ConditionalLikelihood().on(written.encode(factors, y), running=Running(1))(v)
+    assert fourth == pytest.approx(value, abs=1e-10)
+    np.testing.assert_allclose(same, slope, atol=1e-10)
     if not edged:
         layer = FactorialChainModel(["y"]).shaped(X, [{"y": own} for own in y])
         third, again = ConditionalLikelihood().on(layer.encode(X, [{"y": own} for own in y]), running=Running(1))(v)
