@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from markovfield._validation import generator_of, number
+from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.files import PathLike
@@ -36,7 +36,7 @@ from markovfield.structured.prediction import (
     output_marginals,
     split_values,
 )
-from markovfield.structured.training import train
+from markovfield.structured.training import penalty_of, train
 
 __all__ = ["StructuredEstimator"]
 
@@ -48,8 +48,8 @@ class StructuredEstimator(BaseEstimator):
     solver: Any
     inference: MethodLike
     decoding: MethodLike
-    l2: float
-    l1: float
+    l2: float | Mapping[str, float]
+    l1: float | Mapping[str, float]
     batch_size: int | None
     rng: Any
     n_jobs: int | None
@@ -89,9 +89,6 @@ class StructuredEstimator(BaseEstimator):
         time_limit, callback, progress
             When to stop with the weights so far, who is told of every iteration, and whether a line shows how it goes.
         """
-        for name in ("l2", "l1"):
-            if not np.isfinite(number(getattr(self, name), name, least=0.0)):
-                raise ModelError(f"{name} must be finite, got {getattr(self, name)}")
         objective = objective_of(self.objective, self.inference)
         running = Running(self.n_jobs, time_limit, callback)
         example_count(X, y)
@@ -101,8 +98,7 @@ class StructuredEstimator(BaseEstimator):
             objective,
             (X, y, sample_weight),
             solver=self.solver,
-            l2=self.l2,
-            l1=self.l1,
+            penalty=penalty_of(model, self.l2, self.l1, getattr(self, "group_l1", 0.0)),
             batch_size=self.batch_size,
             init=init,
             rng=generator_of(self.rng),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from markovfield._validation import whole_number
+from markovfield._validation import number, whole_number
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
@@ -15,12 +17,13 @@ from markovfield.learning.core.report import FitReport
 from markovfield.learning.solvers.lbfgs import LBFGS
 from markovfield.learning.solvers.minimum import Minimum
 from markovfield.learning.solvers.penalty import Penalty
+from markovfield.learning.solvers.proximal_gradient import ProximalGradient
 from markovfield.learning.solvers.solve import solve, solver_of
 from markovfield.learning.solvers.stochastic import AdaGrad, Adam, StochasticGradient
 from markovfield.structured.core.model import StructuredModel
 from markovfield.structured.core.reading import example_count
 
-__all__ = ["ShardedObjective", "train"]
+__all__ = ["ShardedObjective", "penalty_of", "train"]
 
 # Objectives are divided by the weight of all examples; messages that are not quite at rest leave the gradient so far
 # from zero.
@@ -74,8 +77,7 @@ def train(
     data: tuple[Any, Any, Any],
     *,
     solver: Any,
-    l2: float,
-    l1: float,
+    penalty: Penalty,
     batch_size: int | None,
     init: Any,
     rng: np.random.Generator,
@@ -87,7 +89,8 @@ def train(
     total = float(n if sample_weight is None else np.sum(sample_weight))
     if not total > 0:
         raise ModelError("sample_weight must be positive for some example")
-    chosen = DEFAULT if solver == "auto" else solver_of(solver)
+    default = ProximalGradient() if penalty.has_groups else DEFAULT
+    chosen = default if solver == "auto" else solver_of(solver)
     noisy = isinstance(chosen, StochasticGradient | AdaGrad | Adam)
     if batch_size is not None and not noisy:
         raise ModelError("batch_size is for stochastic solvers ('sgd', 'adagrad', 'adam'); leave it None")
@@ -118,7 +121,13 @@ def train(
     start = model.start(rng) if init is None else np.array(init, np.float64)
     if start.shape != (model.n_weights,):
         raise ModelError(f"init must be {model.n_weights} weights, got shape {start.shape}")
-    penalty = Penalty(l2=l2 / total, l1=l1 / total)
+    penalty.check(model.n_weights)
+    penalty = replace(
+        penalty,
+        l2=np.asarray(penalty.l2) / total,
+        l1=np.asarray(penalty.l1) / total,
+        group_l1=penalty.group_l1 / total,
+    )
 
     def solved() -> Minimum:
         # Between evaluations, threads of a matrix library would wait for more work and keep ours from theirs.
@@ -163,6 +172,48 @@ def train(
         details={"n_variables": n_variables},
     )
     return found.weights, report, wide
+
+
+def penalty_of(model: StructuredModel, l2: Any, l1: Any, group_l1: Any = 0.0) -> Penalty:
+    """What weights cost: numbers, or by kind of factor, ``{"edges": 0.1}``.
+
+    Kinds that a dict does not name cost nothing. ``group_l1`` is on norms of groups: all weights of one feature of the input, or of one table.
+    """
+    groups = np.full(model.n_weights, -1, np.int64)
+    strengths: dict[str, float] = {}
+    for name, (part, shape) in model.layout.items():
+        strength = _by_kind(model, group_l1, "group_l1").get(name, 0.0)
+        if strength:
+            groups[part] = groups.max(initial=-1) + 1 + np.repeat(np.arange(shape[0]), shape[1])
+            strengths[name] = strength
+    if len(set(strengths.values())) > 1:
+        raise ModelError("group_l1 must be one number for all kinds of factors that it names")
+    spread = {}
+    for title, given in (("l2", l2), ("l1", l1)):
+        by_kind = _by_kind(model, given, title)
+        spread[title] = np.zeros(model.n_weights)
+        for name, (part, _) in model.layout.items():
+            spread[title][part] = by_kind.get(name, 0.0)
+    return Penalty(
+        l2=spread["l2"],
+        l1=spread["l1"],
+        groups=groups if strengths else None,
+        group_l1=next(iter(strengths.values()), 0.0),
+    )
+
+
+def _by_kind(model: StructuredModel, given: Any, title: str) -> dict[str, float]:
+    """A penalty for each kind of factor."""
+    if not isinstance(given, Mapping):
+        if not np.isfinite(number(given, title, least=0.0)):
+            raise ModelError(f"{title} must be finite, got {given}")
+        return dict.fromkeys(model.layout, float(given))
+    for name, value in given.items():
+        if name not in model.layout:
+            raise ModelError(f"{title} names {name!r}; kinds of factors are {', '.join(map(repr, model.layout))}")
+        if not np.isfinite(number(value, f"{title}[{name!r}]", least=0.0)):
+            raise ModelError(f"{title}[{name!r}] must be finite, got {value}")
+    return {name: float(value) for name, value in given.items()}
 
 
 def _some(values: Any, part: slice) -> Any:

@@ -119,7 +119,7 @@ def test_joint_features_of_any_states_and_posteriors():
 
 @pytest.mark.parametrize("edged", [False, True])
 def test_one_chain_in_all_models_has_one_objective_and_one_gradient(edged):
-    """As `ChainCRF`, as a graph with directed edges, factor by factor, and (without attributes of edges) as one factorial layer."""
+    """As `ChainCRF`, as a directed graph, factor by factor, and (without attributes of edges) as a factorial layer."""
     rng = np.random.default_rng(11)
     X = [rng.normal(size=(n, 4)) for n in (3, 1, 5, 2)]
     y = [rng.integers(0, 3, len(x)).tolist() for x in X]

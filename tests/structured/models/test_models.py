@@ -9,6 +9,7 @@ import pytest
 
 import markovfield as mf
 from markovfield.exceptions import ModelError
+from markovfield.inference.core.running import Running
 from tests.structured.cases import CASES
 
 st = mf.structured
@@ -177,6 +178,44 @@ def test_steepest_descent_and_lbfgs_reach_one_optimum_of_binary_trees_of_arity_t
         found[name] = clf
     assert found["steepest"].report_.objective == pytest.approx(found["lbfgs"].report_.objective, rel=1e-10)
     assert np.allclose(found["steepest"].weights_, found["lbfgs"].weights_, atol=1e-5)
+
+
+def test_penalties_by_kind_of_factor() -> None:
+    case = CASES["graph"]
+    plain = mf.StructuredClassifier(case.model, l2=0.3, l1=0.2).fit(case.X, case.Y)
+    same = mf.StructuredClassifier(case.model, l2={"nodes": 0.3, "edges": 0.3}, l1={"nodes": 0.2, "edges": 0.2})
+    assert np.array_equal(same.fit(case.X, case.Y).weights_, plain.weights_)
+    few = mf.StructuredClassifier(case.model, l2={"nodes": 0.3}, l1={"edges": 50.0}).fit(case.X, case.Y)
+    assert not few.coef_["edges"].any()
+    assert few.coef_["nodes"].all()
+    alone = mf.StructuredClassifier(case.model, l2={"nodes": 0.3}, l1=0.0, group_l1={"edges": 50.0}).fit(case.X, case.Y)
+    assert np.allclose(alone.weights_, few.weights_, atol=1e-3)
+    with pytest.raises(ModelError, match="l1 names 'edge'; kinds of factors are 'nodes', 'edges'"):
+        mf.StructuredClassifier(case.model, l1={"edge": 1.0}).fit(case.X, case.Y)
+
+
+def test_groups_of_weights_become_zero_together() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 5))
+    y = np.where(X[:, 0] + 0.1 * rng.normal(size=80) > 0, "a", np.where(X[:, 1] > 0, "b", "c"))
+    clf = mf.StructuredClassifier(st.MulticlassModel(bias=False), l2=0.01, group_l1=3.0).fit(X, y)
+    kept = clf.coef_["classes"].any(axis=1)
+    assert kept.tolist() == [True, True, False, False, False]
+    assert clf.coef_["classes"][kept].all()
+
+
+def test_sampled_expectations_are_near_exact_ones() -> None:
+    case = CASES["graph"]
+    model = case.model.shaped(case.X, case.Y)
+    batch = model.encode(case.X, case.Y)
+    w = np.random.default_rng(1).normal(scale=0.3, size=model.n_weights)
+    _, exact = st.ConditionalLikelihood().on(batch, running=Running())(w)
+    sampler = mf.methods.Gibbs()
+    value, noisy = st.ConditionalLikelihood(sampler, n_samples=4000).on(batch, running=Running(), rng=0)(w)
+    assert np.isnan(value)
+    # Sums over some twelve variables of averages over thousands of draws.
+    assert np.abs(noisy - exact).max() < 0.5
+    assert np.corrcoef(noisy, exact)[0, 1] > 0.99
 
 
 def test_a_multiclass_model_is_multinomial_logistic_regression() -> None:
