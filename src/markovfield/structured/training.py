@@ -177,7 +177,8 @@ def train(
 def penalty_of(model: StructuredModel, l2: Any, l1: Any, group_l1: Any = 0.0) -> Penalty:
     """What weights cost: numbers, or by kind of factor, ``{"edges": 0.1}``.
 
-    Kinds that a dict does not name cost nothing. ``group_l1`` is on norms of groups: all weights of one feature of the input, or of one table.
+    Kinds that a dict does not name cost nothing. ``group_l1`` is on norms of groups: all weights of one feature of the
+    input, or of one table.
     """
     groups = np.full(model.n_weights, -1, np.int64)
     strengths: dict[str, float] = {}
