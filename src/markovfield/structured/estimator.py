@@ -93,7 +93,7 @@ class StructuredEstimator(BaseEstimator):
         running = Running(self.n_jobs, time_limit, callback)
         example_count(X, y)
         model = self._model().shaped(X, y)
-        weights, report, wide = train(
+        weights, report, wide_inference = train(
             model,
             objective,
             (X, y, sample_weight),
@@ -104,7 +104,7 @@ class StructuredEstimator(BaseEstimator):
             rng=generator_of(self.rng),
             running=running,
         )
-        self.model_ = model.with_shape(replace(model.known, wide=wide))
+        self.model_ = model.with_shape(replace(model.known, wide_inference=wide_inference))
         self.weights_, self.report_ = weights, report
         return self
 

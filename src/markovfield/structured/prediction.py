@@ -125,15 +125,18 @@ def _impossible() -> ModelError:
     return ModelError("no output has all the labels that are fixed and keeps the constraints")
 
 
+def _inference(batch: Batch, method: MethodLike, running: Running) -> Any:
+    """The method that gives marginals, by its name or chosen."""
+    if method != "auto":
+        return resolve(method, "marginals")
+    return choose_inference(batch.structure, batch.variable_offsets, running, batch.wide_inference)
+
+
 def output_marginals(batch: Batch, w: FloatArray, method: MethodLike, running: Running) -> tuple[FloatArray, Any]:
     """Marginals of all variables, one after the other, labels that are known clamped; and the answer."""
     pool = batch.restricted(batch.pool(w))
     graph = FactorGraph(batch.structure, pool, marks_hold=True)
-    chosen: Any
-    if method == "auto":
-        chosen = choose_inference(batch.structure, batch.variable_offsets, running, batch.wide)
-    else:
-        chosen = resolve(method, "marginals")
+    chosen = _inference(batch, method, running)
     try:
         answer = chosen.marginals(graph, Evidence(batch.labels), running=running)
     except ImpossibleEvidenceError:
@@ -143,11 +146,7 @@ def output_marginals(batch: Batch, w: FloatArray, method: MethodLike, running: R
 
 def log_likelihoods(batch: Batch, w: FloatArray, method: MethodLike, running: Running) -> FloatArray:
     """The log-probability of the labels of each example, those that are not known summed over."""
-    chosen: Any
-    if method == "auto":
-        chosen = choose_inference(batch.structure, batch.variable_offsets, running, batch.wide)
-    else:
-        chosen = resolve(method, "marginals")
+    chosen = _inference(batch, method, running)
     pool = batch.pool(w)
     free = counts_by_component(
         chosen, FactorGraph(batch.structure, pool, marks_hold=True), no_evidence(batch.structure),
@@ -213,7 +212,7 @@ def constrained(batch: Batch, constraints: Sequence[Any]) -> Batch:
         kinds.append(Factors(np.array([scope for scope, _ in found]), LinearTerms(np.zeros((len(cells), 0))), 0))
         base.append(cells)
     made = Batch.of(cards, batch.variable_offsets, kinds, batch.n_weights, batch.labels, base=np.concatenate(base))
-    return replace(made, weights=batch.weights, possible=batch.possible, wide=batch.wide)
+    return replace(made, weights=batch.weights, possible=batch.possible, wide_inference=batch.wide_inference)
 
 
 def split_values(values: FloatArray, sizes: IntArray, variable_offsets: IntArray) -> list[Any]:

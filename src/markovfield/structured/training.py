@@ -135,12 +135,12 @@ def train(
             return solve(value, start, solver=chosen, penalty=penalty, rng=rng, running=running)
 
     found = solved()
-    notes, wide = [], model.known.wide
+    notes, wide_inference = [], model.known.wide_inference
     smooth = total * (found.value - penalty.value(found.weights))
     if not noisy and hasattr(evaluated, "misled") and evaluated.misled(smooth, total * found.gradient_norm):
         notes.append("loopy belief propagation misled training, which went on with tree_reweighted, a convex bound")
         evaluated.convex()  # type: ignore[attr-defined]
-        wide = "tree_reweighted"
+        wide_inference = "tree_reweighted"
         found = solved()
     guarantee = str(getattr(evaluated, "guarantee", "exact"))
     method = getattr(evaluated, "method", None)
@@ -171,7 +171,7 @@ def train(
         notes=tuple(notes),
         details={"n_variables": n_variables},
     )
-    return found.weights, report, wide
+    return found.weights, report, wide_inference
 
 
 def penalty_of(model: StructuredModel, l2: Any, l1: Any, group_l1: Any = 0.0) -> Penalty:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from markovfield.arrays import FloatArray
 from markovfield.inference.core.method import MethodLike
 from markovfield.structured.estimator import StructuredEstimator
@@ -126,5 +124,5 @@ class GridCRF(StructuredEstimator):
 
         The most is the log of the number of classes, where it knows nothing.
         """
-        found = self.predict_marginals(X, fixed=fixed, constraints=constraints)
-        return [-(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=2) for p in found]
+        found = self.marginals(X, fixed=fixed, constraints=constraints).entropies
+        return [entropy.reshape(shape) for entropy, shape in zip(found, image_shapes(X), strict=True)]

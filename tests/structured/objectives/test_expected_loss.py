@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,9 @@ def test_hidden_labels_are_summed_over():
     batch, w = random_batch(3)
     labels = batch.labels.copy()
     labels[::2] = -1
-    function = on(MarginalLikelihood("junction_tree"), batch.with_labels(labels))
+    function = on(MarginalLikelihood("junction_tree"), replace(batch, labels=labels))
     wanted = 0.0
-    for oracle, own in oracles(batch.with_labels(labels), w):
+    for oracle, own in oracles(replace(batch, labels=labels), w):
         wanted -= sum(float(np.log(oracle.marginal(v)[y])) for v, y in enumerate(own) if y >= 0)
     assert function(w)[0] == pytest.approx(wanted, rel=1e-9)
     check_gradient(function, w)
@@ -71,7 +72,7 @@ def test_hidden_labels_are_summed_over():
 
 def test_nothing_known_is_no_loss():
     batch, w = random_batch(3)
-    nothing = batch.with_labels(np.full(len(batch.labels), -1, np.int32))
+    nothing = replace(batch, labels=np.full(len(batch.labels), -1, np.int32))
     for objective in (ExpectedLoss(inference="junction_tree"), MarginalLikelihood("junction_tree")):
         value, gradient = on(objective, nothing)(w)
         assert value == 0.0 and not gradient.any()

@@ -5,7 +5,7 @@ The residual schedule: of all messages, the one that would move most goes first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -362,29 +362,12 @@ class LoopyMessages:
 
     def _sweep(self, active: BoolArray, running: Running, residuals: FloatArray, backwards: bool) -> bool:
         """Variable after variable, forwards or backwards."""
-        g = self.g
-        n = self.graph.n_variables
-        flags = np.zeros(g.n_components, np.uint8)
-        order = np.arange(n - 1, -1, -1) if backwards else np.arange(n)
-        pieces: Sequence[tuple[int, int]] = g.variable_tasks
-        if backwards:
-            pieces = [(n - b, n - a) for a, b in reversed(g.variable_tasks)]
-        messages = (self.variable_to_factor, self.factor_to_variable, g.component)
-        for logs, mask in self._masks(active):
-            for piece in pieces:
-                running.check()
-                if logs:
-                    from markovfield.inference.belief_propagation.logs_kernel import log_sweep_variables
-
-                    log_sweep_variables(
-                        g.layout, order, *piece, self.unary.log, self.graph.log_tables, *messages, mask,
-                        self.settings.damping, self.maximise, residuals, flags,
-                    )  # fmt: skip
-                else:
-                    sweep_variables(
-                        g.layout, order, *piece, self.unary.linear, self.known.linear, *messages, mask,
-                        self.settings.damping, self.maximise, self.known.floor, residuals, flags,
-                    )  # fmt: skip
+        flags = np.zeros(self.g.n_components, np.uint8)
+        order = np.arange(self.graph.n_variables)
+        for first, last in reversed(self.g.variable_tasks) if backwards else self.g.variable_tasks:
+            running.check()
+            piece = order[first:last]
+            self._sweep_some(piece[::-1].copy() if backwards else piece, active, residuals, flags)
         return self._flagged(flags)
 
     def state(self) -> LoopyState:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -66,7 +66,7 @@ class Batch:
     possible
         ``bool[total states]``: the states that a label which is not known may have, variable after variable (see
         `Structure.value_offsets`); None is all.
-    wide
+    wide_inference
         What infers where examples are too wide for exact inference and nobody says: ``"belief_propagation"`` or
         ``"tree_reweighted"``.
     """
@@ -80,7 +80,7 @@ class Batch:
     base: FloatArray | None = None
     weights: FloatArray | None = None
     possible: npt.NDArray[np.bool_] | None = None
-    wide: str = "belief_propagation"
+    wide_inference: str = "belief_propagation"
 
     @classmethod
     def of(
@@ -253,10 +253,6 @@ class Batch:
         """``float64[n_examples]``: the score of some states (the labels when None) of each example."""
         read = self.cells_read(self.labels if states is None else states)
         return np.bincount(self.example_of_factor, pool[read], self.n_examples).astype(np.float64)
-
-    def with_labels(self, labels: npt.NDArray[np.int32]) -> Batch:
-        """The same with other labels; plans are kept."""
-        return replace(self, labels=labels)
 
     def split(self, values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
         """A vector over all variables, example by example."""

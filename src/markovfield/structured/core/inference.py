@@ -33,7 +33,7 @@ PASSES = 100
 
 
 def choose_inference(
-    structure: Structure, variable_offsets: IntArray, running: Running, wide: str = "belief_propagation"
+    structure: Structure, variable_offsets: IntArray, running: Running, wide_inference: str = "belief_propagation"
 ) -> Any:
     """Messages for forests, the junction tree for what is narrow, both exact; for the rest loopy messages.
 
@@ -46,7 +46,7 @@ def choose_inference(
     tree = _narrow(structure, variable_offsets, running)
     if tree is not None:
         return tree
-    if wide == "tree_reweighted":
+    if wide_inference == "tree_reweighted":
         return convex_inference()
     return BeliefPropagation(tolerance=TOLERANCE, max_iterations=SWEEPS)
 

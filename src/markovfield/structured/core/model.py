@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -135,7 +135,7 @@ class Shape:
         Numbers of features, and whatever else is a number.
     edges
         Pairs that were chosen, such as those of a tree of labels.
-    wide
+    wide_inference
         What infers where examples are too wide for exact inference and nobody says: ``"belief_propagation"``, or
         ``"tree_reweighted"`` where loopy messages misled training.
     """
@@ -143,12 +143,12 @@ class Shape:
     classes: tuple[Any, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     edges: tuple[tuple[int, int], ...] = ()
-    wide: str = "belief_propagation"
+    wide_inference: str = "belief_propagation"
 
     def described(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The shape as JSON can hold it, and its vectors."""
         about = {"classes": _listed(self.classes), "sizes": dict(self.sizes), "edges": list(map(list, self.edges))}
-        return {**about, "wide": self.wide}, {}
+        return {**about, "wide_inference": self.wide_inference}, {}
 
     @classmethod
     def restored(cls, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> Shape:
@@ -158,9 +158,9 @@ class Shape:
         if not fits or not all(isinstance(size, int) and 0 <= size < 2**40 for size in sizes.values()):  # type: ignore[union-attr]
             raise FormatError("its classes and sizes are not those of a model")
         pairs = tuple((int(a), int(b)) for a, b in edges or ())
-        if about.get("wide") not in ("belief_propagation", "tree_reweighted"):
+        if about.get("wide_inference") not in ("belief_propagation", "tree_reweighted"):
             raise FormatError("it does not say what infers for wide graphs")
-        more = {"wide": about["wide"], **cls._more(about, arrays)}
+        more = {"wide_inference": about["wide_inference"], **cls._more(about, arrays)}
         return cls(_tupled(classes), {str(k): v for k, v in (sizes or {}).items()}, pairs, **more)
 
     @classmethod
@@ -318,12 +318,8 @@ class StructuredModel(ABC):
             base=np.concatenate(bases) if inputs.base else None,
             weights=given,
             possible=None if Y is None else self.possible(Y, inputs),
-            wide=self.known.wide,
+            wide_inference=self.known.wide_inference,
         )
-
-    def settings(self) -> dict[str, Any]:
-        """What was set, by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "shape"}
 
 
 def _example_weights(weights: npt.ArrayLike, n: int) -> FloatArray:

@@ -176,7 +176,7 @@ class MarginalLikelihood:
 
 def _method_of(inference: MethodLike, batch: Batch, running: Running) -> Any:
     if inference == "auto":
-        method = choose_inference(batch.structure, batch.variable_offsets, running, batch.wide)
+        method = choose_inference(batch.structure, batch.variable_offsets, running, batch.wide_inference)
         if not hasattr(method, "tolerance"):
             return method
         return replace(method, tolerance=TOLERANCE, max_iterations=SWEEPS)

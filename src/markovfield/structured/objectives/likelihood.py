@@ -57,7 +57,7 @@ class ConditionalLikelihood:
     def on(self, batch: Batch, *, running: Running, rng: Any = None) -> LikelihoodValue:
         """The function of weights."""
         if self.inference == "auto":
-            method = choose_inference(batch.structure, batch.variable_offsets, running, batch.wide)
+            method = choose_inference(batch.structure, batch.variable_offsets, running, batch.wide_inference)
             return LikelihoodValue(batch, method, self.n_samples, running, rng, chosen=True)
         return LikelihoodValue(batch, resolve_counts(self.inference), self.n_samples, running, rng)
 
