@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -75,10 +77,14 @@ def test_other_inference_trains_and_says_so(inference):
     assert skip.score(X, y) == 1.0
 
 
+def settings(model):
+    return {field.name: getattr(model, field.name) for field in fields(model) if field.name != "shape"}
+
+
 def test_settings_reach_the_model_and_survive_a_clone():
     crf = mf.SkipChainCRF("equal", interaction="equal", max_links=2, max_distance=9, word="w", min_count=2)
     copy = clone(crf)
-    assert copy._model().settings() == crf._model().settings() == {
+    assert settings(copy._model()) == settings(crf._model()) == {
         "link": "equal", "interaction": "equal", "link_features": False, "max_links": 2, "max_distance": 9,
         "word": "w", "min_count": 2,
     }  # fmt: skip
