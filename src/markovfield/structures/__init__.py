@@ -1,0 +1,1 @@
+"""Structures with their own dynamic programs."""

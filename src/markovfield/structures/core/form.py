@@ -1,0 +1,107 @@
+"""A form: the structures of one instance with their scores, which the verbs take."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from markovfield.arrays import FloatArray, IntArray
+from markovfield.exceptions import ModelError
+from markovfield.inference.core.running import Running
+from markovfield.structures.core.family import Family
+
+__all__ = ["StructureForm", "score_array"]
+
+
+class StructureForm(ABC):
+    """Structures of one instance, each with the sum of the scores of its parts.
+
+    `markovfield.log_partition`, `marginals`, `decode` and `sample` take a form. ``decode`` answers with ``structure``,
+    the best one as users write it; evidence fixes parts, ``{"arcs": {(0, 2): True, (2, 1): False}}``.
+
+    Attributes
+    ----------
+    family
+        The family, with this one instance.
+    pool
+        ``float64[n_cells]``: scores of parts; -inf rules a part out.
+    """
+
+    family: Family
+    pool: FloatArray
+
+    # Names of the kinds of parts, the main one first.
+    parts: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def shaped(self, values: FloatArray) -> dict[str, FloatArray]:
+        """Values of cells as an array for each kind of part, indexed as scores were given; 0 where there is no cell."""
+
+    @abstractmethod
+    def cell(self, part: str, index: tuple[int, ...]) -> int:
+        """The cell of a part; a `ModelError` in one sentence where there is none."""
+
+    @abstractmethod
+    def structure(self, cells: IntArray) -> Any:
+        """The structure of some cells as a user wants it."""
+
+    @abstractmethod
+    def cells(self, structure: Any) -> IntArray:
+        """The cells of a structure that a user gives, checked."""
+
+    def score(self, structure: Any) -> float:
+        """The score of a structure."""
+        return float(np.sum(self.pool[self.cells(structure)]))
+
+    def n_structures(self) -> float:
+        """How many structures there are whose parts are all possible: sums with a score of 0 for every part.
+
+        A float: exact below 2**53, and where sums are exact.
+        """
+        zeros = np.where(np.isneginf(self.pool), -np.inf, 0.0)
+        found = np.exp(self.family.sums(zeros, running=Running()).log_partition[0])
+        return float(np.round(found)) if found < 2.0**52 else float(found)
+
+    def given(self, evidence: Mapping[str, Any] | None) -> FloatArray:
+        """The pool in which only structures are possible that have, or lack, the parts that evidence names."""
+        required, forbidden = [], []
+        for part, fixed in self._evidence(evidence).items():
+            if part not in self.parts:
+                raise ModelError(f"evidence names {part!r}; {self.family.name} has {' and '.join(self.parts)}")
+            if not isinstance(fixed, Mapping):
+                raise ModelError(f"evidence of {part} must be a dict from a part to True or False, got {fixed!r}")
+            for index, present in fixed.items():
+                if not isinstance(present, bool | np.bool_):
+                    raise ModelError(f"evidence of {part} {index} must be True or False, got {present!r}")
+                where = tuple(index) if isinstance(index, tuple | list) else (index,)
+                (required if present else forbidden).append(self.cell(part, where))
+        if not required and not forbidden:
+            return self.pool
+        return self.family.conditioned(self.pool, 0, np.array(required, np.int64), np.array(forbidden, np.int64))
+
+    def _evidence(self, evidence: Any) -> Mapping[str, Any]:
+        if evidence is None:
+            return {}
+        if not isinstance(evidence, Mapping):
+            raise ModelError(
+                f"evidence must be a dict, as {{{self.parts[0]!r}: {{(0, 1): True}}}}, got {type(evidence).__name__}"
+            )
+        return evidence
+
+
+def score_array(scores: Any, what: str, n_axes: int) -> FloatArray:
+    """Scores as an array of so many axes: numbers or -inf."""
+    try:
+        found = np.array(scores, np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be an array of numbers, got {type(scores).__name__}") from None
+    if found.ndim != n_axes:
+        raise ModelError(f"{what} must have {n_axes} axes, got shape {found.shape}")
+    bad = np.isnan(found) | np.isposinf(found)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ModelError(f"{what} must be numbers or -inf, got {found[where]} at {where}")
+    return found
