@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -149,7 +150,7 @@ class Family(ABC):
 
     @abstractmethod
     def select(self, instances: IntArray) -> tuple[Self, IntArray]:
-        """The family of some instances (one may come several times), and which cell of this pool each of its cells is."""
+        """The family of some instances (one may come several times), and the cell of this pool that each cell is."""
 
     def work(self) -> FloatArray:
         """``float64[n]``: operations of each instance, about, by which batches are cut."""
@@ -166,7 +167,7 @@ def in_shards(work: FloatArray, task: Callable[[int, int, int], int], running: R
     Returns how many shards there were. Tasks answer 0.
     """
     borders = shard_borders(work, size)
-    pairs = list(zip(borders[:-1], borders[1:], strict=True))
+    pairs = list(pairwise(borders))
     running.side_by_side([lambda i=i, a=a, b=b: task(i, a, b) for i, (a, b) in enumerate(pairs)])  # type: ignore[misc]
     return len(pairs)
 

@@ -67,7 +67,8 @@ class StructureForm(ABC):
 
     def given(self, evidence: Mapping[str, Any] | None) -> FloatArray:
         """The pool in which only structures are possible that have, or lack, the parts that evidence names."""
-        required, forbidden = [], []
+        required: list[int] = []
+        forbidden: list[int] = []
         for part, fixed in self._evidence(evidence).items():
             if part not in self.parts:
                 raise ModelError(f"evidence names {part!r}; {self.family.name} has {' and '.join(self.parts)}")
