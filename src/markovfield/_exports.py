@@ -164,6 +164,8 @@ _LAZY = {
         "structures.core.family": ["Edge", "Family", "Parts", "Sums"],
         "structures.core.form": ["StructureForm"],
         "structures.core.k_best": ["k_best"],
+        "structures.semi_markov.family": ["Segmentations"],
+        "structures.semi_markov.semi_markov": ["SemiMarkov"],
         "structures.span_tree.family": ["SpanTrees"],
         "structures.span_tree.span_tree": ["SpanTree"],
     },

@@ -10,5 +10,7 @@ from markovfield.structures.core.family import Parts as Parts
 from markovfield.structures.core.family import Sums as Sums
 from markovfield.structures.core.form import StructureForm as StructureForm
 from markovfield.structures.core.k_best import k_best as k_best
+from markovfield.structures.semi_markov.family import Segmentations as Segmentations
+from markovfield.structures.semi_markov.semi_markov import SemiMarkov as SemiMarkov
 from markovfield.structures.span_tree.family import SpanTrees as SpanTrees
 from markovfield.structures.span_tree.span_tree import SpanTree as SpanTree
