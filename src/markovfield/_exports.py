@@ -91,6 +91,11 @@ _LAZY = {
         "sequence.text.token_features": ["TokenFeatures"],
         "sequence.text.vectoriser": ["AttributeVectoriser"],
     },
+    "grammar": {
+        "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
+        "grammar.heads": ["head_child"],
+        "grammar.trees": ["Tree", "cleaned"],
+    },
     "vision": {
         "vision.grid_crf": ["GridCRF"],
         "vision.grid_model": ["GridModel"],
