@@ -94,6 +94,7 @@ _LAZY = {
     "grammar": {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
         "grammar.heads": ["head_child"],
+        "grammar.scoring": ["BracketReport", "SentenceScore", "bracket_report"],
         "grammar.trees": ["Tree", "cleaned"],
     },
     "vision": {

@@ -7,7 +7,8 @@ Files, in reading order:
 
 * `trees`, `brackets`: a constituent and what it is made of; trees written in brackets;
 * `heads`, `binarisation`: which child is the head; trees with at most two children below each node, and back;
-* `drawing`: trees as characters and as SVG.
+* `drawing`: trees as characters and as SVG;
+* `scoring`: brackets of parses against those of gold trees, as evalb counts them.
 
 A tree of n words takes time and memory linear in its nodes everywhere, and nothing here is recursive.
 """
