@@ -15,6 +15,7 @@ from markovfield import semirings as semirings
 from markovfield import sequence as sequence
 from markovfield import settings as settings
 from markovfield import structured as structured
+from markovfield import structures as structures
 from markovfield import vision as vision
 from markovfield.exceptions import FormatError as FormatError
 from markovfield.exceptions import ImpossibleEvidenceError as ImpossibleEvidenceError

@@ -160,6 +160,19 @@ _LAZY = {
         "learning.tables.hyper_dirichlet": ["HyperDirichlet"],
         "learning.tables.raking": ["Raking", "rake"],
     },
+    "structures": {
+        "structures.core.answers": [
+            "StructureDecoding",
+            "StructureMarginals",
+            "StructureSamples",
+            "StructureSolution",
+        ],
+        "structures.core.family": ["Edge", "Family", "Parts", "Sums"],
+        "structures.core.form": ["StructureForm"],
+        "structures.core.k_best": ["k_best"],
+        "structures.span_tree.family": ["SpanTrees"],
+        "structures.span_tree.span_tree": ["SpanTree"],
+    },
     "structured": {
         "structured.core.batch": ["Batch", "Factors"],
         "structured.core.model": ["Inputs", "Placed", "Shape", "StructuredModel", "Template"],

@@ -33,6 +33,7 @@ class StructureForm(ABC):
     family: Family
     pool: FloatArray
 
+    answered_by: ClassVar[str] = "markovfield.structures.core.verbs"
     # Names of the kinds of parts, the main one first.
     parts: ClassVar[tuple[str, ...]]
 

@@ -1,0 +1,14 @@
+"""Types of ``markovfield.structures``, for type checkers. Made by tools/generate.py."""
+
+from markovfield.structures.core.answers import StructureDecoding as StructureDecoding
+from markovfield.structures.core.answers import StructureMarginals as StructureMarginals
+from markovfield.structures.core.answers import StructureSamples as StructureSamples
+from markovfield.structures.core.answers import StructureSolution as StructureSolution
+from markovfield.structures.core.family import Edge as Edge
+from markovfield.structures.core.family import Family as Family
+from markovfield.structures.core.family import Parts as Parts
+from markovfield.structures.core.family import Sums as Sums
+from markovfield.structures.core.form import StructureForm as StructureForm
+from markovfield.structures.core.k_best import k_best as k_best
+from markovfield.structures.span_tree.family import SpanTrees as SpanTrees
+from markovfield.structures.span_tree.span_tree import SpanTree as SpanTree
