@@ -175,7 +175,10 @@ _LAZY = {
     },
     "structured": {
         "structured.core.batch": ["Batch", "Factors"],
-        "structured.core.model": ["Inputs", "Placed", "Shape", "StructuredModel", "Template"],
+        "structured.core.conditional": ["ConditionalModel", "Shape", "Template"],
+        "structured.core.form_batch": ["Block", "FormBatch"],
+        "structured.core.form_model": ["FormInputs", "FormModel"],
+        "structured.core.model": ["Inputs", "Placed", "StructuredModel"],
         "structured.core.operators": ["LinearTerms", "TensorProduct"],
         "structured.classifier": ["StructuredClassifier"],
         "structured.estimators": [
@@ -186,6 +189,7 @@ _LAZY = {
             "MulticlassCRF",
         ],
         "structured.examples": ["read_examples"],
+        "structured.form_estimator": ["FormEstimator"],
         "structured.models.energy": ["BinaryFactorModel", "EnergyModel"],
         "structured.models.factor": ["FactorModel", "FactorTemplate"],
         "structured.models.graph": ["GraphModel"],
