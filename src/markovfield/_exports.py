@@ -91,6 +91,12 @@ _LAZY = {
         "sequence.text.token_features": ["TokenFeatures"],
         "sequence.text.vectoriser": ["AttributeVectoriser"],
     },
+    "grammar": {
+        "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
+        "grammar.heads": ["head_child"],
+        "grammar.scoring": ["BracketReport", "SentenceScore", "bracket_report"],
+        "grammar.trees": ["Tree", "cleaned"],
+    },
     "vision": {
         "vision.grid_crf": ["GridCRF"],
         "vision.grid_model": ["GridModel"],
