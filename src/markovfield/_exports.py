@@ -161,6 +161,10 @@ _LAZY = {
         "learning.tables.raking": ["Raking", "rake"],
     },
     "structures": {
+        "structures.alignment.ctc": ["CTC"],
+        "structures.alignment.ctc_family": ["CTCPaths"],
+        "structures.alignment.family": ["MonotoneAlignments"],
+        "structures.alignment.monotone": ["MonotoneAlignment"],
         "structures.core.answers": [
             "StructureDecoding",
             "StructureMarginals",

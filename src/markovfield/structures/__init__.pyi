@@ -1,5 +1,9 @@
 """Types of ``markovfield.structures``, for type checkers. Made by tools/generate.py."""
 
+from markovfield.structures.alignment.ctc import CTC as CTC
+from markovfield.structures.alignment.ctc_family import CTCPaths as CTCPaths
+from markovfield.structures.alignment.family import MonotoneAlignments as MonotoneAlignments
+from markovfield.structures.alignment.monotone import MonotoneAlignment as MonotoneAlignment
 from markovfield.structures.core.answers import StructureDecoding as StructureDecoding
 from markovfield.structures.core.answers import StructureMarginals as StructureMarginals
 from markovfield.structures.core.answers import StructureSamples as StructureSamples
