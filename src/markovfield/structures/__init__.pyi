@@ -10,5 +10,9 @@ from markovfield.structures.core.family import Parts as Parts
 from markovfield.structures.core.family import Sums as Sums
 from markovfield.structures.core.form import StructureForm as StructureForm
 from markovfield.structures.core.k_best import k_best as k_best
+from markovfield.structures.projective_tree.family import ProjectiveTrees as ProjectiveTrees
+from markovfield.structures.projective_tree.projective_tree import ProjectiveTree as ProjectiveTree
 from markovfield.structures.span_tree.family import SpanTrees as SpanTrees
 from markovfield.structures.span_tree.span_tree import SpanTree as SpanTree
+from markovfield.structures.spanning_tree.family import SpanningTrees as SpanningTrees
+from markovfield.structures.spanning_tree.spanning_tree import SpanningTree as SpanningTree
