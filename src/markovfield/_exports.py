@@ -176,8 +176,12 @@ _LAZY = {
         "structures.core.k_best": ["k_best"],
         "structures.semi_markov.family": ["Segmentations"],
         "structures.semi_markov.semi_markov": ["SemiMarkov"],
+        "structures.projective_tree.family": ["ProjectiveTrees"],
+        "structures.projective_tree.projective_tree": ["ProjectiveTree"],
         "structures.span_tree.family": ["SpanTrees"],
         "structures.span_tree.span_tree": ["SpanTree"],
+        "structures.spanning_tree.family": ["SpanningTrees"],
+        "structures.spanning_tree.spanning_tree": ["SpanningTree"],
     },
     "structured": {
         "structured.core.batch": ["Batch", "Factors"],
