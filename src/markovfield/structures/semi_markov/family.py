@@ -47,7 +47,7 @@ class Segmentations(Family):
     max_length: int
     n_labels: int
 
-    name: ClassVar[str] = "SemiMarkov"
+    name: ClassVar[str] = "semi_markov"
 
     @classmethod
     def of(cls, lengths: npt.ArrayLike, max_length: int, n_labels: int) -> Self:
