@@ -251,7 +251,7 @@ class Worker:
                 run()
                 return (time.perf_counter() - began,)
 
-            seconds = measure(("wall",), once, policy).median("wall") if first < policy.most else first
+            seconds = measure(("wall",), once, policy).least("wall") if first < policy.most else first
             if not best or seconds < best["seconds"]:
                 best = {"seconds": seconds, "way": way}
         return {"status": "ok", "log_partition": values, "memory": memory("VmHWM") - before, **best}

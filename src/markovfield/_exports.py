@@ -54,6 +54,7 @@ _TOP = {
     "sequence.conditional.estimators": ["FactorialCRF", "SkipChainCRF"],
     "sequence.hmm.hmm": ["HMM"],
     "sequence.memm.memm": ["MEMM"],
+    "sequence.segments.semi_markov_crf": ["SemiMarkovCRF"],
     "sequence.tagger": ["ChainTagger"],
     "structured.classifier": ["StructuredClassifier"],
     "structured.estimators": ["GraphCRF", "HierarchicalClassifier", "LatentCRF", "MultiLabelCRF", "MulticlassCRF"],
@@ -77,6 +78,8 @@ _LAZY = {
         "sequence.hmm.hmm": ["HMM"],
         "sequence.hmm.training": ["HMMReport"],
         "sequence.memm.memm": ["MEMM"],
+        "sequence.segments.segment_model": ["SegmentModel"],
+        "sequence.segments.semi_markov_crf": ["SemiMarkovCRF"],
         "sequence.tagger": ["ChainTagger"],
         "sequence.text.entities": [
             "EntityReport",
