@@ -4,6 +4,7 @@ from markovfield import analysis as analysis
 from markovfield import answers as answers
 from markovfield import datasets as datasets
 from markovfield import diagnostics as diagnostics
+from markovfield import grammar as grammar
 from markovfield import graphs as graphs
 from markovfield import io as io
 from markovfield import lattice as lattice
@@ -14,6 +15,7 @@ from markovfield import semirings as semirings
 from markovfield import sequence as sequence
 from markovfield import settings as settings
 from markovfield import structured as structured
+from markovfield import structures as structures
 from markovfield import vision as vision
 from markovfield.exceptions import FormatError as FormatError
 from markovfield.exceptions import ImpossibleEvidenceError as ImpossibleEvidenceError

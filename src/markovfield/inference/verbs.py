@@ -1,7 +1,8 @@
 """The verbs: compile the model, and hand the question to whoever answers for its form.
 
 Factor graphs are answered for by `markovfield.inference.discrete`, Gaussian fields by
-`markovfield.inference.gaussian.verbs`; a further form is one more line in `ANSWERED_BY`.
+`markovfield.inference.gaussian.verbs`; a further form is one more line in `ANSWERED_BY`, or names the module that
+answers for it itself (``answered_by``, as structures do).
 """
 
 from __future__ import annotations
@@ -37,16 +38,22 @@ ANSWERED_BY = {
 }
 
 
+def answered_by(form: Any) -> str | None:
+    """The module that answers for a form; None where the object is no form."""
+    named = getattr(form, "answered_by", None)
+    return named if isinstance(named, str) else ANSWERED_BY.get(type(form).__name__)
+
+
 def form_of(model: Any) -> Any:
     """What a model compiles to; a form is its own."""
-    if type(model).__name__ in ANSWERED_BY:
+    if answered_by(model) is not None:
         return model
     if isinstance(model, str):
         raise ModelError(f"expected a model, got the text {model!r}; mf.read_network reads a model from a file")
     if not hasattr(model, "compile"):
         raise ModelError(f"expected a model with a compile() method, got {type(model).__name__}")
     form = model.compile()
-    if type(form).__name__ not in ANSWERED_BY:
+    if answered_by(form) is None:
         raise ModelError(f"{type(model).__name__} compiles to {type(form).__name__}, which no verb takes")
     return form
 
@@ -55,14 +62,15 @@ def graph_of(model: Any) -> FactorGraph:
     """The factor graph behind anything that compiles to one."""
     form = form_of(model)
     if not isinstance(form, FactorGraph):
-        raise ModelError(f"this takes models of discrete variables, and {type(model).__name__} has real-valued ones")
+        other = "has real-valued ones" if answered_by(form) == ANSWERED_BY["GaussianField"] else "is of structures"
+        raise ModelError(f"this takes models of discrete variables, and {type(model).__name__} {other}")
     return form
 
 
 def _ask(verb: str, model: Any, question: Question, *words: Any) -> Any:
     """Compile the model and hand over to whoever answers for its form."""
     form = form_of(model)
-    return getattr(import_module(ANSWERED_BY[type(form).__name__]), verb)(form, question, *words)
+    return getattr(import_module(str(answered_by(form))), verb)(form, question, *words)
 
 
 @shows_progress

@@ -9,7 +9,7 @@ same for all families. This is what `markovfield.factors.Structure` is to factor
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
@@ -54,6 +54,14 @@ class Parts(NamedTuple):
         spread = None if weights is None else np.repeat(weights, np.diff(self.offsets))
         return np.bincount(self.cells, spread, n_cells).astype(np.float64)
 
+    def possible(self) -> Parts:
+        """The same, with no cells for structures whose cells are -1: there was none."""
+        none = self.cells < 0
+        if not none.any():
+            return self
+        sizes = np.diff(np.concatenate([[0], np.cumsum(~none)])[self.offsets])
+        return Parts(np.concatenate([[0], np.cumsum(sizes)]), self.cells[~none])
+
     @classmethod
     def joined(cls, cells: Sequence[Any]) -> Parts:
         """Structures, each given as its cells."""
@@ -87,12 +95,12 @@ class Sums(NamedTuple):
 class Edge(NamedTuple):
     """One way to make an item: from other items, at the price of some cells."""
 
-    tails: tuple[Hashable, ...]
+    tails: tuple[Any, ...]
     cells: tuple[int, ...]
 
 
 # From an item of a dynamic program to the ways to make it.
-Hyperedges = Callable[[Hashable], list[Edge]]
+Hyperedges = Callable[[Any], list[Edge]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +146,7 @@ class Family(ABC):
     def best(self, pool: FloatArray, n: int, *, running: Running) -> list[list[IntArray]]:
         """For each instance the cells of its ``n`` best structures (fewer where there are fewer), best first.
 
-        By `k_best.k_best` where there is a dynamic program, otherwise by `partitioning.n_best`.
+        By `k_best` where there is a dynamic program, otherwise by `partitioning.n_best`.
         """
 
     @abstractmethod
@@ -151,6 +159,10 @@ class Family(ABC):
     @abstractmethod
     def select(self, instances: IntArray) -> tuple[Self, IntArray]:
         """The family of some instances (one may come several times), and the cell of this pool that each cell is."""
+
+    def proof(self, pool: FloatArray, cells: IntArray) -> tuple[Guarantee, float]:
+        """What is proven of a structure that `maxima` found: its guarantee, and by how much others could be better."""
+        return "exact", 0.0
 
     def work(self) -> FloatArray:
         """``float64[n]``: operations of each instance, about, by which batches are cut."""

@@ -1,0 +1,164 @@
+"""Inside sums or maxima over binary trees of spans, their derivatives, and descents through them.
+
+A chart of n words is kept twice, by where spans begin and by where they end, so that both children of a span are read
+in order. Invariant: -inf is impossible, and never becomes NaN. Free to change: the order of addition.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from markovfield.kernels.compiler import kernel
+from markovfield.kernels.exponential import exp_scalar
+from markovfield.kernels.random import draw_unit
+
+__all__ = ["span_counts", "span_descents", "span_sums"]
+
+
+@kernel
+def _pick(values, n, best, state):
+    """The index of the largest of some logs; or one at random, in proportion to exp."""
+    top, at = -np.inf, 0
+    for k in range(n):
+        if values[k] > top:
+            top, at = values[k], k
+    if best or top == -np.inf:
+        return at
+    total = 0.0
+    for k in range(n):
+        total += exp_scalar(values[k] - top)
+    u = draw_unit(state) * total
+    for k in range(n):
+        u -= exp_scalar(values[k] - top)
+        if u < 0.0:
+            return k
+    return at
+
+
+@kernel
+def _log_sum(values, n, best):
+    """log of the sum of exp of some values, or the largest of them."""
+    top = -np.inf
+    for k in range(n):
+        top = max(top, values[k])
+    if best or top == -np.inf:
+        return top
+    total = 0.0
+    for k in range(n):
+        total += exp_scalar(values[k] - top)
+    return top + math.log(total)
+
+
+@kernel
+def _inside(pool, begin, n, labels, best, by_start, by_end, terms):
+    """Fill both charts of a sentence; ``terms`` has room for n numbers and for a number for each label."""
+    cell = begin
+    for i in range(n):
+        for j in range(i, n):
+            for k in range(labels):
+                terms[k] = pool[cell + k]
+            by_start[i * n + j] = _log_sum(terms, labels, best)
+            cell += labels
+    for i in range(n):
+        by_end[i * n + i] = by_start[i * n + i]
+    for width in range(1, n):
+        for i in range(n - width):
+            j = i + width
+            left, right = by_start[i * n + i : i * n + j], by_end[j * n + i + 1 : j * n + j + 1]
+            for k in range(width):
+                terms[k] = left[k] + right[k]
+            inside = by_start[i * n + j] + _log_sum(terms, width, best)
+            by_start[i * n + j] = inside
+            by_end[j * n + i] = inside
+
+
+@kernel
+def span_sums(first, last, offsets, lengths, labels, pool, best, log_z):
+    """log Z, or the best score, of some sentences."""
+    for s in range(first, last):
+        n = lengths[s]
+        by_start, by_end, terms = np.empty(n * n), np.empty(n * n), np.empty(max(n, labels))
+        _inside(pool, offsets[s], n, labels, best, by_start, by_end, terms)
+        log_z[s] = by_start[n - 1]
+
+
+@kernel
+def span_counts(first, last, offsets, lengths, labels, pool, weights, log_z, counts):
+    """log Z of some sentences, and the derivatives of its weighted sum by the pool."""
+    for s in range(first, last):
+        n, begin = lengths[s], offsets[s]
+        by_start, by_end, terms = np.empty(n * n), np.empty(n * n), np.empty(max(n, labels))
+        _inside(pool, begin, n, labels, False, by_start, by_end, terms)
+        log_z[s] = by_start[n - 1]
+        if log_z[s] == -np.inf:
+            continue
+        # Expected numbers of spans as left and as right children, in the orders of the charts.
+        as_left, as_right = np.zeros(n * n), np.zeros(n * n)
+        as_left[n - 1] = weights[s]
+        for width in range(n - 1, 0, -1):
+            for i in range(n - width):
+                j = i + width
+                expected = as_left[i * n + j] + as_right[j * n + i]
+                if expected == 0.0:
+                    continue
+                left, right = by_start[i * n + i : i * n + j], by_end[j * n + i + 1 : j * n + j + 1]
+                to_left, to_right = as_left[i * n + i : i * n + j], as_right[j * n + i + 1 : j * n + j + 1]
+                top = -np.inf
+                for k in range(width):
+                    top = max(top, left[k] + right[k])
+                total = 0.0
+                for k in range(width):
+                    terms[k] = exp_scalar(left[k] + right[k] - top)
+                    total += terms[k]
+                share = expected / total
+                for k in range(width):
+                    to_left[k] += share * terms[k]
+                    to_right[k] += share * terms[k]
+        cell = begin
+        for i in range(n):
+            for j in range(i, n):
+                expected = as_left[i * n + j] + as_right[j * n + i]
+                if expected > 0.0:
+                    for k in range(labels):
+                        terms[k] = pool[cell + k]
+                    total = _log_sum(terms, labels, False)
+                    for k in range(labels):
+                        counts[cell + k] = expected * exp_scalar(pool[cell + k] - total)
+                cell += labels
+
+
+@kernel
+def span_descents(first, last, offsets, lengths, labels, pool, best, size, streams, starts, cells):
+    """The cells of the best tree of some sentences, or of ``size`` random ones; -1 where there is none.
+
+    ``starts[s]`` is where the cells of the first tree of a sentence begin; each has ``2 n - 1``.
+    """
+    for s in range(first, last):
+        n, begin, at = lengths[s], offsets[s], starts[s]
+        by_start, by_end, terms = np.empty(n * n), np.empty(n * n), np.empty(max(n, labels))
+        _inside(pool, begin, n, labels, best, by_start, by_end, terms)
+        if by_start[n - 1] == -np.inf:
+            cells[at : at + size * (2 * n - 1)] = -1
+            continue
+        state = streams[s]
+        waiting = np.empty(2 * n, np.int64)
+        for _ in range(size):
+            waiting[0], waiting[1], depth = 0, n - 1, 1
+            while depth > 0:
+                depth -= 1
+                i, j = waiting[2 * depth], waiting[2 * depth + 1]
+                cell = begin + (i * n - i * (i - 1) // 2 + j - i) * labels
+                for k in range(labels):
+                    terms[k] = pool[cell + k]
+                cells[at] = cell + _pick(terms, labels, best, state)
+                at += 1
+                if i == j:
+                    continue
+                for k in range(j - i):
+                    terms[k] = by_start[i * n + i + k] + by_end[j * n + i + 1 + k]
+                split = i + _pick(terms, j - i, best, state)
+                waiting[2 * depth], waiting[2 * depth + 1] = split + 1, j
+                waiting[2 * depth + 2], waiting[2 * depth + 3] = i, split
+                depth += 2
