@@ -43,7 +43,7 @@ def _choose(chart, rules, scores, pool, begin, n, i, j, a, chain, maximum, state
             b, c = rules.rule_left[r], rules.rule_right[r]
             p, q = 2 * (i * lefts + b), 2 * (j * rights + c)
             first = max(chart.left_extent[p], chart.right_extent[q])
-            last = min(min(chart.left_extent[p + 1], chart.right_extent[q + 1]), j - 1)
+            last = min(chart.left_extent[p + 1], chart.right_extent[q + 1], j - 1)
             row = (i * n - i * (i - 1) // 2) * lefts + b * (n - i) - i - 1
             other = j * (j - 1) // 2 * rights + c * j
             for k in range(first, last + 1):

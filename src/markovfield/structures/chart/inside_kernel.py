@@ -245,7 +245,12 @@ def _maxima(chart, rules, scores, n, i, j, at):
     """The best value of every symbol by a binary rule over words i to j; how many symbols there are."""
     lefts, rights = rules.lefts, rules.rights
     values, left, right, weight = chart.values, chart.left, chart.right, scores.rules
-    left_extent, right_extent, pair_rules, parent = chart.left_extent, chart.right_extent, rules.pair_rules, rules.parent
+    left_extent, right_extent, pair_rules, parent = (
+        chart.left_extent,
+        chart.right_extent,
+        rules.pair_rules,
+        rules.parent,
+    )
     pair_right, found = rules.pair_right, chart.found
     ends, count = 2 * j * rights, 0
     for x in range(chart.n_active[i]):
@@ -291,7 +296,12 @@ def _sums(chart, rules, scores, n, i, j, at):
     lefts, rights = rules.lefts, rules.rights
     values, ratio, sums = chart.values, chart.ratio, chart.sums
     left, right = chart.left_parts, chart.right_parts
-    left_extent, right_extent, pair_rules, parent = chart.left_extent, chart.right_extent, rules.pair_rules, rules.parent
+    left_extent, right_extent, pair_rules, parent = (
+        chart.left_extent,
+        chart.right_extent,
+        rules.pair_rules,
+        rules.parent,
+    )
     pair_right, relative, found = rules.pair_right, scores.relative, chart.found
     top = split_ratios(chart, n, i, j)
     ends, count = 2 * j * rights, 0
@@ -315,6 +325,8 @@ def _sums(chart, rules, scores, n, i, j, at):
                     continue
             for r in range(pair_rules[pair], pair_rules[pair + 1]):
                 a, term = parent[r], relative[r] * total
+                if scores.rules[r] == -np.inf:
+                    continue
                 if sums[a] == 0.0 and values[at + a] == -np.inf:
                     found[count] = a
                     count += 1

@@ -65,7 +65,12 @@ def _binary_counts(chart, rules, scores, n, i, j, own, weight, pool, flow, share
     symbols, lefts, rights = len(rules.left_of), rules.lefts, rules.rights
     at = span_row(n, i, j) * symbols
     values, nodes, share, lift, ratio = chart.values, flow.nodes, flow.share, flow.lift, chart.ratio
-    parent, pair_rules, left_extent, right_extent = rules.parent, rules.pair_rules, chart.left_extent, chart.right_extent
+    parent, pair_rules, left_extent, right_extent = (
+        rules.parent,
+        rules.pair_rules,
+        chart.left_extent,
+        chart.right_extent,
+    )
     left, right = chart.left_parts, chart.right_parts
     top = split_ratios(chart, n, i, j)
     for a in range(symbols):
