@@ -168,6 +168,9 @@ _LAZY = {
         "structures.alignment.ctc_family": ["CTCPaths"],
         "structures.alignment.family": ["MonotoneAlignments"],
         "structures.alignment.monotone": ["MonotoneAlignment"],
+        "structures.chart.chart": ["Chart"],
+        "structures.chart.family": ["Charts"],
+        "structures.chart.rules": ["RuleTable"],
         "structures.core.answers": [
             "StructureDecoding",
             "StructureMarginals",

@@ -4,6 +4,9 @@ from markovfield.structures.alignment.ctc import CTC as CTC
 from markovfield.structures.alignment.ctc_family import CTCPaths as CTCPaths
 from markovfield.structures.alignment.family import MonotoneAlignments as MonotoneAlignments
 from markovfield.structures.alignment.monotone import MonotoneAlignment as MonotoneAlignment
+from markovfield.structures.chart.chart import Chart as Chart
+from markovfield.structures.chart.family import Charts as Charts
+from markovfield.structures.chart.rules import RuleTable as RuleTable
 from markovfield.structures.core.answers import StructureDecoding as StructureDecoding
 from markovfield.structures.core.answers import StructureMarginals as StructureMarginals
 from markovfield.structures.core.answers import StructureSamples as StructureSamples
