@@ -159,6 +159,8 @@ _LAZY = {
         "structures.alignment.ctc_family": ["CTCPaths"],
         "structures.alignment.family": ["MonotoneAlignments"],
         "structures.alignment.monotone": ["MonotoneAlignment"],
+        "structures.matching.family": ["Matchings"],
+        "structures.matching.matching": ["Matching"],
         "structures.core.answers": [
             "StructureDecoding",
             "StructureMarginals",

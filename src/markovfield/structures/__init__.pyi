@@ -14,5 +14,7 @@ from markovfield.structures.core.family import Parts as Parts
 from markovfield.structures.core.family import Sums as Sums
 from markovfield.structures.core.form import StructureForm as StructureForm
 from markovfield.structures.core.k_best import k_best as k_best
+from markovfield.structures.matching.family import Matchings as Matchings
+from markovfield.structures.matching.matching import Matching as Matching
 from markovfield.structures.span_tree.family import SpanTrees as SpanTrees
 from markovfield.structures.span_tree.span_tree import SpanTree as SpanTree
