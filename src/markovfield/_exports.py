@@ -171,6 +171,8 @@ _LAZY = {
         "structures.chart.chart": ["Chart"],
         "structures.chart.family": ["Charts"],
         "structures.chart.rules": ["RuleTable"],
+        "structures.matching.family": ["Matchings"],
+        "structures.matching.matching": ["Matching"],
         "structures.core.answers": [
             "StructureDecoding",
             "StructureMarginals",
