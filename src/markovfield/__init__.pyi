@@ -4,6 +4,7 @@ from markovfield import analysis as analysis
 from markovfield import answers as answers
 from markovfield import datasets as datasets
 from markovfield import diagnostics as diagnostics
+from markovfield import grammar as grammar
 from markovfield import graphs as graphs
 from markovfield import io as io
 from markovfield import lattice as lattice

@@ -91,6 +91,12 @@ _LAZY = {
         "sequence.text.token_features": ["TokenFeatures"],
         "sequence.text.vectoriser": ["AttributeVectoriser"],
     },
+    "grammar": {
+        "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
+        "grammar.heads": ["head_child"],
+        "grammar.scoring": ["BracketReport", "SentenceScore", "bracket_report"],
+        "grammar.trees": ["Tree", "cleaned"],
+    },
     "vision": {
         "vision.grid_crf": ["GridCRF"],
         "vision.grid_model": ["GridModel"],
@@ -155,6 +161,10 @@ _LAZY = {
         "learning.tables.raking": ["Raking", "rake"],
     },
     "structures": {
+        "structures.alignment.ctc": ["CTC"],
+        "structures.alignment.ctc_family": ["CTCPaths"],
+        "structures.alignment.family": ["MonotoneAlignments"],
+        "structures.alignment.monotone": ["MonotoneAlignment"],
         "structures.core.answers": [
             "StructureDecoding",
             "StructureMarginals",
@@ -164,6 +174,8 @@ _LAZY = {
         "structures.core.family": ["Edge", "Family", "Parts", "Sums"],
         "structures.core.form": ["StructureForm"],
         "structures.core.k_best": ["k_best"],
+        "structures.semi_markov.family": ["Segmentations"],
+        "structures.semi_markov.semi_markov": ["SemiMarkov"],
         "structures.projective_tree.family": ["ProjectiveTrees"],
         "structures.projective_tree.projective_tree": ["ProjectiveTree"],
         "structures.span_tree.family": ["SpanTrees"],
@@ -173,7 +185,10 @@ _LAZY = {
     },
     "structured": {
         "structured.core.batch": ["Batch", "Factors"],
-        "structured.core.model": ["Inputs", "Placed", "Shape", "StructuredModel", "Template"],
+        "structured.core.conditional": ["ConditionalModel", "Shape", "Template"],
+        "structured.core.form_batch": ["Block", "FormBatch"],
+        "structured.core.form_model": ["FormInputs", "FormModel"],
+        "structured.core.model": ["Inputs", "Placed", "StructuredModel"],
         "structured.core.operators": ["LinearTerms", "TensorProduct"],
         "structured.classifier": ["StructuredClassifier"],
         "structured.estimators": [
@@ -184,6 +199,7 @@ _LAZY = {
             "MulticlassCRF",
         ],
         "structured.examples": ["read_examples"],
+        "structured.form_estimator": ["FormEstimator"],
         "structured.models.energy": ["BinaryFactorModel", "EnergyModel"],
         "structured.models.factor": ["FactorModel", "FactorTemplate"],
         "structured.models.graph": ["GraphModel"],
