@@ -60,10 +60,6 @@ def _grammar(rng: np.random.Generator, b: int, n: int, symbols: int) -> Arrays:
     return {"terms": rng.normal(size=(b, n, terminals)), "rules": rules, "roots": rng.normal(size=nonterminals)}
 
 
-def _chart(a: Arrays, i: int) -> Any:
-    raise NotImplementedError
-
-
 def _segments(rng: np.random.Generator, b: int, n: int, k: int) -> Arrays:
     return {"segments": rng.normal(size=(b, n, MAX_LENGTH, k)), "transitions": rng.normal(size=(k, k))}
 
@@ -84,9 +80,16 @@ KINDS = {
         lambda rng, b, n, k: {"spans": rng.normal(size=(b, n, n, k))},
         lambda a, i: mf.structures.SpanTree(a["spans"][i]), (10, 20, 40, 100), (5, 30, 100),
     ),
-    "chart": Kind(_grammar, _chart, (10, 20, 40), (5, 30, 75)),
-    "projective": Kind(_arcs, lambda a, i: mf.structures.ProjectiveTree(a["arcs"][i]), (10, 20, 40, 100)),
-    "spanning": Kind(_arcs, lambda a, i: mf.structures.SpanningTree(a["arcs"][i]), (10, 20, 40, 100)),
+    "chart": Kind(
+        _grammar, lambda a, i: mf.structures.Chart.dense(a["rules"], a["terms"][i], a["roots"]),
+        (10, 20, 40), (5, 30, 75),
+    ),
+    "projective": Kind(
+        _arcs, lambda a, i: mf.structures.ProjectiveTree(a["arcs"][i], single_root=False), (10, 20, 40, 100)
+    ),
+    "spanning": Kind(
+        _arcs, lambda a, i: mf.structures.SpanningTree(a["arcs"][i], single_root=False), (10, 20, 40, 100)
+    ),
     "segments": Kind(
         _segments,
         # Any label stands before the first in torch-struct.

@@ -35,7 +35,7 @@ class SegmentTokens:
     >>> scores = SegmentTokens(csr_array(np.eye(3)), 2, 1)
     >>> w = np.array([[1.0, 10.0, 100.0]] * 3)  # begin, inside and end, for all attributes alike
     >>> scores.forward(w.ravel()).reshape(3, 2).tolist()
-    [[101.0, 111.0], [101.0, 111.0], [101.0, 1.0]]
+    [[101.0, 111.0], [101.0, 111.0], [101.0, 0.0]]
     """
 
     features: Any
@@ -55,29 +55,25 @@ class SegmentTokens:
     def forward(self, w: FloatArray) -> FloatArray:
         """Scores of segments."""
         n, k = self.features.shape[0], self.n_labels
-        scores = self.features @ w.reshape(-1, len(ROLES) * k)
-        begin, inside, end = np.moveaxis(scores.reshape(n, len(ROLES), k), 1, 0)
-        out = np.empty((n, self.max_length, k))
-        so_far = begin.copy()
-        for d in range(self.max_length):
-            kept = max(n - d, 0)
+        scores = (self.features @ w.reshape(-1, len(ROLES) * k)).reshape(n, len(ROLES), k)
+        begin, inside, end = np.ascontiguousarray(np.moveaxis(scores, 1, 0))
+        out = np.zeros((n, self.max_length, k))
+        for d in range(min(self.max_length, n)):
             if d:
-                so_far[:kept] += inside[d:]
-            out[:, d] = so_far
-            out[:kept, d] += end[d:]
+                begin[: n - d] += inside[d:]
+            np.add(begin[: n - d], end[d:], out=out[: n - d, d])
         return out.ravel()
 
     def adjoint(self, cells: FloatArray) -> FloatArray:
         """Features of counts of segments."""
         n, k = self.features.shape[0], self.n_labels
         counts = cells.reshape(n, self.max_length, k)
-        roles = np.zeros((n, len(ROLES), k))
-        longer = np.zeros((n, k))  # of segments from each token that are longer than d
-        for d in range(self.max_length - 1, -1, -1):
-            kept = max(n - d, 0)
-            longer += counts[:, d]
-            roles[d:, 2] += counts[:kept, d]
+        begin, inside, end = np.zeros((len(ROLES), n, k))
+        for d in range(min(self.max_length, n) - 1, -1, -1):
+            own = np.ascontiguousarray(counts[: n - d, d])
+            end[d:] += own
+            begin[: n - d] += own  # those of this length, and of all that are longer
             if d:
-                roles[d:, 1] += longer[:kept]
-        roles[:, 0] = longer
+                inside[d:] += begin[: n - d]
+        roles = np.stack([begin, inside, end], axis=1)
         return np.asarray(self.features.T @ roles.reshape(n, len(ROLES) * k)).ravel()
