@@ -163,8 +163,8 @@ class RuleTable:
                 verb = "maxima" if maximum else "sums"
                 raise ModelError(
                     f"{verb} over chains of unary rules have no limit: those from {self.name(symbol)!r} to itself "
-                    f"weigh {np.exp(min(around, 700.0)):.3g} together, which must be less than 1; lower their scores, or "
-                    "make one symbol of such chains"
+                    f"weigh {np.exp(min(around, 700.0)):.3g} together, which must be less than 1; lower their scores, "
+                    "or make one symbol of such chains"
                 )
             often = 0.0 if maximum else -np.log1p(-np.exp(around))
             table = add(table, table[:, k, None] + (often + table[None, k, :]))

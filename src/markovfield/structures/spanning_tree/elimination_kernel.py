@@ -30,7 +30,7 @@ _LOST = 1e-13
 def _eliminate(w, n, single, lost, share, factors):
     """Eliminate words n, ..., 1 in place; the log of the product of the ``d``, NaN where digits may be lost.
 
-    ``w[k, m]`` and ``w[h, k]`` for h, m < k stay as they were when word k was eliminated; ``share[k]`` becomes 1 / d[k].
+    ``w[k, m]`` and ``w[h, k]``, h, m < k, stay as they were when word k was eliminated; ``share[k]`` becomes 1 / d[k].
     ``lost[0]`` and ``lost[1]`` bound what underflow took from arcs of words (of all heads without ``single``) and from
     arcs of the root. Four words go at a time: their own rows and columns are kept up to date, and the others take the
     four steps in one.
