@@ -168,6 +168,11 @@ _LAZY = {
         "structures.alignment.ctc_family": ["CTCPaths"],
         "structures.alignment.family": ["MonotoneAlignments"],
         "structures.alignment.monotone": ["MonotoneAlignment"],
+        "structures.chart.chart": ["Chart"],
+        "structures.chart.family": ["Charts"],
+        "structures.chart.rules": ["RuleTable"],
+        "structures.matching.family": ["Matchings"],
+        "structures.matching.matching": ["Matching"],
         "structures.core.answers": [
             "StructureDecoding",
             "StructureMarginals",

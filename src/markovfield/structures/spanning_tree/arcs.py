@@ -57,6 +57,10 @@ class ArcTrees(Family):
 
     def _run(self, kernel: Callable[..., Any], arcs: FloatArray, words: tuple[Any, ...], running: Running) -> None:
         offsets = self._arc_offsets()
+        if self.n_instances == 1:
+            running.check()
+            kernel(arcs, offsets, self.lengths, 0, 1, self.single_root, *words)
+            return
 
         def task(shard: int, first: int, last: int) -> int:
             kernel(arcs, offsets, self.lengths, first, last, self.single_root, *words)
@@ -66,9 +70,9 @@ class ArcTrees(Family):
 
     def _without_labels(self, pool: FloatArray) -> FloatArray:
         """log of the sum of exp over labels."""
-        given = np.array(pool, np.float64)
+        given = np.ascontiguousarray(pool, np.float64)
         if self.n_labels == 1:
-            return given
+            return given if given.flags.writeable else given.copy()  # kernels are compiled for arrays that are
         table = given.reshape(-1, self.n_labels)
         top = table.max(axis=1)
         shift = np.where(np.isneginf(top), 0.0, top)
@@ -95,7 +99,8 @@ class ArcTrees(Family):
 
     def maxima(self, pool: FloatArray, *, running: Running) -> Parts:
         table = np.reshape(pool, (-1, self.n_labels))
-        heads = self._heads(table.max(axis=1) if self.n_labels > 1 else np.array(pool), 1, True, None, running)
+        best = table.max(axis=1) if self.n_labels > 1 else self._without_labels(pool)
+        heads = self._heads(best, 1, True, None, running)
         offsets, arcs = self._arcs_of(heads, 1)
         labels = table[arcs].argmax(axis=1) if self.n_labels > 1 else 0
         return Parts(offsets, np.where(arcs < 0, -1, arcs * self.n_labels + labels)).possible()

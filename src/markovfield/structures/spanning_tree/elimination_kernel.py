@@ -27,63 +27,123 @@ _LOST = 1e-13
 
 
 @kernel
-def _eliminate(w, n, single, lost, share):
+def _eliminate(w, n, single, lost, share, factors):
     """Eliminate words n, ..., 1 in place; the log of the product of the ``d``, NaN where digits may be lost.
 
-    ``share[k]`` becomes 1 / d[k]. ``lost[0]`` and ``lost[1]`` bound what underflow took from arcs of words (of all
-    heads without ``single``) and from arcs of the root.
+    ``w[k, m]`` and ``w[h, k]``, h, m < k, stay as they were when word k was eliminated; ``share[k]`` becomes 1 / d[k].
+    ``lost[0]`` and ``lost[1]`` bound what underflow took from arcs of words (of all heads without ``single``) and from
+    arcs of the root. Four words go at a time: their own rows and columns are kept up to date, and the others take the
+    four steps in one.
     """
     log_z = 0.0
-    for k in range(n, 0, -1):
-        apart = single and k > 1
-        total = 0.0
-        for h in range(1 if apart else 0, k):
-            total += w[h, k]
-        gone = lost[1, k] if single and k == 1 else lost[0, k]
-        if not (total > 0.0 and gone <= _LOST * total and total < np.inf):
-            return np.nan
-        log_z += math.log(total)
-        inverse = 1.0 / total
-        share[k] = inverse
-        spread = 2.0 * gone * inverse
-        light = w[0, k] * inverse if apart else 0.0
-        spread_light = (lost[1, k] + w[0, k] * spread) * inverse if apart else 0.0
-        row = w[k]
-        for m in range(1, k):
-            lost[1, m] += row[m] * spread_light + lost[0, m] * light + _TINY
-            lost[0, m] += row[m] * spread + n * _TINY
-        for h in range(k):
-            factor = w[h, k] * inverse
-            if factor > 0.0:
-                target = w[h]
+    top = n
+    while top > 0:
+        low = max(top - 3, 1)
+        for k in range(top, low - 1, -1):
+            row = w[k]
+            for j in range(k + 1, top + 1):
+                factor, other = factors[j & 3], w[j]
                 for m in range(1, k):
-                    target[m] += factor * row[m]
+                    row[m] += factor[k] * other[m]
+                for h in range(k):
+                    w[h, k] += factor[h] * other[k]
+            apart = single and k > 1
+            total = 0.0
+            for h in range(1 if apart else 0, k):
+                total += w[h, k]
+            gone = lost[1, k] if single and k == 1 else lost[0, k]
+            if not (total > 0.0 and gone <= _LOST * total and total < np.inf):
+                return np.nan
+            log_z += math.log(total)
+            inverse = 1.0 / total
+            share[k] = inverse
+            spread = 2.0 * gone * inverse
+            light = w[0, k] * inverse if apart else 0.0
+            spread_light = (lost[1, k] + w[0, k] * spread) * inverse if apart else 0.0
+            for m in range(1, k):
+                lost[1, m] += row[m] * spread_light + lost[0, m] * light + _TINY
+                lost[0, m] += row[m] * spread + n * _TINY
+            factor = factors[k & 3]
+            for h in range(k):
+                factor[h] = w[h, k] * inverse
+        if low > 1:
+            a, b, c, d = factors[low & 3], factors[(low + 1) & 3], factors[(low + 2) & 3], factors[(low + 3) & 3]
+            row_a, row_b, row_c, row_d = w[low], w[low + 1], w[low + 2], w[low + 3]
+            for h in range(low):
+                target = w[h]
+                f, g, p, q = a[h], b[h], c[h], d[h]
+                for m in range(1, low):
+                    target[m] += f * row_a[m] + g * row_b[m] + p * row_c[m] + q * row_d[m]
+        top = low - 1
     return log_z
 
 
 @kernel
 def _differentiate(w, n, single, share, slope):
-    """``slope[h, m]``: the derivative of log Z by the weight of an arc, from what `_eliminate` left."""
-    slope[0, 1] = share[1]
-    slope[1, 1] = 0.0
-    for k in range(2, n + 1):
-        row, own = w[k], slope[k]
-        inverse = share[k]
-        for m in range(1, k + 1):
-            own[m] = 0.0
-        children = 0.0
+    """``slope[h, m]``: the derivative of log Z by the weight of an arc, from what `_eliminate` left.
+
+    Words come back four at a time: what rows before them give to all four is summed in one pass over those rows.
+    """
+    first = 1
+    while first <= n:
+        last = min(first + 3, n)
+        for k in range(first, last + 1):
+            slope[k, 1:first] = 0.0
+        for h in range(0, first, 4):
+            _give_four_rows(w, h, first, last, share, slope)
+        for k in range(first, last + 1):
+            _finish(w, first, k, single, share[k], slope)
+        first = last + 1
+
+
+@kernel
+def _give_four_rows(w, h, first, last, share, slope):
+    """What rows h, ..., h + 3 before ``first`` give to words first..last; past the end, rows are copies that give 0."""
+    h_b, h_c, h_d = min(h + 1, first - 1), min(h + 2, first - 1), min(h + 3, first - 1)
+    one, two, three, four = slope[h, 1:first], slope[h_b, 1:first], slope[h_c, 1:first], slope[h_d, 1:first]
+    for k in range(first, last + 1):
+        row, own = w[k, 1:first], slope[k, 1:first]
+        a, b = w[h, k] * share[k], w[h_b, k] * share[k] if h_b == h + 1 else 0.0
+        c, d = w[h_c, k] * share[k] if h_c == h + 2 else 0.0, w[h_d, k] * share[k] if h_d == h + 3 else 0.0
+        x, y, z, u = 0.0, 0.0, 0.0, 0.0
+        for m in range(first - 1):
+            value = row[m]
+            x += value * one[m]
+            y += value * two[m]
+            z += value * three[m]
+            u += value * four[m]
+            own[m] += a * one[m] + b * two[m] + c * three[m] + d * four[m]
+        slope[h_d, k], slope[h_c, k], slope[h_b, k], slope[h, k] = u, z, y, x
+
+
+@kernel
+def _finish(w, first, k, single, inverse, slope):
+    """Derivatives by arcs into and out of word k, once what lies before ``first`` is summed."""
+    row, own = w[k], slope[k]
+    for s in range(first, k):
+        for h in range(first):
+            slope[h, k] += row[s] * slope[h, s]
+    for h in range(first, k):
+        total = 0.0
+        for m in range(1, k):
+            total += row[m] * slope[h, m]
+        slope[h, k] = total
+    for s in range(first, k):
+        factor, other = w[s, k] * inverse, slope[s]
+        for m in range(1, first):
+            own[m] += factor * other[m]
+        total = 0.0
         for h in range(k):
-            factor = w[h, k] * inverse
-            other = slope[h]
-            total = 0.0
-            for m in range(1, k):
-                total += row[m] * other[m]
-                own[m] += factor * other[m]
-            other[k] = total
-            children += factor * total
-        for h in range(1, k):
-            slope[h, k] = (1.0 + slope[h, k] - children) * inverse
-        slope[0, k] = (slope[0, k] if single else 1.0 + slope[0, k] - children) * inverse
+            total += w[h, k] * slope[h, s]
+        own[s] = total * inverse
+    own[k] = 0.0
+    children = 0.0
+    for h in range(k):
+        children += w[h, k] * slope[h, k]
+    children *= inverse
+    for h in range(1, k):
+        slope[h, k] = (1.0 + slope[h, k] - children) * inverse
+    slope[0, k] = (slope[0, k] if single and k > 1 else 1.0 + slope[0, k] - children) * inverse
 
 
 @kernel
@@ -109,18 +169,15 @@ def _in_linear_space(scores, n, single, counts, w, slope, work):
         line, target = scores[h], w[h]
         for m in range(1, side):
             target[m] = exp_scalar(line[m] - top[m])
-        if h > 0:
-            target[h] = 0.0
-    if len(counts) > 0:
-        counts[:, :] = w
-    log_z += _eliminate(w, n, single, lost, share)
+        target[0] = target[h] = 0.0
+        if len(counts) > 0:
+            counts[h] = target
+    log_z += _eliminate(w, n, single, lost, share, work[4:])
     if len(counts) == 0 or math.isnan(log_z):
         return log_z
     _differentiate(w, n, single, share, slope)
-    for m in range(side):
-        top[m] = 0.0
+    top[:side] = 0.0
     for h in range(side):
-        counts[h, 0] = 0.0
         line, target = slope[h], counts[h]
         for m in range(1, side):
             target[m] = max(target[m] * line[m], 0.0)
@@ -162,7 +219,7 @@ def spanning_sums(pool, offsets, sizes, first, last, single, log_z, counts):
         largest = max(largest, sizes[i])
     side = largest + 1
     room = np.empty((2, side * side))
-    work = np.empty((4, side))
+    work = np.empty((8, side))
     order = np.empty(side, np.int64)
     nothing = np.empty((0, 0))
     for i in range(first, last):
