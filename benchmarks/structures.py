@@ -30,7 +30,8 @@ from markovfield.inference.core.running import Running
 
 PEERS = ["torch_struct", "supar", "torchcrf", "torch"]
 # Seconds that a peer may take for a case.
-PATIENCE = 90.0
+PATIENCE = 60.0
+MEMORY = 8 * 2**30
 MAX_LENGTH = 8  # of segments
 GOALS = {"spans": 20.0, "chart": 20.0}
 OTHER_GOAL = 5.0
@@ -131,8 +132,8 @@ def timed(family: Any, pool: Any, policy: Policy) -> tuple[float, Any]:
 def against_peers(names: list[str], quick: bool, policy: Policy) -> list[dict[str, Any]]:
     """Every structure, size and batch: ours and the peers."""
     rows: list[dict[str, Any]] = []
-    with Peers(PEERS if "MARKOVFIELD_PEERS" in os.environ else [], "structures_worker.py") as peers, \
-            tempfile.TemporaryDirectory() as folder:  # fmt: skip
+    asked = PEERS if "MARKOVFIELD_PEERS" in os.environ else []
+    with Peers(asked, "structures_worker.py", MEMORY) as peers, tempfile.TemporaryDirectory() as folder:
         for about in peers.about.values():
             print(about)
         for name in names:

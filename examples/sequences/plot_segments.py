@@ -25,7 +25,7 @@ except FileNotFoundError:
         "ORG": ["Banco de Madrid", "Torre y Leon", "Banco Luis"],
     }
     parts = [[], []]
-    for size, part in zip((200, 100), parts, strict=True):
+    for size, part in zip((100, 60), parts, strict=True):
         for _ in range(size):
             rows = []
             for _ in range(3):
@@ -67,7 +67,7 @@ for text in sorted(weights, key=lambda t: -weights[t].max())[:5]:
 
 sizes = [len(labels) for labels in y_test]
 chosen = [i for i in range(len(sizes)) if 12 <= sizes[i] <= 24] or list(range(len(sizes)))
-doubt = [mf.marginals(semi.form(X_test[i])).entropy for i in chosen[:60]]
+doubt = [mf.marginals(semi.form(X_test[i])).entropy for i in chosen[:40]]
 at = chosen[int(np.argmax(doubt))]
 form = semi.form(X_test[at])
 segments = mf.marginals(form)["segments"]
