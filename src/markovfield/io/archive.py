@@ -51,6 +51,7 @@ _ESTIMATORS = {
                 "MulticlassCRF",
             ),
             "sequence.conditional.estimators": ("FactorialCRF", "SkipChainCRF"),
+            "grammar.span_parser": ("SpanParser",),
             "vision.grid_crf": ("GridCRF",),
         }.items()
         for name in names
