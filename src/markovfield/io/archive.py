@@ -52,6 +52,7 @@ _ESTIMATORS = {
             ),
             "sequence.conditional.estimators": ("FactorialCRF", "SkipChainCRF"),
             "grammar.span_parser": ("SpanParser",),
+            "sequence.segments.semi_markov_crf": ("SemiMarkovCRF",),
             "vision.grid_crf": ("GridCRF",),
         }.items()
         for name in names

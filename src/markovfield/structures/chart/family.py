@@ -1,0 +1,160 @@
+"""Trees of a grammar over many sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from markovfield.arrays import FloatArray, IntArray
+from markovfield.exceptions import ModelError
+from markovfield.inference.core.running import Running
+from markovfield.kernels.random import streams
+from markovfield.structures.chart.descent_kernel import chart_descents
+from markovfield.structures.chart.inside_kernel import inside, new_chart
+from markovfield.structures.chart.outside_kernel import chart_sums
+from markovfield.structures.chart.rules import RuleTable
+from markovfield.structures.chart.ways import Ways
+from markovfield.structures.core.family import Family, Parts, Sums, in_shards
+from markovfield.structures.core.k_best import k_best
+
+__all__ = ["Charts"]
+
+
+@dataclass(frozen=True, eq=False)
+class Charts(Family):
+    """Trees of one grammar over sentences of some lengths.
+
+    The pool: scores of binary rules, then of unary rules, shared by all sentences; then for each sentence scores of
+    tokens ``[n, columns]`` and, with ``spans``, of ``[n (n - 1) / 2, branching symbols]``: of what a binary rule makes
+    of two or more words, in the order (0, 2), (0, 3), ..., (1, 3), ...; ends are not included. A tree's cells are in
+    the order of its nodes, parents before children and left before right, so that they can be read as the tree.
+    """
+
+    lengths: IntArray
+    rules: RuleTable
+    spans: bool
+
+    name: ClassVar[str] = "chart"
+
+    @classmethod
+    def of(cls, lengths: IntArray, rules: RuleTable, *, spans: bool = False) -> Self:
+        """Sentences of some lengths."""
+        n = np.asarray(lengths, np.int64)
+        cells = n * len(rules.tokens) + (n * (n - 1) // 2 * len(rules.branching) if spans else 0)
+        return cls(np.concatenate([[0], np.cumsum(cells)]) + rules.n_rules, n, rules, spans)
+
+    def work(self) -> FloatArray:
+        n = self.lengths.astype(np.float64)
+        pairs = len(self.rules.arrays(False).pair_right)
+        return n**3 / 30 * pairs + n**2 * (pairs + self.rules.n_symbols + 4 * len(self.rules.unary))
+
+    def sums(
+        self, pool: FloatArray, *, counts: bool = False, weights: FloatArray | None = None, running: Running
+    ) -> Sums:
+        rules, scores = self.rules.arrays(self.spans), self.rules.scores(pool, False)
+        log_z = np.empty(self.n_instances)
+        found = np.zeros(self.n_cells if counts else 0)
+        given = np.ones(self.n_instances) if weights is None else np.array(weights, np.float64)
+        shared: dict[int, FloatArray] = {}
+        scored = _owned(pool)
+
+        def task(shard: int, first: int, last: int) -> int:
+            own = shared[shard] = np.zeros(self.rules.n_rules if counts else 0)
+            words = (rules, scores, scored, given, log_z, own, found, np.empty(0))
+            chart_sums(first, last, self.cell_offsets, self.lengths, *words)
+            return 0
+
+        in_shards(self.work(), task, running)
+        if not counts:
+            return Sums(log_z)
+        for shard in sorted(shared):
+            found[: self.rules.n_rules] += shared[shard]
+        return Sums(log_z, found)
+
+    def nodes(self, pool: FloatArray, instance: int) -> tuple[float, FloatArray]:
+        """log Z of a sentence, and ``float64[n (n + 1) / 2, symbols]``: how often each symbol is over each span.
+
+        Of spans in the order (0, 1), (0, 2), ..., (1, 2), ...; in expectation, however a node is made.
+        """
+        n, symbols = int(self.lengths[instance]), self.rules.n_symbols
+        kept = np.zeros(n * (n + 1) // 2 * symbols)
+        log_z = np.empty(self.n_instances)
+        words = (self.rules.arrays(self.spans), self.rules.scores(pool, False), _owned(pool))
+        room = (np.ones(self.n_instances), log_z, np.zeros(self.rules.n_rules), np.zeros(self.n_cells), kept)
+        chart_sums(instance, instance + 1, self.cell_offsets, self.lengths, *words, *room)
+        return float(log_z[instance]), kept.reshape(-1, symbols)
+
+    def maxima(self, pool: FloatArray, *, running: Running) -> Parts:
+        return self._descents(pool, True, 1, np.zeros((self.n_instances, 4), np.uint64), running)
+
+    def draws(self, pool: FloatArray, size: int, *, rng: np.random.Generator, running: Running) -> Parts:
+        return self._descents(pool, False, size, streams(rng, self.n_instances), running)
+
+    def _descents(self, pool: FloatArray, best: bool, size: int, state: Any, running: Running) -> Parts:
+        rules, scores = self.rules.arrays(self.spans), self.rules.scores(pool, best)
+        found: dict[int, tuple[IntArray, IntArray]] = {}
+        scored = _owned(pool)
+
+        def task(shard: int, first: int, last: int) -> int:
+            words = (rules, scores, scored, best, size, state)
+            found[shard] = chart_descents(first, last, self.cell_offsets, self.lengths, *words)
+            return 0
+
+        in_shards(self.work(), task, running)
+        pieces = [found[shard] for shard in sorted(found)]
+        sizes = np.concatenate([np.zeros(1, np.int64), *(own for _, own in pieces)])
+        return Parts(np.cumsum(sizes), np.concatenate([np.zeros(0, np.int64), *(cells for cells, _ in pieces)]))
+
+    def best(self, pool: FloatArray, n: int, *, running: Running) -> list[list[IntArray]]:
+        rules, scores = self.rules.arrays(self.spans), self.rules.scores(pool, True)
+        given = _owned(pool)
+        found: list[list[IntArray]] = []
+        for instance in range(self.n_instances):
+            running.check()
+            words, begin = int(self.lengths[instance]), int(self.cell_offsets[instance])
+            if words == 0:
+                found.append([])
+                continue
+            chart = new_chart(words, rules, True)
+            inside(given, begin, words, rules, scores, True, chart)
+            values = chart.values.reshape(-1, self.rules.n_symbols)
+            goal = (0, words, self.rules.start)
+            ways = Ways(rules, scores, given, begin, words, values, n)
+            found.append(k_best(goal, ways.edges, ways.value, given, n, running.quiet))
+        return found
+
+    def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
+        found = pool.copy()
+        n, columns = int(self.lengths[instance]), len(self.rules.tokens)
+        begin, end = int(self.cell_offsets[instance]), int(self.cell_offsets[instance + 1])
+        tokens = found[begin : begin + n * columns].reshape(n, columns)
+        spans = found[begin + n * columns : end].reshape(-1, len(self.rules.branching))
+        i, j = np.triu_indices(n, 1)  # of the first and the last word
+        for cell in np.asarray(required).tolist():
+            if cell < begin:
+                raise ModelError("evidence can forbid a rule, not require one: require spans with the symbol it makes")
+            where = cell - begin
+            if where < n * columns:
+                tokens[where // columns, np.arange(columns) != where % columns] = -np.inf
+                continue
+            span, column = divmod(where - n * columns, spans.shape[1])
+            a, b = i[span], j[span]
+            # A binary tree that has no span across the borders of this one has this one itself.
+            spans[((i < a) & (a <= j) & (j < b)) | ((a < i) & (i <= b) & (b < j))] = -np.inf
+            spans[span, np.arange(spans.shape[1]) != column] = -np.inf
+        found[forbidden] = -np.inf
+        return found
+
+    def select(self, instances: IntArray) -> tuple[Self, IntArray]:
+        chosen = np.asarray(instances, np.int64)
+        family = type(self).of(self.lengths[chosen], self.rules, spans=self.spans)
+        shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
+        shift = np.concatenate([np.zeros(self.rules.n_rules, np.int64), shift])
+        return family, np.arange(family.n_cells) + shift
+
+
+def _owned(pool: FloatArray) -> FloatArray:
+    """A pool of the one kind that kernels are compiled for."""
+    return np.require(pool, np.float64, ["C", "W"])

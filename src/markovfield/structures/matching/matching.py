@@ -1,0 +1,135 @@
+"""Matchings of the rows with the columns of one table of scores."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.arrays import FloatArray, IntArray
+from markovfield.exceptions import ModelError
+from markovfield.structures.core.form import StructureForm, score_array
+from markovfield.structures.matching.family import Matchings
+
+__all__ = ["Matching"]
+
+KINDS = ("links", "unmatched_rows", "unmatched_columns", "absent")
+
+
+class Matching(StructureForm):
+    """Matchings: every row has a link to a column of its own, or stays alone.
+
+    A structure is a list of links ``(row, column)``, by rows.
+
+    Parameters
+    ----------
+    scores
+        ``float[m, n]``: of linking row i with column j; -inf rules a link out.
+    unmatched
+        None: every row has a link (and with as many columns, every column). Otherwise the score of a row or column
+        that has none: a number, or a pair ``(rows, columns)`` of numbers or arrays; -inf for those that must have one.
+    fertility
+        How many links a row and a column may have at most: a number, or a pair ``(rows, columns)`` of numbers or
+        arrays. 0 is a row that stays alone.
+
+    Notes
+    -----
+    The best, the n best and, where the tables of the shorter side fit (20 columns or so), sums and draws are exact.
+    Larger sums are Bethe's lower bound with an upper bound beside it (``guarantee == "lower"``); larger draws, and
+    larger sums with fertilities, are refused.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> mf.structures.Matching(np.zeros((4, 4))).n_structures()
+    24.0
+    >>> scores = np.array([[2.0, 1.9], [1.0, -1.0]])
+    >>> mf.decode(mf.structures.Matching(scores)).structure
+    [(0, 1), (1, 0)]
+    >>> mf.decode(mf.structures.Matching(scores, unmatched=0.5)).structure
+    [(0, 0)]
+    >>> mf.marginals(mf.structures.Matching(scores))["links"].round(3).tolist()
+    [[0.13, 0.87], [0.87, 0.13]]
+    """
+
+    parts: ClassVar[tuple[str, ...]] = KINDS[:3]
+    family: Matchings
+
+    def __init__(self, scores: npt.ArrayLike, *, unmatched: Any = None, fertility: Any = 1) -> None:
+        links = score_array(scores, "scores of links", 2)
+        m, n = links.shape
+        if m + n == 0:
+            raise ModelError("a matching needs a row or a column at least, got none")
+        limits = [_limits(one, size, side) for one, size, side in zip(_pair(fertility), (m, n), SIDES, strict=True)]
+        plain = all((one == 1).all() for one in limits)
+        if unmatched is None:
+            if plain and m > n:
+                raise ModelError(f"{m} rows cannot all have one of {n} columns: give scores of unmatched rows")
+            rows, columns = np.full(m, -np.inf), np.full(n, -np.inf if m == n and plain else 0.0)
+        else:
+            rows, columns = (
+                _alone(one, size, side) for one, size, side in zip(_pair(unmatched), (m, n), SIDES, strict=True)
+            )
+        own = None if plain else ((limits[0], limits[1]),)
+        self.family = Matchings.of(np.array([m]), np.array([n]), own)
+        self.pool = np.concatenate([links.ravel(), rows, columns, *([] if plain else [np.zeros(m * n)])])
+
+    def __repr__(self) -> str:
+        return f"Matching of {int(self.family.rows[0])} rows and {int(self.family.columns[0])} columns"
+
+    def shaped(self, values: FloatArray) -> dict[str, FloatArray]:
+        found = self.family.split(0, values)
+        return dict(zip(KINDS[:3], (one.copy() for one in found[:3]), strict=True))
+
+    def cell(self, part: str, index: tuple[int, ...]) -> int:
+        m, n = int(self.family.rows[0]), int(self.family.columns[0])
+        where = tuple(map(int, index))
+        if part == "links":
+            if not (len(where) == 2 and 0 <= where[0] < m and 0 <= where[1] < n):
+                raise ModelError(f"a link is (row, column) with rows below {m} and columns below {n}, got {index}")
+            return where[0] * n + where[1]
+        size = m if part == "unmatched_rows" else n
+        if not (len(where) == 1 and 0 <= where[0] < size):
+            raise ModelError(f"{part} are 0 to {size - 1}, got {index}")
+        return m * n + (0 if part == "unmatched_rows" else m) + where[0]
+
+    def structure(self, cells: IntArray) -> list[tuple[int, int]]:
+        m, n = int(self.family.rows[0]), int(self.family.columns[0])
+        return [(int(c) // n, int(c) % n) for c in np.sort(cells[cells < m * n])]
+
+    def cells(self, structure: Any) -> IntArray:
+        m, n = int(self.family.rows[0]), int(self.family.columns[0])
+        links = np.zeros((m, n), bool)
+        for link in structure:
+            self.cell("links", tuple(link))
+            links[tuple(link)] = True
+        limits = (np.ones(m), np.ones(n)) if self.family.limits is None else self.family.limits[0]
+        if (links.sum(axis=1) > limits[0]).any() or (links.sum(axis=0) > limits[1]).any():
+            raise ModelError(f"a row or column has more links than it may have in {list(structure)}")
+        return self.family.cells_of(0, links)
+
+
+SIDES = ("rows", "columns")
+
+
+def _pair(given: Any) -> tuple[Any, Any]:
+    if not isinstance(given, tuple):
+        return given, given
+    if len(given) != 2:
+        raise ModelError(f"scores of the unmatched, and fertilities, are one or a pair (rows, columns), got {given!r}")
+    return given
+
+
+def _alone(given: Any, size: int, side: str) -> FloatArray:
+    array = score_array(given, f"scores of unmatched {side}", np.ndim(given))
+    if array.ndim > 1 or (array.ndim == 1 and len(array) != size):
+        raise ModelError(f"scores of unmatched {side} must be a number or {size} of them, got shape {array.shape}")
+    return np.broadcast_to(array, size)
+
+
+def _limits(given: Any, size: int, side: str) -> IntArray:
+    array = np.asarray(given)
+    if array.dtype.kind not in "iu" or array.ndim > 1 or (array < 0).any() or (array.ndim and len(array) != size):
+        raise ModelError(f"fertility of {side} must be a whole number from 0, or {size} of them, got {given!r}")
+    return np.ascontiguousarray(np.broadcast_to(array, size).astype(np.int64))
