@@ -4,6 +4,7 @@ from markovfield import analysis as analysis
 from markovfield import answers as answers
 from markovfield import datasets as datasets
 from markovfield import diagnostics as diagnostics
+from markovfield import grammar as grammar
 from markovfield import graphs as graphs
 from markovfield import io as io
 from markovfield import lattice as lattice
@@ -70,6 +71,7 @@ from markovfield.sequence.conditional.estimators import FactorialCRF as Factoria
 from markovfield.sequence.conditional.estimators import SkipChainCRF as SkipChainCRF
 from markovfield.sequence.hmm.hmm import HMM as HMM
 from markovfield.sequence.memm.memm import MEMM as MEMM
+from markovfield.sequence.segments.semi_markov_crf import SemiMarkovCRF as SemiMarkovCRF
 from markovfield.sequence.tagger import ChainTagger as ChainTagger
 from markovfield.structured.classifier import StructuredClassifier as StructuredClassifier
 from markovfield.structured.estimators import GraphCRF as GraphCRF

@@ -81,9 +81,20 @@ def test_counts_are_derivatives_of_log_z(case):
 
 
 @named(EXACT)
-def test_the_number_of_structures(case):
+def test_semirings(case):
     form = case.make(np.random.default_rng(1))
-    assert form.n_structures() == len(possible(case, form)[0])
+    structures, scores, p, log_z = possible(case, form)
+    ask = mf.analysis.aggregate
+    assert form.n_structures() == ask(form, "counting") == len(structures)
+    assert ask(form) == pytest.approx(log_z, abs=1e-9)
+    assert ask(form, "max_sum") == pytest.approx(scores.max(), abs=1e-9)
+    assert ask(form, "max_product") == pytest.approx(np.exp(scores.max()))
+    assert ask(form, "min_sum") == pytest.approx(scores.min(), abs=1e-9)
+    assert ask(form, "entropy") == pytest.approx(log_z - p @ scores, abs=1e-8)
+    assert ask(form, mf.semirings.KBest(2)) == pytest.approx(tuple(np.sort(scores)[::-1][:2]), abs=1e-9)
+    values = np.arange(len(form.pool), dtype=float)
+    mean = ask(form, mf.semirings.Expectation(values))
+    assert mean == pytest.approx(expected(form, structures, p) @ values, abs=1e-7)
 
 
 @named(CASES)

@@ -1,4 +1,4 @@
-"""Reading and writing models and data: BIF, XMLBIF, Hugin, UAI, wcsp, cfn, AD3, CoNLL, CRFsuite, CSV, our own archive.
+"""Reading and writing models and data: BIF, XMLBIF, Hugin, UAI, wcsp, cfn, AD3, CoNLL, CRFsuite, trees, our archive.
 
 A malformed file is a `FormatError` that starts with file, line and column. Files are written whole or not at all.
 
@@ -11,6 +11,7 @@ Files, in reading order:
 * `wcsp`, `cfn`, `_wcsp_model`, `_wcsp_globals`: cost function networks of toulbar2;
 * `ad3`: factor graphs of AD3;
 * `conll`, `crfsuite_items`, `columns`: sequences with labels; tables of data;
+* `trees`: trees of constituents in brackets;
 * `archive`, `_text`: our own format for every model; text files, compressed or not.
 
 Reading is linear in the file; the archive allocates nothing that the size of the file does not bound.
@@ -24,6 +25,7 @@ from markovfield.io.conll import read_conll, read_conllu, write_conll
 from markovfield.io.crfsuite_items import CrfsuiteItems, read_crfsuite_items, write_crfsuite_items
 from markovfield.io.hugin import read_hugin, write_hugin
 from markovfield.io.networks import read, read_network, write, write_network
+from markovfield.io.trees import read_trees, write_trees
 from markovfield.io.uai import read_uai, write_uai
 from markovfield.io.uai_evidence import read_uai_evidence, read_uai_query, write_uai_evidence
 from markovfield.io.uai_results import UaiResult, read_uai_result, write_uai_result
@@ -44,6 +46,7 @@ __all__ = [
     "read_csv",
     "read_hugin",
     "read_network",
+    "read_trees",
     "read_uai",
     "read_uai_evidence",
     "read_uai_query",
@@ -58,6 +61,7 @@ __all__ = [
     "write_crfsuite_items",
     "write_hugin",
     "write_network",
+    "write_trees",
     "write_uai",
     "write_uai_evidence",
     "write_uai_result",

@@ -8,6 +8,7 @@ Files, in reading order:
 * `diagrams`, `cliques`: models and graphs of all kinds; junction trees;
 * `lattices`, `fields`: images, marginals of lattices; spins, regions, films;
 * `convergence`, `chain_weights`: residuals and bounds; weights of a linear-chain CRF;
+* `constituents`: trees of words, and how likely runs of words are constituents;
 * `fits`, `penalties`: iterations of a fit; edges of sparse graphs along a path;
 * `_sketch`, `_style`: what there is to draw, whatever it comes from; colours, text and axes in points;
 * `_layered`, `_scatter`, `_trees`, `_graphviz`: places of nodes: layered (Sugiyama), by graph distance, trees, ``dot``.
@@ -16,6 +17,7 @@ Files, in reading order:
 from markovfield.plot.bars import marginals
 from markovfield.plot.chain_weights import chain_weights
 from markovfield.plot.cliques import junction_tree
+from markovfield.plot.constituents import spans, tree
 from markovfield.plot.convergence import bounds, residuals
 from markovfield.plot.diagrams import graph
 from markovfield.plot.fields import animate, regions, spins
@@ -38,5 +40,7 @@ __all__ = [
     "posteriors",
     "regions",
     "residuals",
+    "spans",
     "spins",
+    "tree",
 ]

@@ -13,6 +13,8 @@ from markovfield.sequence.hmm.hmm import HMM as HMM
 from markovfield.sequence.hmm.training import HMMReport as HMMReport
 from markovfield.sequence.interface.weights_report import WeightsReport as WeightsReport
 from markovfield.sequence.memm.memm import MEMM as MEMM
+from markovfield.sequence.segments.segment_model import SegmentModel as SegmentModel
+from markovfield.sequence.segments.semi_markov_crf import SemiMarkovCRF as SemiMarkovCRF
 from markovfield.sequence.tagger import ChainTagger as ChainTagger
 from markovfield.sequence.text.entities import EntityReport as EntityReport
 from markovfield.sequence.text.entities import TokenReport as TokenReport

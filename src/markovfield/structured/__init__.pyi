@@ -3,11 +3,16 @@
 from markovfield.structured.classifier import StructuredClassifier as StructuredClassifier
 from markovfield.structured.core.batch import Batch as Batch
 from markovfield.structured.core.batch import Factors as Factors
+from markovfield.structured.core.conditional import ConditionalModel as ConditionalModel
+from markovfield.structured.core.conditional import Shape as Shape
+from markovfield.structured.core.conditional import Template as Template
+from markovfield.structured.core.form_batch import Block as Block
+from markovfield.structured.core.form_batch import FormBatch as FormBatch
+from markovfield.structured.core.form_model import FormInputs as FormInputs
+from markovfield.structured.core.form_model import FormModel as FormModel
 from markovfield.structured.core.model import Inputs as Inputs
 from markovfield.structured.core.model import Placed as Placed
-from markovfield.structured.core.model import Shape as Shape
 from markovfield.structured.core.model import StructuredModel as StructuredModel
-from markovfield.structured.core.model import Template as Template
 from markovfield.structured.core.operators import LinearTerms as LinearTerms
 from markovfield.structured.core.operators import TensorProduct as TensorProduct
 from markovfield.structured.estimators import GraphCRF as GraphCRF
@@ -16,6 +21,7 @@ from markovfield.structured.estimators import LatentCRF as LatentCRF
 from markovfield.structured.estimators import MultiLabelCRF as MultiLabelCRF
 from markovfield.structured.estimators import MulticlassCRF as MulticlassCRF
 from markovfield.structured.examples import read_examples as read_examples
+from markovfield.structured.form_estimator import FormEstimator as FormEstimator
 from markovfield.structured.models.energy import BinaryFactorModel as BinaryFactorModel
 from markovfield.structured.models.energy import EnergyModel as EnergyModel
 from markovfield.structured.models.factor import FactorModel as FactorModel

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from markovfield._exports import names_in
+from markovfield._exports import NAMESPACES, names_in
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.files import PathLike, read_archive, write_archive
-from markovfield.structured.core.model import StructuredModel
+from markovfield.structured.core.conditional import ConditionalModel
 
 if TYPE_CHECKING:
-    from markovfield.structured.estimator import StructuredEstimator
+    from markovfield.structured.conditional_estimator import ConditionalEstimator
 
 __all__ = ["from_archive", "load_structured", "save_structured"]
 
 VERSION = 1
 # Where objects that settings may hold, and estimators, are looked for.
-SPACES = ("methods", "structured", "learning", "vision", "sequence")
+SPACES = ("methods", "structured", "learning", "vision", "sequence", "grammar", "dependency", "alignment")
 
 
-def save_structured(estimator: StructuredEstimator, path: PathLike) -> None:
+def save_structured(estimator: ConditionalEstimator, path: PathLike) -> None:
     """Write a fitted estimator; an interrupted save leaves the file that was there."""
     shape, arrays = estimator.model_.known.described()
     settings = {}
@@ -50,10 +50,10 @@ def load_structured(path: PathLike) -> Any:
 
 def from_archive(about: dict[str, Any], arrays: dict[str, Any]) -> Any:
     """The estimator that an archive describes."""
-    from markovfield.structured.estimator import StructuredEstimator
+    from markovfield.structured.conditional_estimator import ConditionalEstimator
 
     kind = _found(about.get("class"))
-    if not (isinstance(kind, type) and issubclass(kind, StructuredEstimator)):
+    if not (isinstance(kind, type) and issubclass(kind, ConditionalEstimator)):
         raise FormatError(f"it holds a {about.get('class')!r}, which is no estimator of a conditional model")
     given, described = about.get("settings"), about.get("shape")
     if not isinstance(given, dict) or not isinstance(described, dict):
@@ -61,7 +61,7 @@ def from_archive(about: dict[str, Any], arrays: dict[str, Any]) -> Any:
     try:
         estimator = kind(**{str(name): _object(value) for name, value in given.items()})
         model = _object(about.get("model"))
-        if not isinstance(model, StructuredModel):
+        if not isinstance(model, ConditionalModel):
             raise FormatError("it has no model")
         model = model.with_shape(model.shape_class.restored(described, arrays))
         n_weights = model.n_weights
@@ -74,7 +74,7 @@ def from_archive(about: dict[str, Any], arrays: dict[str, Any]) -> Any:
     return estimator
 
 
-def _settings_only(model: StructuredModel) -> StructuredModel:
+def _settings_only(model: ConditionalModel) -> ConditionalModel:
     return model.with_shape(None)
 
 
@@ -107,7 +107,7 @@ def _plain(value: Any, name: str) -> Any:
 
 def _place(name: Any) -> str | None:
     """The module of a public name."""
-    for space in SPACES:
+    for space in (space for space in SPACES if space == "methods" or space in NAMESPACES):
         found = names_in(space).get(name) if isinstance(name, str) else None
         if found is not None:
             return found

@@ -54,7 +54,7 @@ class Outputs(Answer):
     labels: list[Any]
     scores: FloatArray
     gap: float = 0.0
-    states: npt.NDArray[np.int32] = field(repr=False)
+    states: npt.NDArray[np.int32] | None = field(default=None, repr=False)
 
     def _columns(self, limit: int | None = None) -> dict[Any, Any]:
         return {"example": np.arange(len(self.scores))[:limit], "score": self.scores[:limit]}

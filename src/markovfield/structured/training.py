@@ -20,7 +20,8 @@ from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.solvers.proximal_gradient import ProximalGradient
 from markovfield.learning.solvers.solve import solve, solver_of
 from markovfield.learning.solvers.stochastic import AdaGrad, Adam, StochasticGradient
-from markovfield.structured.core.model import StructuredModel
+from markovfield.structured.core.conditional import ConditionalModel
+from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.core.reading import example_count
 
 __all__ = ["ShardedObjective", "penalty_of", "train"]
@@ -72,7 +73,7 @@ class ShardedObjective:
 
 
 def train(
-    model: StructuredModel,
+    model: ConditionalModel,
     objective: Any,
     data: tuple[Any, Any, Any],
     *,
@@ -104,14 +105,16 @@ def train(
         shards = []
         for part in parts:
             running.check()
-            batch = model.encode(_some(X, part), _some(Y, part), None if weights is None else weights[part])
+            encoded = model.encode(_some(X, part), _some(Y, part), None if weights is None else weights[part])
+            batch = _taken(objective, encoded)
             shards.append(objective.on(batch, running=running.quiet, rng=rng))
         evaluated = value = ShardedObjective(shards, total)
-        n_variables = sum(shard.batch.structure.n_variables for shard in shards)
+        sizes = [shard.batch.details for shard in shards]
+        details = {name: sum(size[name] for size in sizes) for name in sizes[0]}
     else:
-        batch = model.encode(X, Y, sample_weight)
+        batch = _taken(objective, model.encode(X, Y, sample_weight))
         evaluated = objective.on(batch, running=running.quiet, rng=rng)
-        n_variables = batch.structure.n_variables
+        details = batch.details
 
         def value(w: FloatArray) -> tuple[float, FloatArray]:
             found, gradient = evaluated(w)
@@ -169,12 +172,12 @@ def train(
         planning_seconds=planned,
         guarantee="exact" if guarantee == "exact" and objective.name == "likelihood" else "approximate",
         notes=tuple(notes),
-        details={"n_variables": n_variables},
+        details=details,
     )
     return found.weights, report, wide_inference
 
 
-def penalty_of(model: StructuredModel, l2: Any, l1: Any, group_l1: Any = 0.0) -> Penalty:
+def penalty_of(model: ConditionalModel, l2: Any, l1: Any, group_l1: Any = 0.0) -> Penalty:
     """What weights cost: numbers, or by kind of factor, ``{"edges": 0.1}``.
 
     Kinds that a dict does not name cost nothing. ``group_l1`` is on norms of groups: all weights of one feature of the
@@ -203,7 +206,7 @@ def penalty_of(model: StructuredModel, l2: Any, l1: Any, group_l1: Any = 0.0) ->
     )
 
 
-def _by_kind(model: StructuredModel, given: Any, title: str) -> dict[str, float]:
+def _by_kind(model: ConditionalModel, given: Any, title: str) -> dict[str, float]:
     """A penalty for each kind of factor."""
     if not isinstance(given, Mapping):
         if not np.isfinite(number(given, title, least=0.0)):
@@ -215,6 +218,13 @@ def _by_kind(model: StructuredModel, given: Any, title: str) -> dict[str, float]
         if not np.isfinite(number(value, f"{title}[{name!r}]", least=0.0)):
             raise ModelError(f"{title}[{name!r}] must be finite, got {value}")
     return {name: float(value) for name, value in given.items()}
+
+
+def _taken(objective: Any, batch: Any) -> Any:
+    """The batch, where the objective takes its kind: those of factor graphs do not take structures."""
+    if isinstance(batch, FormBatch) and objective.name not in ("likelihood",):
+        raise ModelError(f"objective {objective.name!r} is for factor graphs; structures are trained by 'likelihood'")
+    return batch
 
 
 def _some(values: Any, part: slice) -> Any:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
-from markovfield.structured.core.model import Inputs, Placed, Shape, StructuredModel, Template
+from markovfield.structured.core.conditional import Shape, Template
+from markovfield.structured.core.model import Inputs, Placed, StructuredModel
 from markovfield.structured.core.reading import encoded_labels, example_count, known_classes
 from markovfield.structured.models.graph import INTERACTIONS, interaction_states
 from markovfield.vision.image_features import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ from markovfield.inference.constants.decoding import factor_constants, taken_out
 from markovfield.inference.constants.sums import centre_sums
 from markovfield.inference.core.answers import Marginals
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.method import MethodLike, Question
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
-from markovfield.inference.verbs import decode, graph_of, log_partition
+from markovfield.inference.verbs import answered_by, decode, form_of, graph_of, log_partition
 
 __all__ = ["aggregate"]
 
@@ -42,7 +43,7 @@ def aggregate(
         potential, to the last digit at any size, ``"entropy"`` the entropy in nats,
         ``KBest(k)`` a tuple of the k best scores, ``Expectation(values)`` the expected sum of the cells' values.
     method
-        Any exact method that has what the semiring needs.
+        Any exact method that has what the semiring needs. Structures (`markovfield.structures`) have their own.
 
     Examples
     --------
@@ -54,9 +55,13 @@ def aggregate(
     >>> [round(x, 4) for x in mf.analysis.aggregate(net, mf.semirings.KBest(2))]
     [1.0986, 0.0]
     """
+    ring = semirings.by_name(semiring)
+    own = getattr(import_module(answered_by(form_of(model)) or __name__), "aggregate", None)
+    if own not in (None, aggregate):  # structures have dynamic programs of their own
+        chosen = "auto" if method == "junction_tree" else method
+        return own(model, ring, Question(evidence, chosen, None, None, Running()))  # type: ignore[misc]
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
-    ring = semirings.by_name(semiring)
     if graph.structure.has_latent and ring in (semirings.ENTROPY, semirings.COUNTING, semirings.MIN_SUM):
         raise ModelError(
             f"the semiring {ring.name!r} needs factors whose table is made of cells, and a noisy-max is a sum over "

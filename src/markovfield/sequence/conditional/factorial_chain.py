@@ -20,7 +20,8 @@ from markovfield.sequence.conditional.tokens import (
     neighbours,
 )
 from markovfield.sequence.text.sequences import split_sequences
-from markovfield.structured.core.model import Inputs, Placed, Shape, StructuredModel, Template
+from markovfield.structured.core.conditional import Shape, Template
+from markovfield.structured.core.model import Inputs, Placed, StructuredModel
 from markovfield.structured.core.reading import encoded_labels, known_classes
 
 __all__ = ["FactorialChainModel"]

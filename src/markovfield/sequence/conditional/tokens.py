@@ -12,7 +12,7 @@ from markovfield.arrays import IntArray
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.sequence.text.sequences import SequenceData
 from markovfield.sequence.text.vectoriser import AttributeVectoriser
-from markovfield.structured.core.model import Shape
+from markovfield.structured.core.conditional import Shape
 
 __all__ = ["TokenShape", "attribute_matrix", "learned_vectoriser", "neighbours"]
 

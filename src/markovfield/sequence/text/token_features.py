@@ -15,7 +15,7 @@ from markovfield.sequence.text._expansion import Column, Corpus, TokenAttributes
 from markovfield.sequence.text.sequences import ColumnCorpus, SequenceData
 from markovfield.sequence.text.vectoriser import AttributeVectoriser
 
-__all__ = ["TokenFeatures", "word_shape"]
+__all__ = ["TokenFeatures", "short_shape", "word_shape"]
 
 Gazetteer = Iterable[str] | str | os.PathLike[str]
 
@@ -134,7 +134,7 @@ class TokenFeatures(TransformerMixin, BaseEstimator):
             parts.append([f"p{n}=", word.mapped(partial(_affix, part=slice(n)))])
             parts.append([f"s{n}=", word.mapped(partial(_affix, part=slice(-n, None)))])
         if self.shape:
-            for name, column in (("shape", word.mapped(word_shape)), ("short", word.mapped(_short_shape))):
+            for name, column in (("shape", word.mapped(word_shape)), ("short", word.mapped(short_shape))):
                 parts += [[f"{name}[{d}]=", view.at(column, d, _outside)] for d in (0, -1, 1)]
         if self.flags:
             parts += [["is=", word.mapped(test)] for test in _FLAGS]
@@ -168,7 +168,14 @@ def word_shape(word: str) -> str:
     return "".join(["X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word])
 
 
-def _short_shape(word: str) -> str:
+def short_shape(word: str) -> str:
+    """The shape of a word with repetitions squeezed.
+
+    Examples
+    --------
+    >>> short_shape("McCain-2008")
+    'XxXx-d'
+    """
     shape = word_shape(word)
     return "".join([c for c, before in zip(shape, "\0" + shape, strict=False) if c != before])
 

@@ -159,6 +159,11 @@ class Batch:
         """How many examples there are."""
         return len(self.variable_offsets) - 1
 
+    @property
+    def details(self) -> dict[str, int]:
+        """Sizes, for a report."""
+        return {"n_variables": self.structure.n_variables}
+
     @cached_property
     def is_labelled(self) -> bool:
         """Whether every variable has a label."""

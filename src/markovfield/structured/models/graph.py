@@ -10,7 +10,8 @@ import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
-from markovfield.structured.core.model import Inputs, Placed, Shape, StructuredModel, Template
+from markovfield.structured.core.conditional import Shape, Template
+from markovfield.structured.core.model import Inputs, Placed, StructuredModel
 from markovfield.structured.core.reading import example_count, feature_rows, known_classes, pairs_of, starts
 
 __all__ = ["INTERACTIONS", "GraphModel", "interaction_states"]

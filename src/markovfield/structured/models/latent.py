@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
-from markovfield.structured.core.model import Inputs, Shape, StructuredModel, Template
+from markovfield.structured.core.conditional import Shape, Template
+from markovfield.structured.core.model import Inputs, StructuredModel
 
 __all__ = ["LatentModel"]
 

@@ -13,7 +13,8 @@ from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import encode
 from markovfield.learning.structures.chow_liu import ChowLiu
-from markovfield.structured.core.model import Inputs, Placed, Shape, StructuredModel, Template
+from markovfield.structured.core.conditional import Shape, Template
+from markovfield.structured.core.model import Inputs, Placed, StructuredModel
 from markovfield.structured.models.graph import joined
 from markovfield.structured.models.multiclass import class_rows
 

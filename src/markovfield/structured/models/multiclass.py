@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.structured.core.model import Inputs, Placed, Shape, StructuredModel, Template
+from markovfield.structured.core.conditional import Shape, Template
+from markovfield.structured.core.model import Inputs, Placed, StructuredModel
 from markovfield.structured.core.reading import example_count, feature_rows, known_classes
 from markovfield.structured.models.graph import joined
 

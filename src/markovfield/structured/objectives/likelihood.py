@@ -25,7 +25,9 @@ from markovfield.inference.core.evidence import Evidence, no_evidence
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
 from markovfield.structured.core.batch import Batch
+from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.core.inference import choose_inference, convex_inference
+from markovfield.structured.objectives.form_likelihood import FormLikelihood
 
 __all__ = ["ConditionalLikelihood"]
 
@@ -54,8 +56,12 @@ class ConditionalLikelihood:
     def __post_init__(self) -> None:
         check_method(self, least={"n_samples": 1})
 
-    def on(self, batch: Batch, *, running: Running, rng: Any = None) -> LikelihoodValue:
+    def on(self, batch: Batch | FormBatch, *, running: Running, rng: Any = None) -> LikelihoodValue | FormLikelihood:
         """The function of weights."""
+        if isinstance(batch, FormBatch):
+            if self.inference != "auto":
+                raise ModelError(f"{batch.family.name} has its own dynamic program: leave inference at 'auto'")
+            return FormLikelihood(batch, running)
         if self.inference == "auto":
             method = choose_inference(batch.structure, batch.variable_offsets, running, batch.wide_inference)
             return LikelihoodValue(batch, method, self.n_samples, running, rng, chosen=True)

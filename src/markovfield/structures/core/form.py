@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -36,6 +36,13 @@ class StructureForm(ABC):
     answered_by: ClassVar[str] = "markovfield.structures.core.verbs"
     # Names of the kinds of parts, the main one first.
     parts: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, family: Any, pool: FloatArray) -> Self:
+        """The form of a family of one instance, with its scores."""
+        form = cls.__new__(cls)
+        form.family, form.pool = family, pool
+        return form
 
     @abstractmethod
     def shaped(self, values: FloatArray) -> dict[str, FloatArray]:

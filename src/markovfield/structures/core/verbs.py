@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from markovfield import semirings
 from markovfield._validation import generator_of, whole_number
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
@@ -20,7 +21,7 @@ from markovfield.structures.core.answers import (
 from markovfield.structures.core.family import Parts, Sums
 from markovfield.structures.core.form import StructureForm
 
-__all__ = ["decode", "log_partition", "marginals", "sample"]
+__all__ = ["aggregate", "decode", "log_partition", "marginals", "sample"]
 
 LOSSES = ("parts",)
 
@@ -123,3 +124,32 @@ def sample(form: StructureForm, question: Question, size: int) -> StructureSampl
         method=form.family.name,
         seconds=question.running.seconds,
     )
+
+
+def aggregate(form: StructureForm, ring: Any, question: Question) -> Any:
+    """All structures combined in a semiring (Caetano lecture 5); ``min_sum`` is the lowest of those possible."""
+    if isinstance(ring, semirings.KBest):
+        return tuple(one.score for one in decode(form, question, None, None, ring.k).n_best)
+    if ring in (semirings.MAX_SUM, semirings.MAX_PRODUCT):
+        best = decode(form, question, None, None, 1).score
+        return best if ring is semirings.MAX_SUM else float(np.exp(best))
+    if ring is semirings.SUM_PRODUCT:
+        return float(log_partition(form, question))
+    if ring is semirings.ENTROPY:
+        return marginals(form, question, None).entropy
+    pool = _pool(form, question)
+    if ring is semirings.COUNTING:
+        zeros = np.where(np.isneginf(pool), -np.inf, 0.0)
+        found = float(np.exp(form.family.sums(zeros, running=question.running).log_partition[0]))
+        return round(found) if found < 2.0**52 else found
+    if ring is semirings.MIN_SUM:
+        cells = form.family.maxima(np.where(np.isneginf(pool), -np.inf, -pool), running=question.running).of(0)
+        if not len(cells):
+            raise _impossible(form, question)
+        return float(pool[cells].sum())
+    values = np.asarray(ring.values, np.float64)
+    if values.shape != pool.shape:
+        raise ModelError(f"values need one number for each of {len(pool)} cells, got shape {values.shape}")
+    sums, _ = _sums(form, question, pool, counts=True)
+    assert sums.counts is not None
+    return float(sums.counts @ np.where(sums.counts > 0, values, 0.0))

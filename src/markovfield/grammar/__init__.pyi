@@ -1,0 +1,11 @@
+"""Types of ``markovfield.grammar``, for type checkers. Made by tools/generate.py."""
+
+from markovfield.grammar.binarisation import Binarisation as Binarisation
+from markovfield.grammar.binarisation import collapse_unaries as collapse_unaries
+from markovfield.grammar.binarisation import expand_unaries as expand_unaries
+from markovfield.grammar.heads import head_child as head_child
+from markovfield.grammar.scoring import BracketReport as BracketReport
+from markovfield.grammar.scoring import SentenceScore as SentenceScore
+from markovfield.grammar.scoring import bracket_report as bracket_report
+from markovfield.grammar.trees import Tree as Tree
+from markovfield.grammar.trees import cleaned as cleaned
