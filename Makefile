@@ -75,6 +75,8 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.solvers
 	$(BIN)/python -m benchmarks.feature_induction
 	$(BIN)/python -m benchmarks.structured_models
+	$(BIN)/python -m benchmarks.structures
+	$(BIN)/python -m benchmarks.segments
 
 # The pages; examples that have changed since the last time are run for the gallery.
 docs: .venv/installed

@@ -73,9 +73,9 @@ def environment(names: list[str]) -> tuple[Path | None, list[str]]:
 class Peers:
     """One worker per peer, started when first asked and again after it was killed."""
 
-    def __init__(self, names: list[str], worker: str = "peer_worker.py") -> None:
+    def __init__(self, names: list[str], worker: str = "peer_worker.py", memory: int = MEMORY) -> None:
         self.python, self.names = environment(names)
-        self.worker = worker
+        self.worker, self.memory = worker, memory
         self.about: dict[str, str] = {}
         self._workers: dict[str, subprocess.Popen[str]] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="markovfield-peers-")
@@ -101,7 +101,7 @@ class Peers:
         worker.wait()
 
     def _start(self, name: str) -> subprocess.Popen[str]:
-        command = [str(self.python), str(Path(__file__).parent / self.worker), str(MEMORY)]
+        command = [str(self.python), str(Path(__file__).parent / self.worker), str(self.memory)]
         worker = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

@@ -30,7 +30,8 @@ from markovfield.inference.core.running import Running
 
 PEERS = ["torch_struct", "supar", "torchcrf", "torch"]
 # Seconds that a peer may take for a case.
-PATIENCE = 90.0
+PATIENCE = 60.0
+MEMORY = 8 * 2**30
 MAX_LENGTH = 8  # of segments
 GOALS = {"spans": 20.0, "chart": 20.0}
 OTHER_GOAL = 5.0
@@ -60,10 +61,6 @@ def _grammar(rng: np.random.Generator, b: int, n: int, symbols: int) -> Arrays:
     return {"terms": rng.normal(size=(b, n, terminals)), "rules": rules, "roots": rng.normal(size=nonterminals)}
 
 
-def _chart(a: Arrays, i: int) -> Any:
-    raise NotImplementedError
-
-
 def _segments(rng: np.random.Generator, b: int, n: int, k: int) -> Arrays:
     return {"segments": rng.normal(size=(b, n, MAX_LENGTH, k)), "transitions": rng.normal(size=(k, k))}
 
@@ -84,9 +81,16 @@ KINDS = {
         lambda rng, b, n, k: {"spans": rng.normal(size=(b, n, n, k))},
         lambda a, i: mf.structures.SpanTree(a["spans"][i]), (10, 20, 40, 100), (5, 30, 100),
     ),
-    "chart": Kind(_grammar, _chart, (10, 20, 40), (5, 30, 75)),
-    "projective": Kind(_arcs, lambda a, i: mf.structures.ProjectiveTree(a["arcs"][i]), (10, 20, 40, 100)),
-    "spanning": Kind(_arcs, lambda a, i: mf.structures.SpanningTree(a["arcs"][i]), (10, 20, 40, 100)),
+    "chart": Kind(
+        _grammar, lambda a, i: mf.structures.Chart.dense(a["rules"], a["terms"][i], a["roots"]),
+        (10, 20, 40), (5, 30, 75),
+    ),
+    "projective": Kind(
+        _arcs, lambda a, i: mf.structures.ProjectiveTree(a["arcs"][i], single_root=False), (10, 20, 40, 100)
+    ),
+    "spanning": Kind(
+        _arcs, lambda a, i: mf.structures.SpanningTree(a["arcs"][i], single_root=False), (10, 20, 40, 100)
+    ),
     "segments": Kind(
         _segments,
         # Any label stands before the first in torch-struct.
@@ -128,8 +132,8 @@ def timed(family: Any, pool: Any, policy: Policy) -> tuple[float, Any]:
 def against_peers(names: list[str], quick: bool, policy: Policy) -> list[dict[str, Any]]:
     """Every structure, size and batch: ours and the peers."""
     rows: list[dict[str, Any]] = []
-    with Peers(PEERS if "MARKOVFIELD_PEERS" in os.environ else [], "structures_worker.py") as peers, \
-            tempfile.TemporaryDirectory() as folder:  # fmt: skip
+    asked = PEERS if "MARKOVFIELD_PEERS" in os.environ else []
+    with Peers(asked, "structures_worker.py", MEMORY) as peers, tempfile.TemporaryDirectory() as folder:
         for about in peers.about.values():
             print(about)
         for name in names:

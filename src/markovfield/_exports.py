@@ -98,6 +98,8 @@ _LAZY = {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
         "grammar.heads": ["head_child"],
         "grammar.scoring": ["BracketReport", "SentenceScore", "bracket_report"],
+        "grammar.span_model": ["SpanModel"],
+        "grammar.span_parser": ["SpanParser"],
         "grammar.trees": ["Tree", "cleaned"],
     },
     "vision": {

@@ -8,7 +8,9 @@ Files, in reading order:
 * `trees`, `brackets`: a constituent and what it is made of; trees written in brackets;
 * `heads`, `binarisation`: which child is the head; trees with at most two children below each node, and back;
 * `drawing`: trees as characters and as SVG;
-* `scoring`: brackets of parses against those of gold trees, as evalb counts them.
+* `scoring`: brackets of parses against those of gold trees, as evalb counts them;
+* `span_features`, `pairs`, `pairs_kernel`: features of runs of words; weights of features and of pairs with labels;
+* `parser`, `span_model`, `span_parser`: what parsers share; trees of labelled spans without a grammar.
 
 A tree of n words takes time and memory linear in its nodes everywhere, and nothing here is recursive.
 """

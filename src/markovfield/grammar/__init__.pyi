@@ -7,5 +7,7 @@ from markovfield.grammar.heads import head_child as head_child
 from markovfield.grammar.scoring import BracketReport as BracketReport
 from markovfield.grammar.scoring import SentenceScore as SentenceScore
 from markovfield.grammar.scoring import bracket_report as bracket_report
+from markovfield.grammar.span_model import SpanModel as SpanModel
+from markovfield.grammar.span_parser import SpanParser as SpanParser
 from markovfield.grammar.trees import Tree as Tree
 from markovfield.grammar.trees import cleaned as cleaned

@@ -28,12 +28,13 @@ def definition(model, x, segments, w):
     """The score of segments ``(first, stop, label)`` of a sentence by the formula."""
     parts, k, known = model.named_weights(w), model.n_classes, model.known
     names = known.vectoriser.attributes_
-    tokens = parts["tokens"].reshape(-1, 3, k)
+    tokens = parts["tokens"].reshape(len(names), -1, k)
     total, before = 0.0, None
     for a, b, label in segments:
         y = model.classes.index(label)
-        for t in range(a, b):
-            for role, there in enumerate((t == a, t > a, t == b - 1)):
+        for t in range(max(a - 1, 0), min(b + 1, len(x))):
+            roles = (t == a, a < t < b, t == b - 1, t == a - 1, t == b)
+            for role, there in enumerate(roles[: tokens.shape[1]]):
                 for key, value in x[t].items():
                     name, size = (f"{key}:{value}", 1.0) if isinstance(value, str) else (key, value)
                     total += there * size * tokens[names.index(name), role, y]
@@ -56,8 +57,9 @@ def cut(labels):
     return found
 
 
-def test_scores_are_those_of_the_definition():
-    model = SegmentModel().shaped(X, Y)
+@pytest.mark.parametrize("neighbours", [False, True])
+def test_scores_are_those_of_the_definition(neighbours):
+    model = SegmentModel(neighbours=neighbours).shaped(X, Y)
     assert model.classes == ("O", "LOC", "PER")
     w = np.random.default_rng(0).normal(size=model.n_weights)
     batch = model.encode(X, Y)
@@ -89,9 +91,10 @@ def test_the_operator_and_its_adjoint():
     rng = np.random.default_rng(0)
     for n, longest, k in [(7, 3, 2), (2, 5, 3), (0, 2, 1)]:
         features = csr_array(rng.normal(size=(n, 4)) * (rng.random((n, 4)) < 0.6))
-        operator = SegmentTokens(features, longest, k)
-        w, cells = rng.normal(size=operator.n_weights), rng.normal(size=operator.n_cells)
-        assert operator.forward(w) @ cells == pytest.approx(w @ operator.adjoint(cells))
+        for roles in (3, 5):
+            operator = SegmentTokens(features, np.array([0, n // 2, n // 2, n]), longest, k, roles)
+            w, cells = rng.normal(size=operator.n_weights), rng.normal(size=operator.n_cells)
+            assert operator.forward(w) @ cells == pytest.approx(w @ operator.adjoint(cells))
 
 
 def test_texts_are_found_where_plain_python_finds_them():

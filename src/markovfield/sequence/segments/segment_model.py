@@ -66,6 +66,9 @@ class SegmentModel(FormModel):
     max_length
         Tokens of the longest segment; None is the longest chunk in training. Longer chunks of outputs are read as
         several.
+    neighbours
+        Whether attributes of the tokens right before and right after a segment count, too. Where tokens have attributes
+        of their neighbours, as those of `TokenFeatures` have, these are seen already.
     texts
         Whether to learn of words and shapes from end to end. Inputs must then have words.
     word
@@ -84,6 +87,7 @@ class SegmentModel(FormModel):
     """
 
     max_length: int | None = None
+    neighbours: bool = False
     texts: bool = True
     word: str | None = None
     min_count: int = 1
@@ -120,12 +124,16 @@ class SegmentModel(FormModel):
         k, sizes = self.n_classes, self.known.sizes
         n_texts = len(self.known.texts)  # type: ignore[attr-defined]
         return [
-            Template("tokens", len(ROLES) * k, sizes["attributes"]),
+            Template("tokens", self._n_roles * k, sizes["attributes"]),
             Template("segments", k, sizes["max_length"] + n_texts),
             Template("transitions", k * k),
             Template("first", k),
             Template("last", k),
         ]
+
+    @property
+    def _n_roles(self) -> int:
+        return len(ROLES) if self.neighbours else len(ROLES) - 2
 
     def inputs(self, X: Any) -> FormInputs:
         """Attributes of tokens, and texts and lengths of all segments."""
@@ -135,7 +143,7 @@ class SegmentModel(FormModel):
         shared, own = int(family.cell_offsets[0]), slice(int(family.cell_offsets[0]), None)
         n = matrix.shape[0]
         blocks = (
-            Block("tokens", SegmentTokens(matrix, longest, k), own),
+            Block("tokens", SegmentTokens(matrix, offsets, longest, k, self._n_roles), own),
             Block("segments", TensorProduct(n * longest, k, self._segments(X, offsets)), own),
             Block("transitions", TensorProduct(1, k * k), slice(0, k * k)),
             Block("first", TensorProduct(1, k), slice(k * k, shared - k)),

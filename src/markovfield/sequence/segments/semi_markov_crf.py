@@ -19,7 +19,7 @@ class SemiMarkovCRF(FormEstimator):
 
     Parameters
     ----------
-    max_length, texts, word, min_count
+    max_length, neighbours, texts, word, min_count
         What is looked at, see `SegmentModel`.
     l2, l1, solver, batch_size, rng, n_jobs
         As those of `StructuredClassifier`.
@@ -45,6 +45,7 @@ class SemiMarkovCRF(FormEstimator):
         self,
         max_length: int | None = None,
         *,
+        neighbours: bool = False,
         texts: bool = True,
         word: str | None = None,
         min_count: int = 1,
@@ -57,6 +58,7 @@ class SemiMarkovCRF(FormEstimator):
         n_jobs: int | None = None,
     ) -> None:
         self.max_length = max_length
+        self.neighbours = neighbours
         self.texts = texts
         self.word = word
         self.min_count = min_count
@@ -69,4 +71,4 @@ class SemiMarkovCRF(FormEstimator):
         self.n_jobs = n_jobs
 
     def _model(self) -> SegmentModel:
-        return SegmentModel(self.max_length, self.texts, self.word, self.min_count)
+        return SegmentModel(self.max_length, self.neighbours, self.texts, self.word, self.min_count)

@@ -29,23 +29,19 @@ class FormLikelihood:
             if batch.mask is None:
                 raise ModelError("the likelihood needs outputs")
             return
-        counts = batch.parts.counts(batch.family.n_cells, batch.weights)
-        self._features = batch.adjoint(counts)
-        self._constant = 0.0
-        if batch.base is not None:
-            scores = batch.parts.scores(batch.base)
-            if np.isneginf(scores).any():
-                raise ModelError(
-                    f"example {int(np.flatnonzero(np.isneginf(scores))[0])}: the model rules its output out"
-                )
-            self._constant = float(scores.sum() if batch.weights is None else batch.weights @ scores)
+        if batch.base is not None and np.isneginf(scores := batch.parts.scores(batch.base)).any():
+            raise ModelError(f"example {int(np.flatnonzero(np.isneginf(scores))[0])}: the model rules its output out")
 
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
         """The value and the gradient."""
         pool = self.batch.pool(w)
         free, expected = self._sums(pool, clamped=False)
-        if self.batch.parts is not None:
-            return free - self._constant - float(self._features @ w), self.batch.adjoint(expected) - self._features
+        if (parts := self.batch.parts) is not None:
+            # Features of the outputs are not kept: there may be many weights, and many batches.
+            scores, weights = parts.scores(pool), self.batch.weights
+            found = float(scores.sum() if weights is None else weights @ scores)
+            expected -= parts.counts(len(pool), weights)
+            return free - found, self.batch.adjoint(expected)
         clamped, seen = self._sums(pool, clamped=True)
         return free - clamped, self.batch.adjoint(expected - seen)
 
