@@ -34,6 +34,7 @@ from markovfield.structured.models.multiclass import MulticlassModel as Multicla
 from markovfield.structured.models.neural import NeuralFeatures as NeuralFeatures
 from markovfield.structured.objectives.expected_loss import ExpectedLoss as ExpectedLoss
 from markovfield.structured.objectives.expected_loss import MarginalLikelihood as MarginalLikelihood
+from markovfield.structured.objectives.hinge import Hinge as Hinge
 from markovfield.structured.objectives.likelihood import ConditionalLikelihood as ConditionalLikelihood
 from markovfield.structured.objectives.piecewise import Piecewise as Piecewise
 from markovfield.structured.objectives.pseudo_likelihood import PseudoLikelihood as PseudoLikelihood

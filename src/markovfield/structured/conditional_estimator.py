@@ -21,7 +21,7 @@ from markovfield.progress import shows_progress
 from markovfield.structured.archive import from_archive, load_structured, save_structured
 from markovfield.structured.core.conditional import ConditionalModel
 from markovfield.structured.core.reading import example_count
-from markovfield.structured.objectives.registry import objective_of
+from markovfield.structured.objectives.registry import MARGINS, objective_of
 from markovfield.structured.training import penalty_of, train
 
 __all__ = ["ConditionalEstimator"]
@@ -72,6 +72,8 @@ class ConditionalEstimator(BaseEstimator):
             When to stop with the weights so far, who is told of every iteration, and whether a line shows how it goes.
         """
         objective = objective_of(self.objective, getattr(self, "inference", "auto"))
+        if objective.name in MARGINS and objective.decoding == "auto":
+            objective = replace(objective, decoding=getattr(self, "decoding", "auto"))
         running = Running(self.n_jobs, time_limit, callback)
         example_count(X, y)
         model = self._model().shaped(X, y)

@@ -16,7 +16,7 @@ from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Answer
 from markovfield.inference.core.component_counts import counts_by_component
 from markovfield.inference.core.evidence import Evidence, no_evidence
-from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.method import MethodLike, taken
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.structured.core.batch import Batch, Factors
@@ -113,7 +113,8 @@ def best_outputs(
     else:
         chosen = resolve(method, "decode")
     try:
-        answer = chosen.decode(graph, Evidence(batch.labels), running=running)
+        drawn = taken(chosen, rng=np.random.default_rng(0))
+        answer = chosen.decode(graph, Evidence(batch.labels), running=running, **drawn)
     except ImpossibleEvidenceError:
         raise _impossible() from None
     if not np.isfinite(answer.score):

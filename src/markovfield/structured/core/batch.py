@@ -14,7 +14,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure, c_order_strides
-from markovfield.structured.core.operators import Operator
+from markovfield.structured.core.operators import Operator, rows_of
 
 __all__ = ["Batch", "Factors"]
 
@@ -253,6 +253,31 @@ class Batch:
     def joint_features(self, states: npt.NDArray[np.int32] | None = None) -> FloatArray:
         """``A' counts``: the features of some states (the labels when None), summed over examples."""
         return self.adjoint(self.counts(states))
+
+    def differences(self, states: npt.NDArray[np.int32]) -> Any:
+        """``float64[n_examples, n_weights]``, sparse: features of the labels less those of some states."""
+        from scipy.sparse import csr_array
+
+        mine, other = self.cells_read(self.labels), self.cells_read(states)
+        found = csr_array((self.n_examples, self.n_weights))
+        first = 0
+        for kind, start in zip(self.factors, self.cells[:-1], strict=True):
+            own = slice(first, first + len(kind.scopes))
+            first = own.stop
+            differ = np.flatnonzero(mine[own] != other[own])
+            if not len(differ) or not kind.operator.n_weights:
+                continue
+            rows = rows_of(kind.operator, mine[own][differ] - start) - rows_of(
+                kind.operator, other[own][differ] - start
+            )
+            spread = csr_array(
+                (np.ones(len(differ)), (self.example_of_factor[own][differ], np.arange(len(differ)))),
+                shape=(self.n_examples, len(differ)),
+            )
+            made = spread @ rows
+            made.resize((self.n_examples, self.n_weights - kind.at))
+            found = found + csr_array((made.data, made.indices + kind.at, made.indptr), shape=found.shape)
+        return found
 
     def scores(self, pool: FloatArray, states: npt.NDArray[np.int32] | None = None) -> FloatArray:
         """``float64[n_examples]``: the score of some states (the labels when None) of each example."""

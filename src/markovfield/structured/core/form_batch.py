@@ -10,7 +10,7 @@ import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.inference.core.running import Running
-from markovfield.structured.core.operators import Operator
+from markovfield.structured.core.operators import Operator, rows_of
 from markovfield.structures.core.family import Family, Parts, Sums
 
 __all__ = ["Block", "FormBatch"]
@@ -124,3 +124,40 @@ class FormBatch:
         """``A' counts``: the features of some structures (the outputs when None), summed over examples, weighted."""
         chosen: Any = self.parts if parts is None else parts
         return self.adjoint(chosen.counts(self.family.n_cells, self.weights))
+
+    def differences(self, parts: Parts) -> Any:
+        """``float64[n_examples, n_weights]``, sparse: features of the outputs less those of other structures."""
+        from scipy.sparse import csr_array
+
+        assert self.parts is not None
+        n, shape = self.n_examples, (self.n_examples, self.family.n_cells)
+        counts = csr_array((np.ones(len(self.parts.cells)), self.parts.cells, self.parts.offsets), shape=shape)
+        counts = counts - csr_array((np.ones(len(parts.cells)), parts.cells, parts.offsets), shape=shape)
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+        example, cells = np.repeat(np.arange(n), np.diff(counts.indptr)), counts.indices.astype(np.int64)
+        found = csr_array((n, self.n_weights))
+        for (order, place), block, at in zip(self._places, self.blocks, self.starts, strict=True):
+            # The numbers of a block that go to each cell.
+            first, last = np.searchsorted(order, cells), np.searchsorted(order, cells, "right")
+            many = last - first
+            which = np.repeat(first - (np.cumsum(many) - many), many) + np.arange(many.sum())
+            rows = rows_of(block.operator, place[which])
+            spread = csr_array(
+                (np.repeat(counts.data, many), (np.repeat(example, many), np.arange(len(which)))),
+                shape=(n, len(which)),
+            )
+            made = spread @ rows
+            found = found + csr_array((made.data, made.indices + at, made.indptr), shape=found.shape)
+        return found
+
+    @cached_property
+    def _places(self) -> list[tuple[IntArray, IntArray]]:
+        """For each block its cells in order, and which number of the block goes to each."""
+        found = []
+        for block in self.blocks:
+            cells = np.arange(self.family.n_cells)
+            own = cells if block.cells is None else cells[block.cells]
+            order = np.argsort(own, kind="stable")
+            found.append((own[order], order))
+        return found

@@ -7,13 +7,14 @@ cells to features. Neither writes a matrix out: what is kept are the features as
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, IntArray
 
-__all__ = ["LinearTerms", "Operator", "TensorProduct"]
+__all__ = ["LinearTerms", "Operator", "TensorProduct", "rows_of"]
 
 
 class Operator(Protocol):
@@ -97,6 +98,32 @@ class TensorProduct:
             counts = self.features.T @ counts
         return np.asarray(counts if self.states is None else counts @ self.states).ravel()
 
+    def rows(self, cells: IntArray) -> Any:
+        """``float64[len(cells), n_weights]``, sparse: what some cells are made of."""
+        from scipy.sparse import csr_array
+
+        row, column = np.divmod(np.asarray(cells, np.int64), self.n_columns)
+        inputs, states = _sparse_rows(self._features, row), _sparse_rows(self._states, column)
+        # Every feature of the input times every feature of the state.
+        many = np.diff(states.indptr).astype(np.int64)
+        of_input = np.repeat(np.arange(len(row)), np.diff(inputs.indptr))
+        repeats = many[of_input]
+        left = np.repeat(np.arange(len(inputs.indices)), repeats)
+        first = states.indptr[of_input].astype(np.int64)
+        right = np.repeat(first - (np.cumsum(repeats) - repeats), repeats) + np.arange(repeats.sum())
+        columns = inputs.indices[left].astype(np.int64) * self.shape[1] + states.indices[right]
+        sizes = np.bincount(of_input, repeats, len(row)).astype(np.int64)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        return csr_array((inputs.data[left] * states.data[right], columns, offsets), shape=(len(row), self.n_weights))
+
+    @cached_property
+    def _features(self) -> Any:
+        return _sparse(self.features, self.n_rows)
+
+    @cached_property
+    def _states(self) -> Any:
+        return _sparse(self.states, self.n_columns)
+
 
 @dataclass(frozen=True, eq=False)
 class LinearTerms:
@@ -127,3 +154,35 @@ class LinearTerms:
     def adjoint(self, cells: FloatArray) -> FloatArray:
         """Features of counts of cells."""
         return np.asarray(self.terms.T @ cells)
+
+    def rows(self, cells: IntArray) -> Any:
+        """``float64[len(cells), n_weights]``, sparse: what some cells are made of."""
+        return _sparse_rows(_sparse(self.terms, self.n_cells), cells)
+
+
+def rows_of(operator: Operator, cells: IntArray) -> Any:
+    """``float64[len(cells), n_weights]``, sparse: what some cells are made of.
+
+    An operator that has no ``rows`` is asked cell by cell, by its adjoint, which is for small ones.
+    """
+    from scipy.sparse import csr_array
+
+    if hasattr(operator, "rows"):
+        return operator.rows(cells)
+    found = []
+    for cell in np.asarray(cells).tolist():
+        unit = np.zeros(operator.n_cells)
+        unit[cell] = 1.0
+        found.append(operator.adjoint(unit))
+    return csr_array(np.array(found).reshape(len(found), operator.n_weights))
+
+
+def _sparse(matrix: Any, n: int) -> Any:
+    """A matrix as sparse rows; None is the identity."""
+    from scipy.sparse import csr_array, eye_array
+
+    return csr_array(eye_array(n)) if matrix is None else csr_array(matrix)
+
+
+def _sparse_rows(matrix: Any, rows: IntArray) -> Any:
+    return matrix[np.asarray(rows, np.int64)]

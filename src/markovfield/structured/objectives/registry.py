@@ -9,7 +9,7 @@ from typing import Any
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.method import MethodLike
 
-__all__ = ["OBJECTIVES", "objective_of"]
+__all__ = ["MARGINS", "OBJECTIVES", "objective_of"]
 
 OBJECTIVES = {
     "likelihood": "likelihood:ConditionalLikelihood",
@@ -18,6 +18,8 @@ OBJECTIVES = {
     "expected_loss": "expected_loss:ExpectedLoss",
     "marginal_likelihood": "expected_loss:MarginalLikelihood",
 }
+# Objectives with kinks, which have solvers of their own.
+MARGINS = {"hinge": "hinge:Hinge"}
 
 
 def objective_of(objective: Any, inference: MethodLike = "auto") -> Any:
@@ -28,11 +30,12 @@ def objective_of(objective: Any, inference: MethodLike = "auto") -> Any:
     >>> objective_of("likelihood", "belief_propagation").inference
     'belief_propagation'
     """
-    if isinstance(objective, str) and objective in OBJECTIVES:
-        module, _, name = OBJECTIVES[objective].partition(":")
+    known = {**OBJECTIVES, **MARGINS}
+    if isinstance(objective, str) and objective in known:
+        module, _, name = known[objective].partition(":")
         objective = getattr(import_module(f"markovfield.structured.objectives.{module}"), name)()
     if not hasattr(objective, "on"):
-        names = ", ".join(map(repr, OBJECTIVES))
+        names = ", ".join(map(repr, known))
         raise ModelError(f"objective must be one of {names}, or such an object, got {objective!r}")
     infers = any(f.name == "inference" for f in fields(objective))
     if inference != "auto" and not infers:
