@@ -145,6 +145,7 @@ _LAZY = {
         "learning.core.report": ["FitReport"],
         "learning.max_margin.block_frank_wolfe": ["BlockFrankWolfe"],
         "learning.max_margin.cutting_plane": ["CuttingPlane"],
+        "learning.max_margin.frank_wolfe": ["FrankWolfe"],
         "learning.max_margin.perceptron": ["StructuredPerceptron"],
         "learning.max_margin.problem": ["MarginMinimum", "MarginPass", "Planes"],
         "learning.max_margin.subgradient": ["Subgradient"],
