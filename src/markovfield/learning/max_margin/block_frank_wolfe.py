@@ -101,14 +101,16 @@ class BlockFrankWolfe:
                     watch.note(primal, kept.dual)
                     if watch.primal - kept.dual <= self.gap * abs(watch.primal):
                         break
-                    for shard, planes in enumerate(found):
-                        gaps[shard] = float(kept.add(planes, VISIT)[0].sum())
+                    order = range(len(found))
                 else:
-                    for shard in self._order(gaps, rng).tolist():
-                        planes = watch.planes(kept.w, shard)
-                        gaps[shard] = float(kept.add(planes, VISIT)[0].sum())
+                    found, order = [], self._order(gaps, rng).tolist()
+                for shard in order:
+                    planes = found[shard] if found else watch.planes(kept.w, shard)
+                    gaps[shard] = float(kept.add(planes, VISIT)[0].sum())
+                    if self.averaged:
                         seen += 1
                         mean += 2.0 / (seen + 1.0) * (kept.w - mean)
+                if not found:
                     watch.note(np.nan, kept.dual)
                 if self.sweeps:
                     kept.settle(rng, WORTH * (kept.dual - before), self.sweeps)

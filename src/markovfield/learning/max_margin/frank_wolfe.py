@@ -36,7 +36,7 @@ class FrankWolfe:
     --------
     >>> import markovfield as mf
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
-    >>> svm = mf.MulticlassCRF(objective="hinge", solver=FrankWolfe(gap=1e-2), l2=0.1).fit(X, y)
+    >>> svm = mf.MulticlassCRF(objective="hinge", solver=FrankWolfe(gap=0.05), l2=1.0).fit(X, y)
     >>> svm.report_.converged
     True
     """

@@ -7,7 +7,14 @@ import numpy as np
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.learning.max_margin.problem import Planes
 from markovfield.learning.max_margin.working_set_kernel import (
-    AWAY, PAIRWISE, TOWARD, ascend, compact, insert, moved, refresh,
+    AWAY,
+    PAIRWISE,
+    TOWARD,
+    ascend,
+    compact,
+    insert,
+    moved,
+    refresh,
 )  # fmt: skip
 
 __all__ = ["STEPS", "WorkingSet"]
@@ -135,7 +142,5 @@ class WorkingSet:
             np.zeros((3, int(layout[1].sum())), np.int64), np.zeros(layout[1].sum()), np.zeros(layout[1].sum())
         )  # fmt: skip
         gram = np.zeros(int((layout[1] ** 2).sum()))
-        moved(
-            layout, self._layout, slots, self._slots, masses, self.masses, losses, self._losses, gram, self._gram
-        )
+        moved(layout, self._layout, slots, self._slots, masses, self.masses, losses, self._losses, gram, self._gram)
         self._layout, self._slots, self.masses, self._losses, self._gram = layout, slots, masses, losses, gram

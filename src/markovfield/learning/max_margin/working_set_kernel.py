@@ -102,9 +102,7 @@ def _visit(
     n, first = layout[0, block], layout[2, block]
     for i in range(n):
         own[i] = masses[first + i]
-    rise = climb(
-        gram, layout[3, block], layout[1, block], n, heights, own, cost, n_steps, share, enough, kind, product
-    )
+    rise = climb(gram, layout[3, block], layout[1, block], n, heights, own, cost, n_steps, share, enough, kind, product)
     if rise > 0.0:
         for i in range(n):
             change = own[i] - masses[first + i]
