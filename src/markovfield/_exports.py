@@ -97,6 +97,7 @@ _LAZY = {
     "grammar": {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
         "grammar.heads": ["head_child"],
+        "grammar.lexicon": ["word_class"],
         "grammar.scoring": ["BracketReport", "SentenceScore", "bracket_report"],
         "grammar.span_model": ["SpanModel"],
         "grammar.span_parser": ["SpanParser"],
