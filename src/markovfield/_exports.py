@@ -99,6 +99,7 @@ _LAZY = {
     "grammar": {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
         "grammar.heads": ["head_child"],
+        "grammar.lexicon": ["word_class"],
         "grammar.scoring": ["BracketReport", "SentenceScore", "bracket_report"],
         "grammar.span_model": ["SpanModel"],
         "grammar.span_parser": ["SpanParser"],
@@ -147,6 +148,7 @@ _LAZY = {
         "learning.core.report": ["FitReport"],
         "learning.max_margin.block_frank_wolfe": ["BlockFrankWolfe"],
         "learning.max_margin.cutting_plane": ["CuttingPlane"],
+        "learning.max_margin.frank_wolfe": ["FrankWolfe"],
         "learning.max_margin.perceptron": ["StructuredPerceptron"],
         "learning.max_margin.problem": ["MarginMinimum", "MarginPass", "Planes"],
         "learning.max_margin.subgradient": ["Subgradient"],
