@@ -58,6 +58,8 @@ _TOP = {
     "sequence.segments.semi_markov_crf": ["SemiMarkovCRF"],
     "sequence.tagger": ["ChainTagger"],
     "structured.classifier": ["StructuredClassifier"],
+    "structured.latent_margin": ["LatentSSVM"],
+    "structured.margin_estimators": ["GraphSSVM"],
     "structured.estimators": ["GraphCRF", "HierarchicalClassifier", "LatentCRF", "MultiLabelCRF", "MulticlassCRF"],
     "vision.grid_crf": ["GridCRF"],
     "vision.segmentation": ["ImageSegmentation"],
@@ -98,6 +100,7 @@ _LAZY = {
     },
     "grammar": {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
+        "grammar.grammar_ssvm": ["GrammarSSVM"],
         "grammar.heads": ["head_child"],
         "grammar.lexicon": ["word_class"],
         "grammar.scoring": ["BracketReport", "SentenceScore", "bracket_report"],
@@ -107,6 +110,7 @@ _LAZY = {
     },
     "vision": {
         "vision.grid_crf": ["GridCRF"],
+        "vision.grid_ssvm": ["GridSSVM"],
         "vision.grid_model": ["GridModel"],
         "vision.image_features": [
             "GridEdges",
@@ -219,6 +223,8 @@ _LAZY = {
         ],
         "structured.examples": ["read_examples"],
         "structured.form_estimator": ["FormEstimator"],
+        "structured.latent_margin": ["LatentSSVM"],
+        "structured.margin_estimators": ["GraphSSVM", "MultiLabelSSVM", "MulticlassSSVM"],
         "structured.losses.counts": ["F1", "PrecisionAtK"],
         "structured.losses.labels": ["Hamming", "TableLoss", "ZeroOne"],
         "structured.losses.loss": ["Loss"],
@@ -310,7 +316,10 @@ _LAZY = {
     },
 }
 # What methods need beside themselves.
-_BESIDE_METHODS = {"inference.gibbs.parallel_tempering": ["Ladder", "ladder_of"]}
+_BESIDE_METHODS = {
+    "inference.gibbs.parallel_tempering": ["Ladder", "ladder_of"],
+    "structured.objectives.hinge": ["Hinge"],
+}
 # Namespaces that are packages or modules of their own, with ``__all__``.
 _WHOLE = ("datasets", "io", "plot", "semirings", "settings")
 

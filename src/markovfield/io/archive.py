@@ -44,6 +44,8 @@ _ESTIMATORS = {
         name: f"markovfield.{module}"
         for module, names in {
             "structured.classifier": ("StructuredClassifier",),
+            "structured.latent_margin": ("LatentSSVM",),
+            "structured.margin_estimators": ("GraphSSVM", "MultiLabelSSVM", "MulticlassSSVM"),
             "structured.estimators": (
                 "GraphCRF",
                 "HierarchicalClassifier",
@@ -52,9 +54,11 @@ _ESTIMATORS = {
                 "MulticlassCRF",
             ),
             "sequence.conditional.estimators": ("FactorialCRF", "SkipChainCRF"),
+            "grammar.grammar_ssvm": ("GrammarSSVM",),
             "grammar.span_parser": ("SpanParser",),
             "sequence.segments.semi_markov_crf": ("SemiMarkovCRF",),
             "vision.grid_crf": ("GridCRF",),
+            "vision.grid_ssvm": ("GridSSVM",),
         }.items()
         for name in names
     },
