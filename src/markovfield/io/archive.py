@@ -39,6 +39,7 @@ _ESTIMATORS = {
     "ChainTagger": "markovfield.sequence.tagger",
     "HMM": "markovfield.sequence.hmm.hmm",
     "MEMM": "markovfield.sequence.memm.memm",
+    "PCFG": "markovfield.grammar.pcfg",
     **{
         name: f"markovfield.{module}"
         for module, names in {
