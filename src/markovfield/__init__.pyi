@@ -3,6 +3,7 @@
 from markovfield import analysis as analysis
 from markovfield import answers as answers
 from markovfield import datasets as datasets
+from markovfield import dependency as dependency
 from markovfield import diagnostics as diagnostics
 from markovfield import grammar as grammar
 from markovfield import graphs as graphs
@@ -17,6 +18,7 @@ from markovfield import settings as settings
 from markovfield import structured as structured
 from markovfield import structures as structures
 from markovfield import vision as vision
+from markovfield.dependency.dependency_parser import DependencyParser as DependencyParser
 from markovfield.exceptions import FormatError as FormatError
 from markovfield.exceptions import ImpossibleEvidenceError as ImpossibleEvidenceError
 from markovfield.exceptions import MemoryLimitError as MemoryLimitError

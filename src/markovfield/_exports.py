@@ -21,6 +21,7 @@ _TOP = {
         "ModelError",
         "StoppedError",
     ],
+    "dependency.dependency_parser": ["DependencyParser"],
     "factors.factor_graph": ["FactorGraph"],
     "gaussian.gaussian_field": ["GaussianField"],
     "models": [
@@ -101,6 +102,13 @@ _LAZY = {
         "grammar.span_model": ["SpanModel"],
         "grammar.span_parser": ["SpanParser"],
         "grammar.trees": ["Tree", "cleaned"],
+    },
+    "dependency": {
+        "dependency.arc_features": ["ArcFeatures"],
+        "dependency.arc_model": ["ArcModel"],
+        "dependency.dependency_parser": ["DependencyParser"],
+        "dependency.scoring": ["DependencyReport", "dependency_report"],
+        "dependency.trees": ["crossing_arcs", "projectivised"],
     },
     "vision": {
         "vision.grid_crf": ["GridCRF"],

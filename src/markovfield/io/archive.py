@@ -51,6 +51,7 @@ _ESTIMATORS = {
                 "MulticlassCRF",
             ),
             "sequence.conditional.estimators": ("FactorialCRF", "SkipChainCRF"),
+            "dependency.dependency_parser": ("DependencyParser",),
             "grammar.span_parser": ("SpanParser",),
             "sequence.segments.semi_markov_crf": ("SemiMarkovCRF",),
             "vision.grid_crf": ("GridCRF",),
