@@ -83,7 +83,7 @@ def test_features_of_trees_are_those_read_plainly(min_word_count: int) -> None:
             for m in range(n + 1):
                 found = rows.features[rows.rows[at] : rows.rows[at + 1]].tolist()
                 at += 1
-                if m == 0 or m == h:
+                if m in (0, h):
                     assert found == []
                     continue
                 wanted = plainly(sentence, h, m, known)
@@ -145,12 +145,12 @@ def test_chosen_cells_alone() -> None:
 def test_tables_find_every_number() -> None:
     rng = np.random.default_rng(0)
     keys = rng.integers(0, 40, 500)
-    table, counts = np.full(83, -1, np.int64), np.zeros(83, np.int64)
+    table, counts = np.full(64, -1, np.int64), np.zeros(64, np.int64)
     assert count_keys(keys, table, counts) == len(np.unique(keys))
     held = table >= 0
     assert dict(zip(table[held].tolist(), counts[held].tolist(), strict=True)) == Counter(keys.tolist())
     distinct = np.unique(keys)
-    table, places = np.full(len(distinct) + 1, -1, np.int64), np.zeros(len(distinct) + 1, np.int32)
+    table, places = np.full(64, -1, np.int64), np.zeros(64, np.int32)
     fill_table(distinct, table, places)
     held = table >= 0
     np.testing.assert_array_equal(distinct[places[held]], table[held])

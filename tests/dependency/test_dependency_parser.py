@@ -120,9 +120,7 @@ def test_hinge(projective: bool, labelled: bool) -> None:
         form = found.form(x)
         ranked = mf.decode(form, n_best=100_000).n_best
         truth = form.cells([(h, found.classes_.index(k)) for h, k in y] if labelled else y)
-        margins = [
-            one.score + 2 * len(set(form.cells(one.structure).tolist()) - set(truth.tolist())) for one in ranked
-        ]
+        margins = [one.score + 2 * len(set(form.cells(one.structure).tolist()) - set(truth.tolist())) for one in ranked]
         batch = model.encode([x], [y])
         oracle = mf.structured.Hinge().on(batch, running=Running())
         rows, cost = oracle.planes(w, losses=True)

@@ -26,26 +26,27 @@ from markovfield.grammar.span_features import N_WORD_CLASSES, word_class
 __all__ = ["ArcFeatures", "Arcs"]
 
 # hw, ht, hp: word, tag and prefix of the head; mw, mt, mp: of the modifier; h- h+ m- m+: tags of their neighbours;
-# d: how far apart they are, and on which side; r: on which side; b: a tag between them, every one in turn.
+# d: how far apart they are, and on which side; r: on which side; b: a tag between them, every one in turn. Those that
+# say less come first, for where they have no feature, others that say more need not be looked up.
 FIELDS = ("hw", "ht", "hp", "mw", "mt", "mp", "h-", "h+", "m-", "m+", "d", "r", "b")
 TEMPLATES = tuple(
     tuple(names.split())
     for names in (
         "ht d",
         "mt d",
-        "hw d",
-        "mw d",
         "hw r",
         "mw r",
+        "hw d",
+        "mw d",
         "hw ht d",
         "mw mt d",
         "ht mt r",
         "ht mt d",
         "hw mt r",
-        "hw mt d",
         "ht mw r",
-        "ht mw d",
         "hw mw r",
+        "hw mt d",
+        "ht mw d",
         "hw ht mt d",
         "ht mw mt d",
         "hw ht mw mt r",
@@ -53,9 +54,10 @@ TEMPLATES = tuple(
         "ht mp d",
         "hp mp r",
         "h- ht h+ d",
-        "m- mt m+ d",
         "m- mt r",
         "mt m+ r",
+        "m- mt m+ d",
+        "m- mw m+ r",
         "h- ht mt d",
         "ht h+ mt d",
         "ht m- mt d",
@@ -68,7 +70,6 @@ TEMPLATES = tuple(
         "ht h+ m- mt r",
         "h- ht mt m+ r",
         "ht h+ mt m+ r",
-        "m- mw m+ r",
         "ht b mt r",
         "ht b mt d",
     )
@@ -206,6 +207,16 @@ class ArcFeatures:
         return words, tags, prefixes
 
     @cached_property
+    def _parents(self) -> IntArray:
+        """For each template one before it that says less: it has a feature of every arc of which this one has."""
+        said = [set(template) | ({"r"} if "d" in template else set()) for template in TEMPLATES]
+        found = np.full(len(TEMPLATES), -1, np.int64)
+        for t, own in enumerate(said):
+            less = [s for s in range(t) if said[s] < own and "b" not in said[s]]
+            found[t] = max(less, key=lambda s: (len(said[s]), s), default=-1)
+        return found
+
+    @cached_property
     def _templates(self) -> tuple[IntArray, npt.NDArray[np.bool_]]:
         """Fields of templates, and whether one of them is a tag between."""
         found = np.full((len(TEMPLATES), max(map(len, TEMPLATES))), -1, np.int64)
@@ -215,7 +226,7 @@ class ArcFeatures:
 
     @cached_property
     def _table(self) -> tuple[IntArray, npt.NDArray[np.int32]]:
-        size = _prime(2 * len(self.keys) + 1)
+        size = _power(2 * len(self.keys) + 1)
         table, places = np.full(size, -1, np.int64), np.zeros(size, np.int32)
         fill_table(self.keys, table, places)
         return table, places
@@ -275,7 +286,7 @@ class ArcFeatures:
         rows = np.empty(len(chosen) + 1, np.int64)
         room = np.empty(self._room(arcs, chosen, np.ones(len(templates), np.bool_)), np.int32)
         table, places = self._table
-        n = arc_features(*arcs, BUCKETS, templates, self.sizes, named, table, places, chosen, rows, room)
+        n = arc_features(*arcs, BUCKETS, templates, self.sizes, named, self._parents, table, places, chosen, rows, room)
         return FeatureRows(rows, room[:n].copy())
 
 
@@ -283,15 +294,19 @@ class _KeyCounts:
     """How often numbers come, in a table that grows."""
 
     def __init__(self) -> None:
-        self.table, self.counts, self.n = np.full(3, -1, np.int64), np.zeros(3, np.int64), 0
+        self.table, self.counts, self.n = np.full(2, -1, np.int64), np.zeros(2, np.int64), 0
 
     def add(self, keys: IntArray) -> None:
         """Count some numbers."""
         if 2 * (self.n + len(keys)) > len(self.table):
             held = self.table >= 0
             old, counts = self.table[held], self.counts[held]
-            size = _prime(4 * (self.n + len(keys)) + 3)
-            self.table, self.counts, places = np.full(size, -1, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int32)
+            size = _power(3 * (self.n + len(keys)))
+            self.table, self.counts, places = (
+                np.full(size, -1, np.int64),
+                np.zeros(size, np.int64),
+                np.zeros(size, np.int32),
+            )
             fill_table(old, self.table, places)
             now = self.table >= 0
             self.counts[now] = counts[places[now]]
@@ -313,9 +328,6 @@ def _chunks(sentences: Sequence[Any]) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], len(sentences)], strict=True))
 
 
-def _prime(n: int) -> int:
-    """The first odd number from n on that no smaller number from 3 on divides."""
-    n |= 1
-    while n > 3 and any(n % k == 0 for k in range(3, int(n**0.5) + 1, 2)):
-        n += 2
-    return n
+def _power(n: int) -> int:
+    """The first power of two from n on."""
+    return 1 << max(n - 1, 1).bit_length()

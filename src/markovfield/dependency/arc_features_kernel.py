@@ -69,25 +69,35 @@ def _between(tags, at, h, m, stamps, stamp, found):
 
 
 @kernel
+def _slot(key, mask):
+    """Where a number is looked for in a table of a power of two; products stay below 2^63."""
+    folded = (key ^ (key >> 31)) & 0x7FFFFFFF
+    return ((folded * 0x9E3779B1) >> 28) & mask
+
+
+@kernel
 def _look_up(key, table, places):
     """The feature of a number, or -1."""
-    slot = key % len(table)
+    mask = len(table) - 1
+    slot = _slot(key, mask)
     while table[slot] >= 0:
         if table[slot] == key:
             return places[slot]
-        slot += 1
-        if slot == len(table):
-            slot = 0
+        slot = (slot + 1) & mask
     return -1
 
 
 @kernel
-def arc_features(lengths, words, tags, prefixes, buckets, templates, sizes, named, table, places, chosen, rows, features):
+def arc_features(
+    lengths, words, tags, prefixes, buckets, templates, sizes, named, parents, table, places, chosen, rows, features
+):
     """Features of all cells ``[length + 1, length + 1]`` of all sentences; those of unchosen cells are left out.
 
-    ``named[t]`` says whether a template names a tag between. Answers with how many there are.
+    ``named[t]`` says whether a template names a tag between; ``parents[t]`` is a template that comes before and says
+    less, or -1: where that has no feature, neither has this one. Answers with how many there are.
     """
     values = np.zeros(N_FIELDS, np.int64)
+    there = np.zeros(len(templates), np.bool_)
     stamps = np.full(sizes[BETWEEN], -1, np.int64)
     inside = np.empty(sizes[BETWEEN], np.int64)
     cell = 0
@@ -102,12 +112,16 @@ def arc_features(lengths, words, tags, prefixes, buckets, templates, sizes, name
                     _fill(values, words, tags, prefixes, at, h, m, buckets)
                     n_inside = _between(tags, at, h, m, stamps, cell, inside)
                     for t in range(len(templates)):
+                        there[t] = False
+                        if parents[t] >= 0 and not there[parents[t]]:
+                            continue
                         for x in range(n_inside if named[t] else 1):
                             if named[t]:
                                 values[BETWEEN] = inside[x]
                             key = _number(templates, t, values, sizes)
                             feature = _look_up(key, table, places) if key >= 0 else -1
                             if feature >= 0:
+                                there[t] = True
                                 features[n_found] = feature
                                 n_found += 1
                 cell += 1
@@ -150,13 +164,12 @@ def arc_keys(lengths, words, tags, prefixes, buckets, templates, sizes, named, w
 def count_keys(keys, table, counts):
     """Count numbers in a table that has room for them; answers with how many are new."""
     n_new = 0
+    mask = len(table) - 1
     for x in range(len(keys)):
         key = keys[x]
-        slot = key % len(table)
+        slot = _slot(key, mask)
         while table[slot] >= 0 and table[slot] != key:
-            slot += 1
-            if slot == len(table):
-                slot = 0
+            slot = (slot + 1) & mask
         if table[slot] < 0:
             table[slot] = key
             n_new += 1
@@ -166,12 +179,11 @@ def count_keys(keys, table, counts):
 
 @kernel
 def fill_table(keys, table, places):
-    """Put numbers, all different, into an empty table with their positions."""
+    """Put numbers, all different, with their positions into an empty table: a power of two that leaves room."""
+    mask = len(table) - 1
     for x in range(len(keys)):
-        slot = keys[x] % len(table)
+        slot = _slot(keys[x], mask)
         while table[slot] >= 0:
-            slot += 1
-            if slot == len(table):
-                slot = 0
+            slot = (slot + 1) & mask
         table[slot] = keys[x]
         places[slot] = x

@@ -176,8 +176,8 @@ class ArcModel(FormModel):
         for i, (_, labels) in enumerate(trees):
             if new := set(labels) - number.keys():
                 raise ModelError(f"tree {i} has the label {min(new)!r}, which no tree had in training")
-        labels = np.array([number[label] for _, own in trees for label in own], np.int64)
-        return family.cells_of(heads, labels)  # type: ignore[no-any-return]
+        numbers = np.array([number[label] for _, own in trees for label in own], np.int64)
+        return family.cells_of(heads, numbers)  # type: ignore[no-any-return]
 
     def outputs(self, parts: Parts, inputs: FormInputs) -> list[Any]:
         family: Any = inputs.family

@@ -50,13 +50,14 @@ class DependencyReport:
         def shown(value: float | None) -> str:
             return "    -" if value is None else f"{100 * value:5.2f}"
 
+        shares = f"root {shown(self.root_accuracy)}, whole trees {shown(self.complete_match)}"
         return "\n".join(
             [
                 f"{self.n_sentences} sentences, {self.n_words} words, {self.n_punctuation} of them punctuation",
                 "                        UAS    LAS",
                 f"with punctuation      {shown(self.uas)}  {shown(self.las)}",
                 f"without punctuation   {shown(self.uas_without_punctuation)}  {shown(self.las_without_punctuation)}",
-                f"root {shown(self.root_accuracy)}, whole trees {shown(self.complete_match)}, without a parse {self.n_failed}",
+                f"{shares}, without a parse {self.n_failed}",
             ]
         )
 
@@ -98,7 +99,9 @@ def dependency_report(
         else:
             own, own_labels = heads_and_labels(found, i, labelled=labelled)
         if not len(sentence) == len(heads) == len(own):
-            raise ModelError(f"sentence {i} has {len(sentence)} words, {len(heads)} gold heads and {len(own)} predicted")
+            raise ModelError(
+                f"sentence {i} has {len(sentence)} words, {len(heads)} gold heads and {len(own)} predicted"
+            )
         for (_, tag), a, b, c, d in zip(sentence, heads, own, labels, own_labels, strict=True):
             scored = (a == b, a == b and c == d)
             for total in totals[: 1 if tag in punctuation else 2]:

@@ -61,7 +61,11 @@ def heads_and_labels(tree: Any, i: int, *, labelled: bool) -> tuple[list[int], l
     for entry in tree:
         pair = isinstance(entry, tuple | list) and len(entry) == 2
         head, label = entry if pair else (entry, None)
-        if isinstance(head, bool) or not isinstance(head, int | np.integer) or (labelled and not isinstance(label, str)):
+        if (
+            isinstance(head, bool)
+            or not isinstance(head, int | np.integer)
+            or (labelled and not isinstance(label, str))
+        ):
             wanted = "pairs (head, label)" if labelled else "heads, whole numbers from 0, the root"
             raise ModelError(f"tree {i} must have {wanted}, got {entry!r}")
         heads.append(int(head))

@@ -14,7 +14,15 @@ from markovfield.files import PathLike
 from markovfield.io._text import Source, read_source, write_text
 from markovfield.sequence.text.sequences import ColumnCorpus
 
-__all__ = ["CONLLU_COLUMNS", "DependencyCorpus", "line_start", "read_conll", "read_conllu", "read_dependencies", "write_conll"]
+__all__ = [
+    "CONLLU_COLUMNS",
+    "DependencyCorpus",
+    "line_start",
+    "read_conll",
+    "read_conllu",
+    "read_dependencies",
+    "write_conll",
+]
 
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 DOCUMENT_START = "-DOCSTART-"

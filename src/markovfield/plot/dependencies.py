@@ -187,13 +187,15 @@ def _matrix(probabilities: Any, n: int, function: str) -> Any:
     values = np.asarray(probabilities, np.float64)
     if values.ndim not in (2, 3) or values.shape[:2] != (n + 1, n + 1):
         raise ModelError(
-            f"plot.{function} takes probabilities float[n + 1, n + 1] or float[n + 1, n + 1, labels] for {n} words, got "
-            f"shape {values.shape}"
+            f"plot.{function} takes probabilities float[n + 1, n + 1] or float[n + 1, n + 1, labels] for {n} words, "
+            f"got shape {values.shape}"
         )
     return values if values.ndim == 2 else values.sum(axis=2)
 
 
-def _places(names: Sequence[str], below: Sequence[str], heads: Sequence[int], labels: Sequence[str | None]) -> list[float]:
+def _places(
+    names: Sequence[str], below: Sequence[str], heads: Sequence[int], labels: Sequence[str | None]
+) -> list[float]:
     """Middles of words, the root first; neighbours have room for the label of an arc between them."""
     widths = [max(style.text_size(a)[0], style.text_size(b)[0]) for a, b in zip(names, below, strict=True)]
     found = [widths[0] / 2]
