@@ -2,9 +2,9 @@
 Heads of words
 ==============
 
-A dependency tree gives every word the word that it depends on, its head. `DependencyParser` is a conditional random field
-on such trees: the score of a tree is the sum over its arcs, and sums over all trees are exact, so that the probability of
-every arc is known. They are drawn below, for a sentence of whose parse the model is not sure.
+A dependency tree gives every word the word that it depends on, its head. `DependencyParser` is a conditional random
+field on such trees: the score of a tree is the sum over its arcs, and sums over all trees are exact, so that the
+probability of every arc is known. They are drawn below, for a sentence of whose parse the model is not sure.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,13 @@ try:
     train, test = short[:600], short[-200:]
 except FileNotFoundError:
     rng = np.random.default_rng(0)
-    words = {"DT": "the a", "NN": "dog man park cat hat", "VBD": "saw chased met", "IN": "in with near", "NNP": "Kim Lee"}
+    words = {
+        "DT": "the a",
+        "NN": "dog man park cat hat",
+        "VBD": "saw chased met",
+        "IN": "in with near",
+        "NNP": "Kim Lee",
+    }
     X, y = [], []
     for _ in range(260):
         # A subject, a verb, an object, and a phrase that goes with the verb after "in" and with the object otherwise.
@@ -48,8 +54,8 @@ for projective in (False, True):
     )
 
 # %%
-# The entropy of the trees of a sentence says how sure the parser is: nothing for a single tree, log k for k trees that are
-# equally likely. A sentence with some doubt, about 1.5 nats, and its best trees with their probabilities.
+# The entropy of the trees of a sentence says how sure the parser is: nothing for a single tree, log k for k trees that
+# are equally likely. A sentence with some doubt, about 1.5 nats, and its best trees with their probabilities.
 
 chosen = [i for i in test if 8 <= len(X[i]) <= 14]
 doubt = [mf.marginals(parser.form(X[i])).entropy for i in chosen]
@@ -65,7 +71,9 @@ for one in mf.decode(form, n_best=4).n_best:
 
 arcs = mf.marginals(form)["arcs"]
 best = parser.parse(X[at])
-mf.plot.arcs(best, words, tags=[tag for _, tag in X[at]], probabilities=arcs, gold=y[at], title="The most probable tree")
+mf.plot.arcs(
+    best, words, tags=[tag for _, tag in X[at]], probabilities=arcs, gold=y[at], title="The most probable tree"
+)
 plt.show()
 
 # %%

@@ -9,6 +9,8 @@ from markovfield.dependency.arc_model import ArcModel
 from markovfield.dependency.scoring import PUNCTUATION, DependencyReport, dependency_report
 from markovfield.learning.solvers.stochastic import AdaGrad
 from markovfield.structured.form_estimator import FormEstimator
+from markovfield.structured.objectives.hinge import Hinge
+from markovfield.structured.objectives.registry import MARGINS
 
 __all__ = ["DependencyParser"]
 
@@ -40,10 +42,11 @@ class DependencyParser(FormEstimator):
     min_word_count
         How often a word must occur to be told from others that are written like it.
     objective
-        ``"likelihood"``, or ``"hinge"`` with a solver of planes, such as ``solver="block_frank_wolfe"``: a word with a
-        wrong head (or label) then costs 2, as one arc is missing and one is too many.
+        ``"likelihood"``, or ``"hinge"``, whose loss is the number of words with a wrong head (or label); another loss
+        is `markovfield.structured.Hinge` with it.
     solver
-        AdaGrad with eight passes when nothing is given. `LBFGS` finds the optimum itself.
+        ``"auto"`` is AdaGrad with eight passes for the likelihood, and Frank-Wolfe steps for the hinge. `LBFGS` finds
+        the optimum of the likelihood itself.
     l2, l1, batch_size, rng, n_jobs
         As those of `StructuredClassifier`.
 
@@ -73,7 +76,7 @@ class DependencyParser(FormEstimator):
         min_count: int = 2,
         min_word_count: int = 2,
         objective: Any = "likelihood",
-        solver: Any = TRAINING,
+        solver: Any = "auto",
         l2: float = 1.0,
         l1: float = 0.0,
         batch_size: int | None = None,
@@ -95,6 +98,12 @@ class DependencyParser(FormEstimator):
 
     def _model(self) -> ArcModel:
         return ArcModel(self.projective, self.labelled, self.single_root, self.min_count, self.min_word_count)
+
+    def _chosen_objective(self) -> Any:
+        return Hinge(loss="arcs") if self.objective == "hinge" else self.objective
+
+    def _chosen_solver(self, objective: Any) -> Any:
+        return TRAINING if self.solver == "auto" and objective.name not in MARGINS else self.solver
 
     def parse(self, sentence: Iterable[Any]) -> list[Any]:
         """The tree of one sentence: heads, or pairs (head, label)."""
