@@ -36,10 +36,11 @@ class AlignmentCRF(FormEstimator):
     Parameters
     ----------
     objective
-        ``"likelihood"`` or ``"hinge"`` (a structural SVM, whose oracle is exact).
+        ``"likelihood"``, or ``"hinge"``: a structural SVM, whose oracle is exact. Their links are as good as each
+        other's, and probabilities of the first one are better.
     possible
-        Of gold links that are only possible: ``"hidden"`` sums over them, ``"likeliest"`` takes those that models of
-        the corpus find likelier than not. A hinge needs the second, which ``"auto"`` then is.
+        Of gold links that are only possible: ``"likeliest"`` takes those that models of the corpus find likelier than
+        not, ``"hidden"`` sums over all matchings that go with the gold links (not for a hinge).
     exact_limit
         Sums are exact as long as their tables have so many numbers at most (about 11 words on the shorter side);
         beyond, they are Bethe's lower bound, and so are the probabilities of links approximate. Decoding is exact.
@@ -73,7 +74,7 @@ class AlignmentCRF(FormEstimator):
         self,
         *,
         objective: Any = "likelihood",
-        possible: str = "auto",
+        possible: str = "likeliest",
         exact_limit: float = 1e5,
         l2: float = 1.0,
         l1: float = 0.0,
@@ -95,12 +96,8 @@ class AlignmentCRF(FormEstimator):
     _statistics: CorpusStatistics | None = None
 
     def _model(self) -> AlignmentModel:
-        possible = self.possible
-        if possible == "auto":
-            summed = getattr(self.objective, "name", self.objective) == "likelihood"
-            possible = "hidden" if summed else "likeliest"
         shape = None if self._statistics is None else AlignmentShape(statistics=self._statistics)
-        return AlignmentModel(possible, number(self.exact_limit, "exact_limit", least=0.0), shape=shape)
+        return AlignmentModel(self.possible, number(self.exact_limit, "exact_limit", least=0.0), shape=shape)
 
     @shows_progress
     def fit(

@@ -52,13 +52,13 @@ class AlignmentModel(FormModel):
     Parameters
     ----------
     possible
-        What possible links, which annotators leave open, are in training: ``"hidden"``: summed over, or
-        ``"likeliest"``: there where models of the corpus think so.
+        What possible links, which annotators leave open, are in training: ``"likeliest"``: there where models of the
+        corpus think so, or ``"hidden"``: summed over.
     exact_limit
         Largest tables of exact sums, in numbers; above it they are Bethe's, a lower bound (see `Matching`).
     """
 
-    possible: str = "hidden"
+    possible: str = "likeliest"
     exact_limit: float = 1e5
 
     def __post_init__(self) -> None:
