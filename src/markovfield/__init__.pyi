@@ -72,6 +72,7 @@ from markovfield.sequence.chain.crf import ChainCRF as ChainCRF
 from markovfield.sequence.conditional.estimators import FactorialCRF as FactorialCRF
 from markovfield.sequence.conditional.estimators import SkipChainCRF as SkipChainCRF
 from markovfield.sequence.hmm.hmm import HMM as HMM
+from markovfield.sequence.margin.chain_ssvm import ChainSSVM as ChainSSVM
 from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.segments.semi_markov_crf import SemiMarkovCRF as SemiMarkovCRF
 from markovfield.sequence.tagger import ChainTagger as ChainTagger

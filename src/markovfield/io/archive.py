@@ -38,6 +38,7 @@ _ESTIMATORS = {
     "ChainCRF": "markovfield.sequence.chain.crf",
     "ChainTagger": "markovfield.sequence.tagger",
     "HMM": "markovfield.sequence.hmm.hmm",
+    "ChainSSVM": "markovfield.sequence.margin.chain_ssvm",
     "MEMM": "markovfield.sequence.memm.memm",
     **{
         name: f"markovfield.{module}"

@@ -10,6 +10,7 @@ from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe
 from markovfield.learning.max_margin.cutting_plane import CuttingPlane
+from markovfield.learning.max_margin.frank_wolfe import FrankWolfe
 from markovfield.learning.max_margin.perceptron import StructuredPerceptron
 from markovfield.learning.max_margin.problem import MarginMinimum
 from markovfield.learning.max_margin.subgradient import Subgradient
@@ -21,6 +22,7 @@ MARGIN_SOLVERS: dict[str, Any] = {
     "block_frank_wolfe": BlockFrankWolfe,
     "bcfw": BlockFrankWolfe,
     "cutting_plane": CuttingPlane,
+    "frank_wolfe": FrankWolfe,
     "subgradient": Subgradient,
     "perceptron": StructuredPerceptron,
 }

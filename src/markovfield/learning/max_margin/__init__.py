@@ -9,6 +9,7 @@ In reading order: `problem` (planes, what a problem says, where a solver ends), 
 that are kept, and ascent of the dual over them), then a file for each solver:
 
 * `block_frank_wolfe`: a few blocks at a time, the dual rising at every step (Lacoste-Julien et al. 2013);
+* `frank_wolfe`: all blocks at a time, with nothing kept;
 * `cutting_plane`: all blocks at a time, and the dual over what is kept to its end: n slacks (Murphy algorithm 19.3)
   or one (19.4);
 * `subgradient`: steps along subgradients that shrink as 1 / t (Ratliff et al. 2007; Shalev-Shwartz et al. 2007);

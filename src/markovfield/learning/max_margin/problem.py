@@ -104,6 +104,8 @@ class MarginMinimum:
         Whether the oracle is exact: else the gap is an estimate, and the primal could be higher.
     mistakes
         Of a perceptron: outputs that were wrong, pass by pass.
+    radius
+        Of a perceptron: the greatest length of features of the truth less those of an output, R of its bound.
     """
 
     weights: FloatArray
@@ -119,6 +121,7 @@ class MarginMinimum:
     n_planes: int = 0
     exact: bool = True
     mistakes: tuple[int, ...] = ()
+    radius: float = float("nan")
 
     @property
     def gap(self) -> float:
