@@ -1,5 +1,6 @@
 """Types of the public names, for type checkers. Made by tools/generate.py."""
 
+from markovfield import alignment as alignment
 from markovfield import analysis as analysis
 from markovfield import answers as answers
 from markovfield import datasets as datasets
@@ -18,6 +19,7 @@ from markovfield import settings as settings
 from markovfield import structured as structured
 from markovfield import structures as structures
 from markovfield import vision as vision
+from markovfield.alignment.alignment_crf import AlignmentCRF as AlignmentCRF
 from markovfield.dependency.dependency_parser import DependencyParser as DependencyParser
 from markovfield.exceptions import FormatError as FormatError
 from markovfield.exceptions import ImpossibleEvidenceError as ImpossibleEvidenceError

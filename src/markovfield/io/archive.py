@@ -43,6 +43,10 @@ _ESTIMATORS = {
     **{
         name: f"markovfield.{module}"
         for module, names in {
+            "alignment.alignment_crf": ("AlignmentCRF",),
+            "alignment.hmm_aligner": ("HMMAligner",),
+            "alignment.ibm": ("IBM1", "IBM2"),
+            "alignment.symmetric": ("SymmetricAligner",),
             "structured.classifier": ("StructuredClassifier",),
             "structured.estimators": (
                 "GraphCRF",

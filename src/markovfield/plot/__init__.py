@@ -10,11 +10,13 @@ Files, in reading order:
 * `convergence`, `chain_weights`: residuals and bounds; weights of a linear-chain CRF;
 * `constituents`: trees of words, and how likely runs of words are constituents;
 * `dependencies`: arcs over words, and how likely they are;
+* `alignments`: links between the words of two sentences;
 * `fits`, `penalties`: iterations of a fit, and of max-margin training; edges of sparse graphs along a path;
 * `_sketch`, `_style`: what there is to draw, whatever it comes from; colours, text and axes in points;
 * `_layered`, `_scatter`, `_trees`, `_graphviz`: places of nodes: layered (Sugiyama), by graph distance, trees, ``dot``.
 """
 
+from markovfield.plot.alignments import alignment
 from markovfield.plot.bars import marginals
 from markovfield.plot.chain_weights import chain_weights
 from markovfield.plot.cliques import junction_tree
@@ -29,6 +31,7 @@ from markovfield.plot.panels import posteriors
 from markovfield.plot.penalties import penalty_path
 
 __all__ = [
+    "alignment",
     "animate",
     "arc_probabilities",
     "arcs",
