@@ -75,7 +75,7 @@ sphinx_gallery_conf = {
             "structured",
             "decoding",
             "learning",
-        )  # fmt: skip
+        )
     ],
     "within_subsection_order": "ExampleTitleSortKey",
     "parallel": 2,
