@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.inference.core.running import Running
@@ -53,6 +54,8 @@ class FormBatch:
     mask
         ``float64[n_cells]`` of 0 and -inf, or None: added to scores, it leaves the structures that go with the outputs,
         where these leave something open.
+    counted
+        ``bool[n_cells]``: the cells whose parts count in losses; None is all that belong to one example.
     """
 
     family: Family
@@ -63,6 +66,7 @@ class FormBatch:
     base: FloatArray | None = None
     weights: FloatArray | None = None
     mask: FloatArray | None = None
+    counted: npt.NDArray[np.bool_] | None = None
 
     def __repr__(self) -> str:
         n = self.n_examples

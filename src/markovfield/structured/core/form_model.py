@@ -69,6 +69,10 @@ class FormModel(ConditionalModel):
         """What leaves the structures that go with outputs, where these are hidden in part; see `FormBatch.mask`."""
         return None
 
+    def counted(self, inputs: FormInputs) -> npt.NDArray[np.bool_] | None:
+        """The cells whose parts count in losses; see `FormBatch.counted`."""
+        return None
+
     def form(self, inputs: FormInputs, i: int, pool: FloatArray) -> StructureForm:
         """The form of one example, with its scores."""
         family, where = inputs.family.select(np.array([i]))
@@ -98,4 +102,5 @@ class FormModel(ConditionalModel):
             base=inputs.base,
             weights=None if weights is None else example_weights(weights, family.n_instances),
             mask=mask,
+            counted=None if Y is None else self.counted(inputs),
         )
