@@ -1,8 +1,10 @@
 """Types of the public names, for type checkers. Made by tools/generate.py."""
 
+from markovfield import alignment as alignment
 from markovfield import analysis as analysis
 from markovfield import answers as answers
 from markovfield import datasets as datasets
+from markovfield import dependency as dependency
 from markovfield import diagnostics as diagnostics
 from markovfield import grammar as grammar
 from markovfield import graphs as graphs
@@ -17,6 +19,8 @@ from markovfield import settings as settings
 from markovfield import structured as structured
 from markovfield import structures as structures
 from markovfield import vision as vision
+from markovfield.alignment.alignment_crf import AlignmentCRF as AlignmentCRF
+from markovfield.dependency.dependency_parser import DependencyParser as DependencyParser
 from markovfield.exceptions import FormatError as FormatError
 from markovfield.exceptions import ImpossibleEvidenceError as ImpossibleEvidenceError
 from markovfield.exceptions import MemoryLimitError as MemoryLimitError
@@ -25,6 +29,7 @@ from markovfield.exceptions import ModelError as ModelError
 from markovfield.exceptions import StoppedError as StoppedError
 from markovfield.factors.factor_graph import FactorGraph as FactorGraph
 from markovfield.gaussian.gaussian_field import GaussianField as GaussianField
+from markovfield.grammar.pcfg import PCFG as PCFG
 from markovfield.inference.analysis.query import Distribution as Distribution
 from markovfield.inference.analysis.query import query as query
 from markovfield.inference.core.answers import LogPartition as LogPartition

@@ -40,9 +40,14 @@ _ESTIMATORS = {
     "HMM": "markovfield.sequence.hmm.hmm",
     "ChainSSVM": "markovfield.sequence.margin.chain_ssvm",
     "MEMM": "markovfield.sequence.memm.memm",
+    "PCFG": "markovfield.grammar.pcfg",
     **{
         name: f"markovfield.{module}"
         for module, names in {
+            "alignment.alignment_crf": ("AlignmentCRF",),
+            "alignment.hmm_aligner": ("HMMAligner",),
+            "alignment.ibm": ("IBM1", "IBM2"),
+            "alignment.symmetric": ("SymmetricAligner",),
             "structured.classifier": ("StructuredClassifier",),
             "structured.latent_margin": ("LatentSSVM",),
             "structured.margin_estimators": ("GraphSSVM", "MultiLabelSSVM", "MulticlassSSVM"),
@@ -55,6 +60,7 @@ _ESTIMATORS = {
             ),
             "sequence.conditional.estimators": ("FactorialCRF", "SkipChainCRF"),
             "grammar.grammar_ssvm": ("GrammarSSVM",),
+            "dependency.dependency_parser": ("DependencyParser",),
             "grammar.span_parser": ("SpanParser",),
             "sequence.segments.semi_markov_crf": ("SemiMarkovCRF",),
             "vision.grid_crf": ("GridCRF",),

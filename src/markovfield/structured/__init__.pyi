@@ -50,5 +50,8 @@ from markovfield.structured.objectives.hinge import Hinge as Hinge
 from markovfield.structured.objectives.likelihood import ConditionalLikelihood as ConditionalLikelihood
 from markovfield.structured.objectives.piecewise import Piecewise as Piecewise
 from markovfield.structured.objectives.pseudo_likelihood import PseudoLikelihood as PseudoLikelihood
+from markovfield.structured.objectives.ramp import DirectLoss as DirectLoss
+from markovfield.structured.objectives.ramp import Ramp as Ramp
+from markovfield.structured.objectives.softmax_margin import SoftmaxMargin as SoftmaxMargin
 from markovfield.structured.prediction import OutputMarginals as OutputMarginals
 from markovfield.structured.prediction import Outputs as Outputs
