@@ -111,9 +111,9 @@ class FormEstimator(ConditionalEstimator):
         """What ``decision="mbr"`` adds up: probabilities of parts. Models for which other parts count change this."""
         return np.where(np.isneginf(pool), -np.inf, counts)
 
-    def predict(self, X: Any, *, decision: str = "map", loss: Any = None) -> list[Any]:
+    def predict(self, X: Any, *, decision: str = "map") -> list[Any]:
         """Outputs of inputs; see `decode`."""
-        return self.decode(X, decision=decision, loss=loss).labels
+        return self.decode(X, decision=decision).labels
 
     def predict_marginals(self, X: Any) -> list[dict[str, FloatArray]]:
         """For each example the probabilities of its parts, by kind of part."""

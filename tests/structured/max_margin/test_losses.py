@@ -252,7 +252,7 @@ def test_structures_of_least_expected_loss():
     crf = SpanCRF().fit(X, Y)
     forms = [crf.form(x) for x in X]
     for loss in (PartLoss(), PartLoss(missing=3.0), PartLoss(missing=0.5, wrong=2.0)):
-        found = crf.predict(X, decision="mbr", loss=loss)
+        found = crf.decode(X, decision="mbr", loss=loss).labels
         for form, own in zip(forms, found, strict=True):
             every = mf.decode(form, n_best=3000).n_best
             if len(every) == 3000:
@@ -269,6 +269,6 @@ def test_structures_of_least_expected_loss():
 
             assert risk(set(own)) == pytest.approx(min(map(risk, sets)))
     with pytest.raises(mf.ModelError, match="decision='mbr'"):
-        crf.predict(X, loss=PartLoss())
+        crf.decode(X, loss=PartLoss())
     with pytest.raises(mf.ModelError, match="PartLoss"):
-        crf.predict(X, decision="mbr", loss="zero_one")
+        crf.decode(X, decision="mbr", loss="zero_one")
