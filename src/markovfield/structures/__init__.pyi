@@ -21,6 +21,9 @@ from markovfield.structures.matching.family import Matchings as Matchings
 from markovfield.structures.matching.matching import Matching as Matching
 from markovfield.structures.projective_tree.family import ProjectiveTrees as ProjectiveTrees
 from markovfield.structures.projective_tree.projective_tree import ProjectiveTree as ProjectiveTree
+from markovfield.structures.ranking.family import Rankings as Rankings
+from markovfield.structures.ranking.plackett_luce import PlackettLuce as PlackettLuce
+from markovfield.structures.ranking.ranking import Ranking as Ranking
 from markovfield.structures.semi_markov.family import Segmentations as Segmentations
 from markovfield.structures.semi_markov.semi_markov import SemiMarkov as SemiMarkov
 from markovfield.structures.span_tree.family import SpanTrees as SpanTrees
