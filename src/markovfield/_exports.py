@@ -172,9 +172,13 @@ _LAZY = {
     },
     "structures": {
         "structures.alignment.ctc": ["CTC"],
+        "structures.alignment.choice": ["AlignmentChoice"],
+        "structures.alignment.choice_family": ["AlignmentChoices"],
         "structures.alignment.ctc_family": ["CTCPaths"],
         "structures.alignment.family": ["MonotoneAlignments"],
+        "structures.alignment.free_paths": ["FreePaths"],
         "structures.alignment.monotone": ["MonotoneAlignment"],
+        "structures.alignment.reading": ["read_labels"],
         "structures.chart.chart": ["Chart"],
         "structures.chart.family": ["Charts"],
         "structures.chart.rules": ["RuleTable"],

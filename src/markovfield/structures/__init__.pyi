@@ -1,9 +1,13 @@
 """Types of ``markovfield.structures``, for type checkers. Made by tools/generate.py."""
 
+from markovfield.structures.alignment.choice import AlignmentChoice as AlignmentChoice
+from markovfield.structures.alignment.choice_family import AlignmentChoices as AlignmentChoices
 from markovfield.structures.alignment.ctc import CTC as CTC
 from markovfield.structures.alignment.ctc_family import CTCPaths as CTCPaths
 from markovfield.structures.alignment.family import MonotoneAlignments as MonotoneAlignments
+from markovfield.structures.alignment.free_paths import FreePaths as FreePaths
 from markovfield.structures.alignment.monotone import MonotoneAlignment as MonotoneAlignment
+from markovfield.structures.alignment.reading import read_labels as read_labels
 from markovfield.structures.chart.chart import Chart as Chart
 from markovfield.structures.chart.family import Charts as Charts
 from markovfield.structures.chart.rules import RuleTable as RuleTable

@@ -104,7 +104,8 @@ class DenseGrammar:
         root, word_root = np.zeros(len(self.table.branching)), np.zeros(len(self.table.tokens))
         for number, made in ((phrase[symbols], root), (word[symbols], word_root)):
             made[number[number >= 0]] = shares[number >= 0]
-        return DenseRules(*tables, shift, root, word_root, root_shift, spans)
+        a, b, c, d = tables
+        return DenseRules(a, b, c, d, shift, root, word_root, root_shift, spans)
 
     def work(self, lengths: IntArray) -> FloatArray:
         """``float64[n]``: operations of each sentence, about."""
@@ -114,9 +115,8 @@ class DenseGrammar:
 
     def totals(self, rules: DenseRules) -> DenseRules:
         """Room for counts of everything in `DenseRules`."""
-        tables = (np.zeros_like(table) for table in rules[:4])
-        roots = np.zeros_like(rules.root), np.zeros_like(rules.word_root)
-        return DenseRules(*tables, rules.shift, *roots, rules.root_shift, rules.spans)
+        a, b, c, d, root, word_root = (np.zeros_like(table) for table in (*rules[:4], rules.root, rules.word_root))
+        return DenseRules(a, b, c, d, rules.shift, root, word_root, rules.root_shift, rules.spans)
 
     def counts(self, rules: DenseRules, totals: DenseRules) -> FloatArray:
         """Expected numbers of rules, binary and unary, from what kernels added up."""
