@@ -72,6 +72,7 @@ from markovfield.sequence.conditional.estimators import SkipChainCRF as SkipChai
 from markovfield.sequence.hmm.hmm import HMM as HMM
 from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.segments.semi_markov_crf import SemiMarkovCRF as SemiMarkovCRF
+from markovfield.sequence.strings.edit_model import EditModel as EditModel
 from markovfield.sequence.tagger import ChainTagger as ChainTagger
 from markovfield.structured.classifier import StructuredClassifier as StructuredClassifier
 from markovfield.structured.estimators import GraphCRF as GraphCRF

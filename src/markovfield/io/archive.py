@@ -53,6 +53,8 @@ _ESTIMATORS = {
             "sequence.conditional.estimators": ("FactorialCRF", "SkipChainCRF"),
             "grammar.span_parser": ("SpanParser",),
             "sequence.segments.semi_markov_crf": ("SemiMarkovCRF",),
+            "sequence.strings.ctc_labeller": ("CTCLabeller",),
+            "sequence.strings.edit_model": ("EditModel",),
             "vision.grid_crf": ("GridCRF",),
         }.items()
         for name in names

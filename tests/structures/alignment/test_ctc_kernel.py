@@ -42,7 +42,7 @@ def test_long_inputs_stay_finite():
 def test_too_few_frames_are_impossible_in_a_batch():
     family = CTCPaths.of(np.array([2, 3]), 3, [[1, 1], [1, 1]])
     sums = family.sums(np.zeros(family.n_cells), counts=True, running=Running())
-    assert sums.log_partition.tolist() == [-np.inf, 0.0]
+    assert sums.log_partition.tolist() == [-np.inf, pytest.approx(0.0, abs=1e-14)]
     assert sums.counts.reshape(-1, 3).sum(axis=1).tolist() == [0, 0, 1, 1, 1]
 
 

@@ -64,8 +64,15 @@ class AlignmentChoices(Family):
     def sums(
         self, pool: FloatArray, *, counts: bool = False, weights: FloatArray | None = None, running: Running
     ) -> Sums:
-        own = self.pairs.sums(pool[self.pair_cells], counts=counts, running=running)
-        logs = own.log_partition + pool[self.choice_cells]
+        chosen = pool[self.choice_cells]
+        # What cannot be chosen, as when the right one is known, needs no sums.
+        alive = np.flatnonzero(chosen > -np.inf)
+        some = len(alive) < len(chosen)
+        pairs, where = self.pairs.select(alive) if some else (self.pairs, np.arange(0))
+        cells = self.pair_cells[where] if some else self.pair_cells
+        own = pairs.sums(pool[cells], counts=counts, running=running)
+        logs = np.full(len(chosen), -np.inf)
+        logs[alive] = own.log_partition + chosen[alive]
         top = np.full(self.n_instances, -np.inf)
         np.maximum.at(top, self.instance_of, logs)
         shares = np.exp(logs - np.where(np.isneginf(top), 0.0, top)[self.instance_of])
@@ -79,7 +86,7 @@ class AlignmentChoices(Family):
         shares *= (factors if weights is None else factors * np.asarray(weights, np.float64))[self.instance_of]
         found = np.zeros(self.n_cells)
         found[self.choice_cells] = shares
-        found[self.pair_cells] = own.counts * np.repeat(shares, np.diff(self.pairs.cell_offsets))
+        found[cells] = own.counts * np.repeat(shares[alive], np.diff(pairs.cell_offsets))
         return Sums(log_z, found)
 
     def _joined(self, pair: int, cells: IntArray) -> IntArray:
