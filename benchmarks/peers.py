@@ -19,7 +19,7 @@ __all__ = ["Peers", "environment"]
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv-peers"
-PACKAGES = {"pyagrum": "pyagrum", "pgmpy": "pgmpy"}
+PACKAGES = {"pyagrum": "pyagrum", "pgmpy": "pgmpy", "eflomal": "eflomal"}
 WAYS = {"pyagrum": ("lazy",), "pgmpy": ("elimination", "propagation")}
 MEMORY = 16 * 2**30
 BUILD_LIMIT = 300.0

@@ -1,8 +1,10 @@
 """Types of the public names, for type checkers. Made by tools/generate.py."""
 
+from markovfield import alignment as alignment
 from markovfield import analysis as analysis
 from markovfield import answers as answers
 from markovfield import datasets as datasets
+from markovfield import dependency as dependency
 from markovfield import diagnostics as diagnostics
 from markovfield import grammar as grammar
 from markovfield import graphs as graphs
@@ -17,6 +19,8 @@ from markovfield import settings as settings
 from markovfield import structured as structured
 from markovfield import structures as structures
 from markovfield import vision as vision
+from markovfield.alignment.alignment_crf import AlignmentCRF as AlignmentCRF
+from markovfield.dependency.dependency_parser import DependencyParser as DependencyParser
 from markovfield.exceptions import FormatError as FormatError
 from markovfield.exceptions import ImpossibleEvidenceError as ImpossibleEvidenceError
 from markovfield.exceptions import MemoryLimitError as MemoryLimitError
@@ -70,6 +74,7 @@ from markovfield.sequence.chain.crf import ChainCRF as ChainCRF
 from markovfield.sequence.conditional.estimators import FactorialCRF as FactorialCRF
 from markovfield.sequence.conditional.estimators import SkipChainCRF as SkipChainCRF
 from markovfield.sequence.hmm.hmm import HMM as HMM
+from markovfield.sequence.margin.chain_ssvm import ChainSSVM as ChainSSVM
 from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.segments.semi_markov_crf import SemiMarkovCRF as SemiMarkovCRF
 from markovfield.sequence.strings.edit_model import EditModel as EditModel

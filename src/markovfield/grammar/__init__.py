@@ -9,6 +9,7 @@ Files, in reading order:
 * `heads`, `binarisation`: which child is the head; trees with at most two children below each node, and back;
 * `drawing`: trees as characters and as SVG;
 * `scoring`: brackets of parses against those of gold trees, as evalb counts them;
+* `binary_grammar`, `lexicon`, `treebank`: rules of at most two symbols, words with their tags, both read off trees;
 * `span_features`, `pairs`, `pairs_kernel`: features of runs of words; weights of features and of pairs with labels;
 * `parser`, `span_model`, `span_parser`: what parsers share; trees of labelled spans without a grammar.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.arrays import IntArray
@@ -116,6 +117,10 @@ class SpanModel(FormModel):
         base[(spans.offsets[:-1] + spans.lengths - 1)[spans.lengths > 1], 0] = -np.inf
         operator = PairProduct(shape.features.rows(spans), shape.support, np.arange(n_labels), n_labels)
         return FormInputs(SpanTrees.of(spans.lengths, n_labels), (Block("spans", operator),), base.ravel(), sentences)
+
+    def counted(self, inputs: FormInputs) -> npt.NDArray[np.bool_]:
+        # Spans that only make trees binary are not brackets.
+        return np.arange(inputs.family.n_cells) % self.n_classes != 0
 
     def _spans(self, tree: Tree) -> dict[tuple[int, int], str]:
         """First and last words of the spans of a tree made binary, and their labels."""

@@ -253,8 +253,8 @@ def probability(
 ) -> float:
     """Probability of an event given the evidence.
 
-    The event names, for some variables, a state or a collection of states any of which counts. The time limit is of
-    all that is summed.
+    The event names, for some variables, a state or a collection of states any of which counts; of structures, the parts
+    that are there or not, as evidence does. The time limit is of all that is summed.
 
     Examples
     --------
@@ -264,10 +264,13 @@ def probability(
     >>> round(mf.probability(net, {"A": [1, 2]}, evidence={"B": 0}), 4)
     0.8333
     """
-    graph = graph_of(model)
+    form, running = form_of(model), Running(n_jobs, time_limit, callback)
+    answers = import_module(str(answered_by(form)))
+    if hasattr(answers, "probability"):
+        return float(answers.probability(form, Question(evidence, method, None, None, running), event))
+    graph = graph_of(form)
     s = graph.structure
     known = Evidence.parse(s, evidence)
-    running = Running(n_jobs, time_limit, callback)
     below = log_partition(graph, known, method, n_jobs=n_jobs, time_limit=time_limit, callback=callback)
     states = known.states.copy()
     likelihoods = list(known.likelihoods)

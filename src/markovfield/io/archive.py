@@ -38,10 +38,15 @@ _ESTIMATORS = {
     "ChainCRF": "markovfield.sequence.chain.crf",
     "ChainTagger": "markovfield.sequence.tagger",
     "HMM": "markovfield.sequence.hmm.hmm",
+    "ChainSSVM": "markovfield.sequence.margin.chain_ssvm",
     "MEMM": "markovfield.sequence.memm.memm",
     **{
         name: f"markovfield.{module}"
         for module, names in {
+            "alignment.alignment_crf": ("AlignmentCRF",),
+            "alignment.hmm_aligner": ("HMMAligner",),
+            "alignment.ibm": ("IBM1", "IBM2"),
+            "alignment.symmetric": ("SymmetricAligner",),
             "structured.classifier": ("StructuredClassifier",),
             "structured.estimators": (
                 "GraphCRF",
@@ -51,6 +56,7 @@ _ESTIMATORS = {
                 "MulticlassCRF",
             ),
             "sequence.conditional.estimators": ("FactorialCRF", "SkipChainCRF"),
+            "dependency.dependency_parser": ("DependencyParser",),
             "grammar.span_parser": ("SpanParser",),
             "sequence.segments.semi_markov_crf": ("SemiMarkovCRF",),
             "sequence.strings.ctc_labeller": ("CTCLabeller",),

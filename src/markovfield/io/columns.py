@@ -1,19 +1,24 @@
-"""Tables of data in text files: a row of names, then rows of values, between commas, semicolons or tabs."""
+"""Text files of rows: tables of data; sentence pairs, line by line, and the links between their words."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.alignment.formats import links_of_text, text_of_links
+from markovfield.alignment.links import GoldLinks
+from markovfield.alignment.sentences import normalised, tokenised
+from markovfield.exceptions import FormatError
 from markovfield.files import PathLike
-from markovfield.io._text import Source, read_source
+from markovfield.io._text import Source, read_source, write_text
 
-__all__ = ["MISSING", "read_csv"]
+__all__ = ["MISSING", "read_csv", "read_links", "read_sentence_pairs", "write_links"]
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan")
 _DELIMITERS = ",;\t"
@@ -108,3 +113,91 @@ def _blame(source: Source, lines: list[str], delimiter: str, expected: int) -> N
                 _offset(lines, before + 1), f"expected {expected} values as there are names, got {len(row)}"
             )
         before = reader.line_num
+
+
+def read_sentence_pairs(
+    source: PathLike,
+    target: PathLike,
+    *,
+    tokenise: tuple[str, str] | None = None,
+    normalise: bool = False,
+    n_pairs: int | None = None,
+) -> list[tuple[list[str], list[str]]]:
+    """Read sentence pairs from two files of as many lines, plain, gzipped or xz-compressed.
+
+    Parameters
+    ----------
+    source, target
+        Files with a sentence on each line, words between spaces.
+    tokenise
+        Languages of both where words are still to be told from signs, such as ``("en", "fr")``; see
+        `markovfield.alignment.tokenised`. None takes what stands between spaces.
+    normalise
+        Whether words come in small letters and without accents.
+    n_pairs
+        Only so many, from the first one.
+
+    Raises
+    ------
+    FormatError
+        With ``file:line:column``, where a file ends before the other one, or a sentence has no words.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "x.e").write_text("The clerk\\n")
+    >>> _ = (folder / "x.f").write_text("L'employé\\n", encoding="utf-8")
+    >>> _ = (folder / "x.f").write_text("L'employé\\n", encoding="utf-8")
+    >>> read_sentence_pairs(folder / "x.e", folder / "x.f", tokenise=("en", "fr"), normalise=True)
+    [(['the', 'clerk'], ['le', 'employe'])]
+    """
+    names, sides = [os.fspath(source), os.fspath(target)], []
+    for k, name in enumerate(names):
+        lines = read_source(name).text().split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        sides.append([line.split() if tokenise is None else tokenised(line, tokenise[k]) for line in lines[:n_pairs]])
+    if len(sides[0]) != len(sides[1]):
+        short = int(len(sides[1]) < len(sides[0]))
+        raise FormatError(
+            f"{names[short]}:{len(sides[short]) + 1}:1: the file ends after {len(sides[short])} sentences, and "
+            f"{names[1 - short]} has {len(sides[1 - short])}"
+        )
+    for name, sentences in zip(names, sides, strict=True):
+        empty = next((k for k, words in enumerate(sentences) if not words), None)
+        if empty is not None:
+            raise FormatError(f"{name}:{empty + 1}:1: this sentence has no words")
+    if normalise:
+        known = {word: normalised(word) for sentences in sides for words in sentences for word in words}
+        sides = [[[known[word] for word in words] for words in sentences] for sentences in sides]
+    return list(zip(*sides, strict=True))
+
+
+def read_links(path: PathLike, *, format: str | None = None, n_pairs: int | None = None) -> list[GoldLinks]:
+    """Read the links of sentence pairs, plain, gzipped or xz-compressed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    format
+        ``"wa"``: lines ``pair source target S|P`` numbered from 1, as in the shared task of NAACL 2003;
+        ``"pharaoh"``: a line of links ``source-target`` for each pair, numbered from 0. None finds out.
+    n_pairs
+        How many pairs there are, where the last ones have no links.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "x.wa"
+    >>> _ = path.write_text("1 1 1 S\\n1 2 1 P\\n")
+    >>> read_links(path, n_pairs=1)
+    [GoldLinks(sure=frozenset({(0, 0)}), possible=frozenset({(1, 0)}))]
+    """
+    return links_of_text(read_source(path).text(), os.fspath(path), format=format, n_pairs=n_pairs)
+
+
+def write_links(path: PathLike, links: Iterable[Any], *, format: str = "pharaoh") -> None:
+    """Write the links of sentence pairs; compressed when the name ends in ``.gz`` or ``.xz``. See `read_links`."""
+    write_text(path, list(text_of_links(links, format)))

@@ -9,25 +9,32 @@ Files, in reading order:
 * `lattices`, `fields`: images, marginals of lattices; spins, regions, films;
 * `convergence`, `chain_weights`: residuals and bounds; weights of a linear-chain CRF;
 * `constituents`: trees of words, and how likely runs of words are constituents;
-* `fits`, `penalties`: iterations of a fit; edges of sparse graphs along a path;
+* `dependencies`: arcs over words, and how likely they are;
+* `alignments`: links between the words of two sentences;
+* `fits`, `penalties`: iterations of a fit, and of max-margin training; edges of sparse graphs along a path;
 * `_sketch`, `_style`: what there is to draw, whatever it comes from; colours, text and axes in points;
 * `_layered`, `_scatter`, `_trees`, `_graphviz`: places of nodes: layered (Sugiyama), by graph distance, trees, ``dot``.
 """
 
+from markovfield.plot.alignments import alignment
 from markovfield.plot.bars import marginals
 from markovfield.plot.chain_weights import chain_weights
 from markovfield.plot.cliques import junction_tree
 from markovfield.plot.constituents import spans, tree
 from markovfield.plot.convergence import bounds, residuals
+from markovfield.plot.dependencies import arc_probabilities, arcs
 from markovfield.plot.diagrams import graph
 from markovfield.plot.fields import animate, regions, spins
-from markovfield.plot.fits import fit_history
+from markovfield.plot.fits import fit_history, margin_history
 from markovfield.plot.lattices import image_grid, lattice
 from markovfield.plot.panels import posteriors
 from markovfield.plot.penalties import penalty_path
 
 __all__ = [
+    "alignment",
     "animate",
+    "arc_probabilities",
+    "arcs",
     "bounds",
     "chain_weights",
     "fit_history",
@@ -35,6 +42,7 @@ __all__ = [
     "image_grid",
     "junction_tree",
     "lattice",
+    "margin_history",
     "marginals",
     "penalty_path",
     "posteriors",

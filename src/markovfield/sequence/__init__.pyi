@@ -12,6 +12,7 @@ from markovfield.sequence.hmm.gaussian import GaussianEmissions as GaussianEmiss
 from markovfield.sequence.hmm.hmm import HMM as HMM
 from markovfield.sequence.hmm.training import HMMReport as HMMReport
 from markovfield.sequence.interface.weights_report import WeightsReport as WeightsReport
+from markovfield.sequence.margin.chain_ssvm import ChainSSVM as ChainSSVM
 from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.segments.segment_model import SegmentModel as SegmentModel
 from markovfield.sequence.segments.semi_markov_crf import SemiMarkovCRF as SemiMarkovCRF

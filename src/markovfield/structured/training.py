@@ -20,10 +20,10 @@ from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.solvers.proximal_gradient import ProximalGradient
 from markovfield.learning.solvers.solve import solve, solver_of
 from markovfield.learning.solvers.stochastic import AdaGrad, Adam, StochasticGradient
-from markovfield.structured.core.conditional import ConditionalModel, example_weights
+from markovfield.structured.core.conditional import ConditionalModel
 from markovfield.structured.core.form_batch import FormBatch
-from markovfield.structured.core.reading import example_count
-from markovfield.structured.margin_training import SHARDS, margin_solver, train_margin
+from markovfield.structured.core.reading import example_count, some_examples
+from markovfield.structured.margin_fit import train_by_margin
 from markovfield.structured.objectives.hinge import Hinge
 
 __all__ = ["ShardedObjective", "penalty_of", "train"]
@@ -90,7 +90,13 @@ def train(
     X, Y, sample_weight = data
     n = example_count(X, Y)
     if isinstance(objective, Hinge):
-        trained = _trained_by_margin(model, objective, data, solver, penalty, batch_size, init, rng, running)
+        l2 = np.unique(penalty.l2)
+        if len(l2) != 1 or not l2[0] > 0 or np.any(penalty.l1) or penalty.has_groups:
+            raise ModelError("a hinge is minimised with one l2 above 0 for all weights, and no other penalty")
+        if init is not None:
+            raise ModelError("max-margin solvers start from nothing: leave init None")
+        settings = {"solver": solver, "batch_size": batch_size, "rng": rng, "running": running}
+        trained = train_by_margin(model, objective, data, C=1.0 / float(l2[0]), **settings)
         return *trained, model.known.wide_inference
     total = float(n if sample_weight is None else np.sum(sample_weight))
     if not total > 0:
@@ -110,7 +116,9 @@ def train(
         shards = []
         for part in parts:
             running.check()
-            encoded = model.encode(_some(X, part), _some(Y, part), None if weights is None else weights[part])
+            encoded = model.encode(
+                some_examples(X, part), some_examples(Y, part), None if weights is None else weights[part]
+            )
             batch = _taken(objective, encoded)
             shards.append(objective.on(batch, running=running.quiet, rng=rng))
         evaluated = value = ShardedObjective(shards, total)
@@ -182,55 +190,6 @@ def train(
     return found.weights, report, wide_inference
 
 
-def _trained_by_margin(
-    model: ConditionalModel, objective: Hinge, data: tuple[Any, Any, Any], solver: Any, penalty: Penalty,
-    batch_size: int | None, init: Any, rng: np.random.Generator, running: Running,
-) -> tuple[FloatArray, FitReport]:  # fmt: skip
-    """Weights of least ``sum of hinges + l2/2 |w|^2``, by a solver of planes."""
-    X, Y, sample_weight = data
-    l2 = np.unique(penalty.l2)
-    if len(l2) != 1 or not l2[0] > 0 or np.any(penalty.l1) or penalty.has_groups:
-        raise ModelError("a hinge is minimised with one l2 above 0 for all weights, and no other penalty")
-    if init is not None:
-        raise ModelError("max-margin solvers start from nothing: leave init None")
-    chosen = margin_solver(solver)
-    n = example_count(X, Y)
-    weights = np.ones(n) if sample_weight is None else example_weights(sample_weight, n)
-    if batch_size is None:
-        size = 1 if chosen.name == "perceptron" else -(-n // SHARDS)
-    else:
-        size = whole_number(batch_size, "batch_size", 1)
-    batches = [model.encode(_some(X, part), _some(Y, part)) for part in (slice(a, a + size) for a in range(0, n, size))]
-    planned = running.seconds
-    found = train_margin(objective, batches, weights / l2[0], chosen, rng=rng, running=running)
-    scale = float(l2[0])
-    report = FitReport(
-        method=objective.name,
-        log_likelihood=float("nan"),
-        n_rows=n,
-        total_weight=float(weights.sum()),
-        n_parameters=model.n_weights,
-        converged=found.converged,
-        iterations=found.passes,
-        evaluations=found.oracle_calls,
-        message=found.message,
-        history=tuple(-scale * one.primal for one in found.history),
-        objective=scale * found.primal,
-        objective_name=objective.name,
-        gradient_norm=float("nan"),
-        seconds=running.seconds,
-        planning_seconds=planned,
-        guarantee="exact" if found.exact else "approximate",
-        notes=() if found.exact else ("the oracle is not exact: the gap is an estimate",),
-        details={
-            "C": 1.0 / scale, "primal": found.primal, "dual": found.dual, "gap": found.gap,
-            "oracle_calls": found.oracle_calls, "oracle_seconds": found.oracle_seconds, "n_planes": found.n_planes,
-            "passes": found.history, "mistakes": found.mistakes,
-        },
-    )  # fmt: skip
-    return found.weights, report
-
-
 def penalty_of(model: ConditionalModel, l2: Any, l1: Any, group_l1: Any = 0.0) -> Penalty:
     """What weights cost: numbers, or by kind of factor, ``{"edges": 0.1}``.
 
@@ -276,11 +235,6 @@ def _by_kind(model: ConditionalModel, given: Any, title: str) -> dict[str, float
 
 def _taken(objective: Any, batch: Any) -> Any:
     """The batch, where the objective takes its kind: those of factor graphs do not take structures."""
-    if isinstance(batch, FormBatch) and objective.name not in ("likelihood",):
+    if isinstance(batch, FormBatch) and objective.name not in ("likelihood", "softmax_margin", "ramp", "direct_loss"):
         raise ModelError(f"objective {objective.name!r} is for factor graphs; structures are trained by 'likelihood'")
     return batch
-
-
-def _some(values: Any, part: slice) -> Any:
-    """Some of the examples."""
-    return values[part] if hasattr(values, "shape") or isinstance(values, list | tuple) else list(values)[part]

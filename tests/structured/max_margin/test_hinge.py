@@ -18,6 +18,7 @@ from markovfield.learning.max_margin.subgradient import Subgradient
 from markovfield.structured.models.graph import GraphModel
 from markovfield.structured.models.multiclass import MulticlassModel
 from markovfield.structured.objectives.hinge import Hinge, MarginProblem
+from markovfield.structured.oracles.decoders import Rows
 
 SOLVERS = [
     BlockFrankWolfe(gap=1e-4),
@@ -145,8 +146,8 @@ def test_multiclass_is_that_of_crammer_and_singer(n_classes):
     margins = scores + 1.0
     margins[np.arange(80), y] -= 1.0
     theirs = 0.5 * (coef**2).sum() + C * (margins.max(axis=1) - scores[np.arange(80), y]).sum()
-    assert clf.report_.details["primal"] == pytest.approx(theirs, rel=1e-4)
-    assert clf.report_.details["gap"] <= 1e-6
+    assert clf.report_.primal == pytest.approx(theirs, rel=1e-4)
+    assert clf.report_.gap <= 1e-6
     assert (clf.predict(X) == y).mean() == pytest.approx((svm.predict(given) == y).mean(), abs=0.03)
 
 
@@ -180,8 +181,8 @@ def test_estimators_train_by_hinges_and_are_saved(tmp_path):
     X, Y = graphs(20)
     svm = mf.GraphCRF(objective="hinge", l2=2.0, rng=0).fit(X, Y)
     assert svm.report_.converged
-    assert svm.report_.details["C"] == 0.5
-    assert svm.report_.details["dual"] <= svm.report_.details["primal"]
+    assert svm.report_.C == 0.5
+    assert svm.report_.dual <= svm.report_.primal
     likely = mf.GraphCRF(l2=2.0).fit(X, Y).score(X, Y)
     assert svm.score(X, Y) > likely - 0.05
     svm.save(tmp_path / "svm.mf")
@@ -196,7 +197,7 @@ def test_weights_of_examples():
     twice = mf.GraphCRF(objective=Hinge(), solver=CuttingPlane(gap=1e-7)).fit(X + X[:1], Y + Y[:1])
     heavy = mf.GraphCRF(objective=Hinge(), solver=CuttingPlane(gap=1e-7)).fit(X, Y, np.array([2.0, *[1.0] * 7]))
     np.testing.assert_allclose(twice.weights_, heavy.weights_, atol=1e-2)
-    assert twice.report_.details["primal"] == pytest.approx(heavy.report_.details["primal"], rel=1e-5)
+    assert twice.report_.primal == pytest.approx(heavy.report_.primal, rel=1e-5)
 
 
 def test_what_is_refused_and_what_is_stopped():
@@ -208,13 +209,20 @@ def test_what_is_refused_and_what_is_stopped():
         ({"solver": "lbfgs"}, "solver of a hinge"),
         ({"solver": mf.learning.LBFGS()}, "does not minimise a hinge"),
         ({"objective": Hinge([[0, 1], [1, 0]])}, "a table of 2 labels"),
-        ({"objective": Hinge([[0, -1, 1]] * 3)}, "at least 0"),
         ({"batch_size": 0}, "batch_size"),
     ):
         with pytest.raises(mf.ModelError, match=message):
             mf.GraphCRF(**{"objective": "hinge", **words}).fit(X, Y)
-    with pytest.raises(mf.ModelError, match="loss must be"):
-        Hinge("f1")
+    for loss, message in (
+        ("f2", "loss must be one of"),
+        ([[0, -1, 1]] * 3, "at least 0"),
+        ([[0, 1, 1]], "a square table"),
+        ([["a", "b"]], "a square table of numbers"),
+    ):
+        with pytest.raises(mf.ModelError, match=message):
+            Hinge(loss)
+    with pytest.raises(mf.ModelError, match="rescaling"):
+        Hinge(rescaling="none")
     with pytest.raises(mf.ModelError, match="needs every label"):
         mf.GraphCRF(objective="hinge").fit(X, [[None, *y[1:]] for y in Y])
     with pytest.raises(mf.ModelError, match="init None"):
@@ -232,5 +240,54 @@ def test_an_oracle_that_is_not_exact_says_so():
     X = [(rng.normal(size=(5, 2)), np.array(edges)) for _ in range(4)]
     Y = [rng.integers(0, 2, 5) for _ in X]
     svm = mf.GraphCRF(objective="hinge", decoding="icm", solver=BlockFrankWolfe(max_passes=10), rng=0).fit(X, Y)
-    assert svm.report_.guarantee == "approximate"
-    assert any("estimate" in note for note in svm.report_.notes)
+    report = svm.report_
+    # The check at the end decodes exactly: the primal is that of the weights, and the dual holds.
+    assert not report.gap_is_estimate
+    assert any("icm" in note and "undergenerates" in note and "proved the primal" in note for note in report.notes)
+    oracle = Hinge().on(svm.model_.encode(X, Y), running=Running())
+    rows, cost = oracle.planes(svm.weights_, losses=True)
+    hinges = np.maximum(cost - rows.products(svm.weights_), 0.0)
+    assert report.primal == pytest.approx(0.5 * svm.weights_ @ svm.weights_ + hinges.sum())
+    assert report.dual <= report.primal
+
+
+class Worse:
+    """An oracle that gives the output of lowest score."""
+
+    n_examples, exact, gap, without_truth = 1, True, 0.0, False
+
+    def planes(self, w, *, losses):
+        return Rows(np.array([0, 1]), np.array([0]), np.array([5.0])), np.array([1.0])
+
+
+def test_an_output_worse_than_the_truth_is_caught():
+    own = MarginProblem([Worse()], np.ones(1), 1)
+    w = np.array([2.0])
+    planes = own.planes(w, 0)
+    assert planes.heights(w).tolist() == [0.0]
+    assert planes.losses.tolist() == [0.0]
+    assert own.n_worse == 1
+    assert own.planes(np.zeros(1), 0).heights(np.zeros(1)).tolist() == [1.0]
+
+
+def test_the_report_of_margins():
+    X, Y = graphs(10)
+    report = mf.GraphCRF(objective="hinge", l2=4.0, rng=0).fit(X, Y).report_
+    shown = repr(report)
+    for word in ("block_frank_wolfe", "hamming", "C = 0.25", "converged", "primal", "dual", "oracle calls", "planes"):
+        assert word in shown
+    assert report.gap <= 1e-3
+    assert report.regularisation == pytest.approx(1 / (0.25 * 10))
+    assert report.oracle_calls == report.passes[-1].oracle_calls
+    assert report.oracle_seconds + report.solver_seconds <= report.seconds + 1e-9
+    assert report.to_frame().shape == (len(report.passes), 5)
+    assert report.to_dict()["solver"] == "block_frank_wolfe"
+    assert report.objective == pytest.approx(4.0 * report.primal)
+    for against in ("oracle_calls", "passes", "seconds"):
+        ax = report.plot(against=against)
+        assert ax.get_yscale() == "log"
+        assert (np.diff(ax.lines[0].get_ydata()) <= 0).all()
+    with pytest.raises(mf.ModelError, match="against must be"):
+        report.plot(against="tea")
+    with pytest.raises(mf.ModelError, match="no passes"):
+        mf.plot.margin_history(mf.GraphCRF().fit(X, Y))

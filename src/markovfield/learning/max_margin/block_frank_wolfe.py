@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from markovfield._validation import check_method
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.learning.max_margin.problem import HingeProblem, MarginMinimum, Watch
 from markovfield.learning.max_margin.working_set import WorkingSet
 
 __all__ = ["BlockFrankWolfe"]
 
+# Sweeps over planes that are kept go on while one raises the dual by more than this part of what the pass before did:
+# what a sweep costs of a pass, about.
+WORTH = 0.3
+# Steps on a block at each visit.
+VISIT = 20
+
 
 @dataclass(frozen=True)
 class BlockFrankWolfe:
     """Ascent of the dual, a shard of blocks at a time.
 
-    The oracle is asked of the blocks of a shard, and the mass of each moves to its new plane by pairwise steps with
-    an exact line search. After every pass, planes that are kept are gone through without the oracle, as long as that
-    pays. Now and then, and before it ends, a pass is made at fixed weights, which tells the true primal.
+    The oracle is asked of the blocks of a shard, and the mass of each moves to its new plane, and among those it has,
+    with an exact line search. After every pass, planes that are kept are gone through without the oracle, as long as
+    that pays. Now and then, and before it ends, a pass is made at fixed weights, which tells the true primal.
 
     Parameters
     ----------
@@ -29,55 +36,98 @@ class BlockFrankWolfe:
         Ends where primal less dual is below this share of the primal.
     max_passes
         Over all blocks.
+    steps
+        ``"pairwise"``: mass moves from the worst plane that has some to the best. ``"away"``: from all to the best, or
+        from the worst to all, whichever gains more. ``"toward"``: from all to the best, the plain algorithm.
+    sampling
+        ``"permuted"``: a pass goes over all shards in some order. ``"gap"``: it draws as many, those with large gaps
+        more often (Osokin et al. 2016).
     sweeps
-        At most so many sweeps over planes that are kept after each pass; 0 is the plain algorithm.
+        At most so many sweeps over planes that are kept after each pass; 0 is the algorithm without a cache.
+    averaged
+        Whether the weights are the average over all shards seen, later ones counting for more (weights t); of use
+        without sweeps, where the last weights are noisy.
     check_every
         Passes from one at fixed weights to the next.
     keep
         Planes without mass are forgotten after so many passes.
+
+    Notes
+    -----
+    A pass costs a call of the oracle for each block, and a sweep as much as the features of planes that are kept. The
+    dual rises at every step; it is within e of the optimum after O(1 / e) passes, and sooner with ``"pairwise"`` or
+    ``"away"``, whose rate is linear (Lacoste-Julien and Jaggi 2015).
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
+    >>> svm = mf.MulticlassCRF(objective="hinge", solver=BlockFrankWolfe(gap=1e-4), l2=0.1).fit(X, y)
+    >>> svm.report_.converged
+    True
     """
 
     gap: float = 1e-3
     max_passes: int = 500
+    steps: Literal["pairwise", "away", "toward"] = "pairwise"
+    sampling: Literal["permuted", "gap"] = "permuted"
     sweeps: int = 10
+    averaged: bool = False
     check_every: int = 5
     keep: int = 5
 
     name: ClassVar[str] = "block_frank_wolfe"
 
     def __post_init__(self) -> None:
-        check_method(self, least={"max_passes": 1, "sweeps": 0, "check_every": 1, "keep": 1, "gap": 0.0})
+        check_method(
+            self,
+            least={"max_passes": 1, "sweeps": 0, "check_every": 1, "keep": 1, "gap": 0.0},
+            choices={"steps": ("pairwise", "away", "toward"), "sampling": ("permuted", "gap")},
+        )
 
     def run(self, problem: HingeProblem, *, rng: np.random.Generator, running: Running) -> MarginMinimum:
         """Minimise; what stops it ends it with the best weights so far."""
-        watch, kept = Watch(problem, running), WorkingSet(problem.costs, problem.n_weights)
-        message, estimate = "as many passes as were allowed", np.inf
+        watch, kept = Watch(problem, running), WorkingSet(problem.costs, problem.n_weights, self.steps)
+        mean, seen = np.zeros(problem.n_weights), 0
+        gaps = np.full(len(problem.shards), np.inf)
+        message = "as many passes as were allowed"
         try:
             for step in range(self.max_passes):
-                fixed = step % self.check_every == 0 or estimate <= self.gap * kept.dual
-                if fixed:
-                    found, primal = watch.everywhere(kept.w)
+                before = kept.dual
+                if step % self.check_every == 0 or gaps.sum() <= self.gap * kept.dual:
+                    kept.refresh()
+                    before = kept.dual
+                    found, primal = watch.everywhere(mean if self.averaged else kept.w)
                     watch.note(primal, kept.dual)
                     if watch.primal - kept.dual <= self.gap * abs(watch.primal):
                         break
-                    for planes in found:
-                        kept.add(planes)
-                        kept.ascend(planes.blocks)
-                    estimate = np.inf
+                    order = range(len(found))
                 else:
-                    estimate = 0.0
-                    for shard in rng.permutation(len(problem.shards)).tolist():
-                        planes = watch.planes(kept.w, shard)
-                        estimate += float(kept.add(planes).sum())
-                        kept.ascend(planes.blocks)
+                    found, order = [], self._order(gaps, rng).tolist()
+                for shard in order:
+                    planes = found[shard] if found else watch.planes(kept.w, shard)
+                    gaps[shard] = float(kept.add(planes, VISIT)[0].sum())
+                    if self.averaged:
+                        seen += 1
+                        mean += 2.0 / (seen + 1.0) * (kept.w - mean)
+                if not found:
                     watch.note(np.nan, kept.dual)
                 if self.sweeps:
-                    kept.settle(rng, 0.1, self.sweeps)
+                    kept.settle(rng, WORTH * (kept.dual - before), self.sweeps)
                 kept.forget(self.keep)
             else:
-                watch.everywhere(kept.w)
+                watch.everywhere(mean if self.averaged else kept.w)
         except STOPS as stop:
             message = str(stop) or "stopped by the keyboard"
             if not len(watch.weights):
                 watch.weights = kept.w.copy()
         return watch.ended(kept.dual, self.gap, message, n_planes=kept.n_planes)
+
+    def _order(self, gaps: FloatArray, rng: np.random.Generator) -> IntArray:
+        """The shards of a pass."""
+        n, total = len(gaps), float(gaps.sum())
+        if self.sampling == "permuted" or not np.isfinite(total) or not total > 0.0:
+            return rng.permutation(n)
+        # Estimates are of other weights: a tenth of the draws is of all shards alike.
+        found: IntArray = rng.choice(n, n, p=0.9 * gaps / total + 0.1 / n)
+        return found

@@ -2,7 +2,7 @@
 
 With n slacks every example has planes of its own (Murphy algorithm 19.3; Tsochantaridis et al. 2005); with one slack
 an iteration adds the sum of all of them as one plane (algorithm 19.4; Joachims, Finley and Yu 2009), as the bundle
-method of Teo et al. (2010) does.
+method of Teo et al. (2010) does. The dual over what is kept is solved by `working_set`, from where it was.
 """
 
 from __future__ import annotations
@@ -18,9 +18,14 @@ from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.learning.max_margin.problem import HingeProblem, MarginMinimum, Planes, Watch
 from markovfield.learning.max_margin.working_set import WorkingSet
-from markovfield.learning.max_margin.working_set_kernel import ascend_gram
+from markovfield.learning.max_margin.working_set_kernel import PAIRWISE, climb
 
 __all__ = ["CuttingPlane"]
+
+# Steps on the one block of summed planes, and the part of the largest loss that a gap there may be.
+MOST, SMALL = 20_000, 1e-10
+# Halvings of the interval that the multiplier of a level is searched in, by its logarithm.
+HALVINGS = 40
 
 
 @dataclass(frozen=True)
@@ -37,33 +42,51 @@ class CuttingPlane:
         Over all examples.
     keep
         Planes without mass are forgotten after so many passes.
+    level
+        None: the oracle is asked at the minimum of the planes so far. A number from 0 to 1, with one slack: at the
+        point that is nearest to the best weights so far among those where planes are below a level, which is so far up
+        from the dual to the best primal (Lemaréchal et al. 1995); it keeps steps short where planes tell little.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
+    >>> svm = mf.MulticlassCRF(objective="hinge", solver=CuttingPlane("one", level=0.5), l2=0.1).fit(X, y)
+    >>> svm.report_.converged
+    True
     """
 
     slack: Literal["n", "one"] = "n"
     gap: float = 1e-3
     max_passes: int = 1000
     keep: int = 50
+    level: float | None = None
 
     name: ClassVar[str] = "cutting_plane"
 
     def __post_init__(self) -> None:
-        check_method(self, least={"max_passes": 1, "keep": 1, "gap": 0.0})
+        check_method(self, least={"max_passes": 1, "keep": 1, "gap": 0.0}, above={"level": 0.0}, below={"level": 1.0})
         if self.slack not in ("n", "one"):
             raise ModelError(f"CuttingPlane(slack=...) must be 'n' or 'one', got {self.slack!r}")
+        if self.level is not None and self.slack == "n":
+            raise ModelError("CuttingPlane(level=...) is for slack='one'; leave it None")
 
     def run(self, problem: HingeProblem, *, rng: np.random.Generator, running: Running) -> MarginMinimum:
         """Minimise; what stops it ends it with the best weights so far."""
         dual: _Joint | _Separate
         dual = _Joint(problem, self.keep) if self.slack == "one" else _Separate(problem, self.keep, rng)
         watch = Watch(problem, running)
-        message = "as many passes as were allowed"
+        message, at = "as many passes as were allowed", dual.w
         try:
             for _ in range(self.max_passes):
-                found, primal = watch.everywhere(dual.w)
+                found, primal = watch.everywhere(at)
                 watch.note(primal, dual.value)
                 if watch.primal - dual.value <= self.gap * abs(watch.primal):
                     break
-                dual.add(found, primal - dual.value)
+                dual.add(found, watch.primal - dual.value)
+                at = dual.w
+                if self.level is not None and isinstance(dual, _Joint):
+                    at = dual.nearest(watch.weights, dual.value + self.level * (watch.primal - dual.value))
         except STOPS as stop:
             message = str(stop) or "stopped by the keyboard"
         if not len(watch.weights):
@@ -93,11 +116,9 @@ class _Separate:
         for planes in found:
             self._set.add(planes)
         # To the end, or so near to it that the oracle has more to give.
-        blocks = len(self._set.costs)
-        for _ in range(1000):
-            if self._set.ascend(self._rng.permutation(blocks), 10) <= 1e-4 * gap:
-                break
+        self._set.settle(self._rng, 1e-3 * gap, 1000)
         self._set.forget(self._keep)
+        self._set.refresh()
 
 
 class _Joint:
@@ -113,7 +134,7 @@ class _Joint:
 
     @property
     def n_planes(self) -> int:
-        return len(self._losses)
+        return len(self._losses) - 1
 
     def add(self, found: list[Planes], gap: float) -> None:
         sums = [planes.summed(len(self.w), self._costs[planes.blocks]) for planes in found]
@@ -123,11 +144,38 @@ class _Joint:
         self._gram = np.block([[self._gram, inner[:, None]], [inner[None, :], np.array([[a @ a]])]])
         self._losses, self._masses = np.append(self._losses, b), np.append(self._masses, 0.0)
         self._age = np.append(self._age, 0)
-        enough = 1e-10 * max(1.0, float(np.abs(self._losses).max()))
-        ascend_gram(np.ascontiguousarray(self._gram), self._losses, self._masses, 20_000, enough)
+        _climb(self._gram, self._losses, self._masses)
         self.w = self._masses @ self._planes
         self.value = float(self._masses @ self._losses) - 0.5 * float(self.w @ self.w)
         self._age = np.where(self._masses > 0.0, 0, self._age + 1)
         kept = np.flatnonzero((self._age <= self._keep) | (np.arange(len(self._age)) == 0))
         self._planes, self._gram = self._planes[kept], self._gram[np.ix_(kept, kept)]
         self._losses, self._masses, self._age = self._losses[kept], self._masses[kept], self._age[kept]
+
+    def nearest(self, centre: FloatArray, level: float) -> FloatArray:
+        """The weights nearest to a centre at which half their square and the highest plane are below a level.
+
+        With a multiplier t of the level these are ``(centre + t sum of mass times plane) / (1 + t)``, and the masses
+        solve a dual like that of `climb`; t is found by halving, as the value falls in it.
+        """
+        products, masses = self._planes @ centre, self._masses.copy()
+        low, high, best = -10.0, 20.0, self.w
+        for _ in range(HALVINGS):
+            t = float(np.exp((low + high) / 2.0))
+            scale = t / (1.0 + t)
+            _climb(scale * self._gram, self._losses - products / (1.0 + t), masses)
+            w = (centre + t * (masses @ self._planes)) / (1.0 + t)
+            value = 0.5 * float(w @ w) + float((self._losses - self._planes @ w).max())
+            if value <= level:
+                best, high = w, (low + high) / 2.0
+            else:
+                low = (low + high) / 2.0
+        return best
+
+
+def _climb(gram: FloatArray, losses: FloatArray, masses: FloatArray) -> None:
+    """Masses of the greatest dual of one block, in place."""
+    n = len(losses)
+    flat = np.ascontiguousarray(gram).ravel()
+    enough = SMALL * max(1.0, float(np.abs(losses).max()))
+    climb(flat, 0, n, n, losses - gram @ masses, masses, 1.0, MOST, 0.0, enough, PAIRWISE, np.empty(n))

@@ -31,6 +31,18 @@ class StructuredPerceptron:
     margin_infused
         Whether steps are as small as they can be for the truth to win by its loss (at most the cost of the example);
         the oracle then is loss-augmented.
+
+    Notes
+    -----
+    What it ends with says how many mistakes each pass made, and R, as ``mistakes`` and ``radius``.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
+    >>> svm = mf.MulticlassCRF(objective="hinge", solver=StructuredPerceptron(50, averaged=False), rng=0).fit(X, y)
+    >>> svm.predict(X).tolist()
+    ['a', 'a', 'b', 'b']
     """
 
     passes: int = 10
@@ -47,6 +59,7 @@ class StructuredPerceptron:
         watch = Watch(problem, running)
         w, total, seen = np.zeros(problem.n_weights), np.zeros(problem.n_weights), 0
         mistakes: list[int] = []
+        radius = 0.0
         message = "as many passes as were asked for"
         try:
             for _ in range(self.passes):
@@ -59,10 +72,11 @@ class StructuredPerceptron:
                         seen += 1
                         if not len(columns):
                             continue
-                        step = 1.0
+                        step, square = 1.0, float(values @ values)
+                        radius = max(radius, np.sqrt(square))
                         if self.margin_infused:
                             height = planes.losses[k] - float(w[columns] @ values)
-                            step = min(max(height, 0.0) / float(values @ values), problem.costs[planes.blocks[k]])
+                            step = min(max(height, 0.0) / square, problem.costs[planes.blocks[k]])
                         wrong += 1
                         w[columns] += step * values
                         # The average over all that follow, worked out at the end.
@@ -76,4 +90,4 @@ class StructuredPerceptron:
             message = str(stop) or "stopped by the keyboard"
         watch.weights = w - total / (seen + 1.0) if self.averaged and seen else w
         watch.primal = np.nan
-        return watch.ended(np.nan, -1.0, message, mistakes=tuple(mistakes))
+        return watch.ended(np.nan, -1.0, message, mistakes=tuple(mistakes), radius=radius)

@@ -27,9 +27,17 @@ class Subgradient:
     averaged
         Whether the weights are the average over all steps, later ones counting for more (weights t).
     projected
-        Whether weights are kept within the ball that the optimum is known to lie in.
+        Whether weights are kept within the ball that the optimum is known to lie in, which takes a pass to know.
     check_every
         Passes from one value of the primal to the next.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
+    >>> svm = mf.MulticlassCRF(objective="hinge", solver=Subgradient(passes=20), l2=0.1, rng=0).fit(X, y)
+    >>> svm.predict([[0.0], [3.0]]).tolist()
+    ['a', 'b']
     """
 
     passes: int = 50
@@ -50,12 +58,13 @@ class Subgradient:
         radius, t = np.inf, 0
         message = "as many passes as were asked for"
         try:
+            if self.projected:
+                # At the optimum primal and dual are equal: |w|^2 is at most the losses that masses weigh, and these
+                # are at most the primal of w = 0, where all losses count in full.
+                radius = np.sqrt(watch.everywhere(w)[1])
             for step in range(self.passes):
                 for shard in rng.permutation(n).tolist():
                     planes = watch.planes(w, shard)
-                    if t == 0 and self.projected:
-                        # At the optimum, |w|^2 / 2 is at most the primal of w = 0, where all losses count in full.
-                        radius = np.sqrt(2.0 * float(problem.costs.sum() * max(planes.losses.max(initial=0.0), 1e-300)))
                     t += 1
                     active = planes.heights(w) > 0.0
                     slope, _ = planes.summed(problem.n_weights, problem.costs[planes.blocks] * active)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,14 @@ from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
 from markovfield.progress import shows_progress
-from markovfield.sequence.chain.archive import VERSION, described, restored
+from markovfield.sequence.chain.archive import VERSION, described
 from markovfield.sequence.chain.batch import ChainBatch
 from markovfield.sequence.chain.features import ChainFeatures
 from markovfield.sequence.chain.model import chain_model
 from markovfield.sequence.chain.observed_features import FeatureSet, seen_features
-from markovfield.sequence.chain.queries import ChainQueries
+from markovfield.sequence.chain.queries import ChainQueries, ChainReader
 from markovfield.sequence.chain.settings import (
     check_development,
-    check_labels,
     check_weighted,
     checked_settings,
     open_ended_sequences,
@@ -34,14 +32,13 @@ from markovfield.sequence.chain.settings import (
 from markovfield.sequence.chain.training import TrainingReport, train
 from markovfield.sequence.chain.watch import SETTLED, SETTLED_ONLINE, Watch
 from markovfield.sequence.chain.weighted_tokens import weights_of
-from markovfield.sequence.text.labels import LabelEncoder, allowed_transitions, mark_chunks
-from markovfield.sequence.text.sequences import SequenceData
+from markovfield.sequence.text.labels import mark_chunks
 from markovfield.sequence.text.vectoriser import AttributeVectoriser
 
 __all__ = ["ChainCRF"]
 
 
-class ChainCRF(ChainQueries, BaseEstimator):
+class ChainCRF(ChainReader, ChainQueries, BaseEstimator):
     """A linear-chain conditional random field: labels for the tokens of sequences.
 
     The probability of labels y given a sequence x is proportional to the exponential of the weights of its features:
@@ -431,45 +428,6 @@ class ChainCRF(ChainQueries, BaseEstimator):
     def _before(self) -> tuple[FeatureSet, list[Any]]:
         return FeatureSet.of(self.model_.features, self.model_.weights), self.classes_
 
-    def _learn(self, X: Iterable[Any], name: str, given: AttributeVectoriser | None, further: bool) -> SequenceData:
-        """Sequences as numbers, by a vectoriser that is kept under a name."""
-        if given is not None:
-            setattr(self, name, given)
-            return given.transform(X)
-        known: AttributeVectoriser | None = getattr(self, name, None)
-        if isinstance(X, SequenceData):
-            if not further or known is None:
-                known = AttributeVectoriser().fit([np.zeros((0, X.n_attributes))])
-                setattr(self, name, known)
-            return known.transform(X)
-        if further and known is not None:
-            sequences = list(X)
-            known = deepcopy(known)  # a fit that fails leaves the one before it whole
-            setattr(self, name, known)
-            known.partial_fit(sequences)
-            return known.transform(sequences)
-        fresh = AttributeVectoriser(hashing=self.hashing)
-        setattr(self, name, fresh)
-        return fresh.fit_transform(X)
-
-    def _labels(
-        self, y: Iterable[Sequence[Any]], data: SequenceData, further: bool
-    ) -> tuple[LabelEncoder, npt.NDArray[np.int32]]:
-        labels = list(y)
-        encoder = LabelEncoder().fit(labels)
-        check_labels(encoder.classes_)
-        if further and encoder.classes_ != self.classes_:
-            encoder = LabelEncoder().fit([self.classes_, encoder.classes_])
-        if not encoder.classes_:
-            raise ModelError("there are no labels to learn from: X and y are empty, or no label is known")
-        return encoder, encoder.transform(labels, lengths=data.lengths, missing=True)
-
-    def _forbidden(self) -> npt.NDArray[np.bool_] | None:
-        if self.constraints_ is None:
-            return None
-        forbidden = ~allowed_transitions(self.classes_, self.constraints_)[0]
-        return forbidden.repeat(self.hidden_states_, axis=0).repeat(self.hidden_states_, axis=1)
-
     def save(self, path: PathLike) -> None:
         """Save the fitted model; `markovfield.load` reads it. An interrupted save leaves the file that was there."""
         check_is_fitted(self, "model_")
@@ -478,20 +436,3 @@ class ChainCRF(ChainQueries, BaseEstimator):
     def _write(self, path: Any, features: ChainFeatures, weights: FloatArray, report: TrainingReport | None) -> None:
         about, arrays = described(self, features, weights, report)
         write_archive(path, VERSION, about, arrays)
-
-    @classmethod
-    def from_archive(cls, about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> ChainCRF:
-        """The model that an archive describes."""
-        crf = cls()
-        found = restored(about, arrays, set(crf.get_params()))
-        crf.set_params(**found.settings)
-        crf.classes_ = found.labels
-        crf.constraints_, crf.hidden_states_ = crf.constraints, int(crf.hidden_states)
-        crf._encoder = LabelEncoder().fit([found.labels])
-        if crf._encoder.classes_ != found.labels:
-            raise ModelError("its labels are not in order")
-        crf.vectoriser_, crf.edge_vectoriser_ = found.vectoriser, found.edge_vectoriser
-        crf.model_ = chain_model(found.features, found.weights, crf._forbidden())
-        crf.report_ = found.report
-        crf.n_iter_ = crf.report_.iterations
-        return crf

@@ -1,10 +1,11 @@
-"""What can be asked of a fitted linear chain: labels, probabilities, draws, weights."""
+"""What can be asked of a fitted linear chain: labels, probabilities, draws, weights; how data and files are read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
-from markovfield.sequence.chain.archive import described
+from markovfield.sequence.chain.archive import described, restored
 from markovfield.sequence.chain.features import Encoded
-from markovfield.sequence.chain.model import Chain
+from markovfield.sequence.chain.model import Chain, chain_model
+from markovfield.sequence.chain.settings import check_labels
 from markovfield.sequence.interface.crfsuite import CrfsuiteTagger
 from markovfield.sequence.interface.queries import Allowed, Asked, Fixed, Known, SequenceQueries, label_masks
 from markovfield.sequence.interface.weights_report import NamedWeights
-from markovfield.sequence.text.labels import allowed_transitions
+from markovfield.sequence.text.labels import LabelEncoder, allowed_transitions
 from markovfield.sequence.text.sequences import SequenceData
+from markovfield.sequence.text.vectoriser import AttributeVectoriser
 
-__all__ = ["ChainQueries"]
+__all__ = ["ChainQueries", "ChainReader"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,3 +146,70 @@ class ChainQueries(NamedWeights, SequenceQueries):
         check_is_fitted(self, "model_")
         _, arrays = described(self, self.model_.features, self.model_.weights, None)
         return sum(array.nbytes for array in arrays.values())
+
+
+class ChainReader:
+    """Reading of `ChainCRF` and its relatives."""
+
+    hashing: int | None
+    classes_: list[Any]
+    model_: Chain
+    constraints_: str | None
+    hidden_states_: int
+
+    def _learn(self, X: Iterable[Any], name: str, given: AttributeVectoriser | None, further: bool) -> SequenceData:
+        """Sequences as numbers, by a vectoriser that is kept under a name."""
+        if given is not None:
+            setattr(self, name, given)
+            return given.transform(X)
+        known: AttributeVectoriser | None = getattr(self, name, None)
+        if isinstance(X, SequenceData):
+            if not further or known is None:
+                known = AttributeVectoriser().fit([np.zeros((0, X.n_attributes))])
+                setattr(self, name, known)
+            return known.transform(X)
+        if further and known is not None:
+            sequences = list(X)
+            known = deepcopy(known)  # a fit that fails leaves the one before it whole
+            setattr(self, name, known)
+            known.partial_fit(sequences)
+            return known.transform(sequences)
+        fresh = AttributeVectoriser(hashing=self.hashing)
+        setattr(self, name, fresh)
+        return fresh.fit_transform(X)
+
+    def _labels(
+        self, y: Iterable[Sequence[Any]], data: SequenceData, further: bool
+    ) -> tuple[LabelEncoder, npt.NDArray[np.int32]]:
+        labels = list(y)
+        encoder = LabelEncoder().fit(labels)
+        check_labels(encoder.classes_)
+        if further and encoder.classes_ != self.classes_:
+            encoder = LabelEncoder().fit([self.classes_, encoder.classes_])
+        if not encoder.classes_:
+            raise ModelError("there are no labels to learn from: X and y are empty, or no label is known")
+        return encoder, encoder.transform(labels, lengths=data.lengths, missing=True)
+
+    def _forbidden(self) -> npt.NDArray[np.bool_] | None:
+        if self.constraints_ is None:
+            return None
+        forbidden = ~allowed_transitions(self.classes_, self.constraints_)[0]
+        return forbidden.repeat(self.hidden_states_, axis=0).repeat(self.hidden_states_, axis=1)
+
+    @classmethod
+    def from_archive(cls, about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
+        """The model that an archive describes."""
+        crf: Any = cls()
+        found = restored(about, arrays, set(crf.get_params()))
+        crf.set_params(**found.settings)
+        crf.classes_ = found.labels
+        crf.constraints_, crf.hidden_states_ = crf.constraints, int(crf.hidden_states)
+        crf._encoder = LabelEncoder().fit([found.labels])
+        if crf._encoder.classes_ != found.labels:
+            raise ModelError("its labels are not in order")
+        crf.vectoriser_, crf.edge_vectoriser_ = found.vectoriser, found.edge_vectoriser
+        crf.model_ = chain_model(found.features, found.weights, crf._forbidden())
+        crf.report_ = found.report
+        crf.n_iter_ = crf.report_.iterations
+        made: Self = crf
+        return made

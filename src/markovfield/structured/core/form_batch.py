@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.inference.core.running import Running
@@ -56,6 +57,8 @@ class FormBatch:
     clamped
         The structures that go with the outputs, as a family with the same cells, where no mask can say which they are;
         or None.
+    counted
+        ``bool[n_cells]``: the cells whose parts count in losses; None is all that belong to one example.
     """
 
     family: Family
@@ -67,6 +70,7 @@ class FormBatch:
     weights: FloatArray | None = None
     mask: FloatArray | None = None
     clamped: Family | None = None
+    counted: npt.NDArray[np.bool_] | None = None
 
     def __repr__(self) -> str:
         n = self.n_examples

@@ -73,6 +73,10 @@ class FormModel(ConditionalModel):
         """The structures that go with outputs as a family of their own, where `mask` cannot say which they are."""
         return None
 
+    def counted(self, inputs: FormInputs) -> npt.NDArray[np.bool_] | None:
+        """The cells whose parts count in losses; see `FormBatch.counted`."""
+        return None
+
     def form(self, inputs: FormInputs, i: int, pool: FloatArray) -> StructureForm:
         """The form of one example, with its scores."""
         family, where = inputs.family.select(np.array([i]))
@@ -104,4 +108,5 @@ class FormModel(ConditionalModel):
             weights=None if weights is None else example_weights(weights, family.n_instances),
             mask=mask,
             clamped=clamped,
+            counted=None if Y is None else self.counted(inputs),
         )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 
-__all__ = ["encoded_labels", "example_count", "feature_rows", "known_classes", "pairs_of", "starts"]
+__all__ = ["encoded_labels", "example_count", "feature_rows", "known_classes", "pairs_of", "some_examples", "starts"]
 
 
 def example_count(X: Any, Y: Any = None) -> int:
@@ -32,6 +32,11 @@ def example_count(X: Any, Y: Any = None) -> int:
         if m != n:
             raise ModelError(f"X has {n} examples and y has {m}")
     return int(n)
+
+
+def some_examples(values: Any, part: slice) -> Any:
+    """Some of the examples."""
+    return values[part] if hasattr(values, "shape") or isinstance(values, list | tuple) else list(values)[part]
 
 
 def starts(lengths: Sequence[int] | npt.NDArray[Any]) -> IntArray:

@@ -143,6 +143,35 @@ class Chart(StructureForm):
         self._rule_cells = np.arange(coded.n_rules)
         return self
 
+    @classmethod
+    def from_table(
+        cls,
+        symbols: Sequence[Symbol],
+        table: RuleTable,
+        rules: FloatArray,
+        tokens: FloatArray,
+        spans: FloatArray | None = None,
+    ) -> Chart:
+        """Trees of rules that are in a table already, and stay there: nothing is copied or sorted again.
+
+        Parameters
+        ----------
+        symbols
+            Names of the table's symbols.
+        table
+            The rules.
+        rules, tokens, spans
+            ``float64[n_rules]``, ``float64[n, len(table.tokens)]`` and, when given, ``float64[n (n - 1) / 2,
+            len(table.branching)]``: scores.
+        """
+        self = cls.__new__(cls)
+        self.symbols = tuple(symbols)
+        self._assemble(table, rules, tokens)
+        if spans is not None:
+            self.pool[self._first_span :] = spans.ravel()
+        self._rule_cells = np.arange(table.n_rules)
+        return self
+
     def _assemble(self, table: RuleTable, rules: FloatArray, tokens: FloatArray) -> None:
         n = len(tokens)
         self.family = Charts.of(np.array([n]), table, spans=True)

@@ -11,9 +11,13 @@ import numpy as np
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
+from markovfield.kernels.interpreter import small
 from markovfield.structures.core.family import Family
 
 __all__ = ["StructureForm", "score_array"]
+
+# Steps of plain Python for an operation that a family counts.
+STEPS = 20.0
 
 
 class StructureForm(ABC):
@@ -69,9 +73,18 @@ class StructureForm(ABC):
 
         A float: exact below 2**53, and where sums are exact.
         """
-        zeros = np.where(np.isneginf(self.pool), -np.inf, 0.0)
-        found = np.exp(self.family.sums(zeros, running=Running()).log_partition[0])
+        return self.counted(self.pool, Running())
+
+    def counted(self, pool: FloatArray, running: Running) -> float:
+        """The same of the structures that scores, which may have been given evidence, leave possible."""
+        zeros = np.where(np.isneginf(pool), -np.inf, 0.0)
+        with self.work():
+            found = np.exp(self.family.sums(zeros, running=running).log_partition[0])
         return float(np.round(found)) if found < 2.0**52 else float(found)
+
+    def work(self, times: int = 1) -> small:
+        """What kernels are told of their work, ``times`` over: where none is compiled yet, they run as plain Python."""
+        return small(STEPS * times * float(self.family.work().sum()))
 
     def given(self, evidence: Mapping[str, Any] | None) -> FloatArray:
         """The pool in which only structures are possible that have, or lack, the parts that evidence names."""

@@ -21,7 +21,7 @@ from markovfield.structures.core.answers import (
 from markovfield.structures.core.family import Parts, Sums
 from markovfield.structures.core.form import StructureForm
 
-__all__ = ["aggregate", "decode", "log_partition", "marginals", "sample"]
+__all__ = ["aggregate", "decode", "log_partition", "marginals", "probability", "sample"]
 
 LOSSES = ("parts",)
 
@@ -45,7 +45,8 @@ def _impossible(form: StructureForm, question: Question) -> ImpossibleEvidenceEr
 
 def _sums(form: StructureForm, question: Question, pool: FloatArray, counts: bool) -> tuple[Sums, dict[str, Any]]:
     """Sums of the one instance, and the words of an answer that tell of log Z."""
-    sums = form.family.sums(pool, counts=counts, running=question.running)
+    with form.work():
+        sums = form.family.sums(pool, counts=counts, running=question.running)
     if np.isneginf(sums.log_partition[0]):
         raise _impossible(form, question)
     about = {
@@ -85,8 +86,12 @@ def decode(form: StructureForm, question: Question, variables: Any, loss: Any, n
     pool = _pool(form, question)
     family, running = form.family, question.running
     expected = None
-    if loss is None:
-        found = [family.maxima(pool, running=running).of(0)] if n == 1 else family.best(pool, n, running=running)[0]
+    if loss is None and n == 1:
+        with form.work():
+            found = [family.maxima(pool, running=running).of(0)]
+    elif loss is None:
+        with form.work(n):
+            found = family.best(pool, n, running=running)[0]
     elif loss not in LOSSES:
         raise ModelError(f"loss of a structure is 'parts' (wrong parts are counted), got {loss!r}")
     elif n > 1:
@@ -94,7 +99,8 @@ def decode(form: StructureForm, question: Question, variables: Any, loss: Any, n
     else:
         sums, _ = _sums(form, question, pool, counts=True)
         assert sums.counts is not None
-        found = [family.maxima(np.where(np.isneginf(pool), -np.inf, sums.counts), running=running).of(0)]
+        with form.work():
+            found = [family.maxima(np.where(np.isneginf(pool), -np.inf, sums.counts), running=running).of(0)]
         expected = float(len(found[0]) - sums.counts[found[0]].sum())
     if not found or not len(found[0]):
         raise _impossible(form, question)
@@ -114,7 +120,8 @@ def sample(form: StructureForm, question: Question, size: int) -> StructureSampl
     n = whole_number(size, "size", 0)
     pool = _pool(form, question)
     rng = generator_of(question.rng)
-    drawn = form.family.draws(pool, n, rng=rng, running=question.running) if n else Parts.joined([])
+    with form.work(n):
+        drawn = form.family.draws(pool, n, rng=rng, running=question.running) if n else Parts.joined([])
     if n and not len(drawn.of(0)):
         raise _impossible(form, question)
     counts = drawn.counts(form.family.n_cells) / max(n, 1)
@@ -124,6 +131,23 @@ def sample(form: StructureForm, question: Question, size: int) -> StructureSampl
         method=form.family.name,
         seconds=question.running.seconds,
     )
+
+
+def probability(form: StructureForm, question: Question, event: Any) -> float:
+    """How probable it is that a structure has, or lacks, some parts: the ratio of two sums."""
+    below, about = _sums(form, question, _pool(form, question), counts=False)
+    given = {**(question.evidence or {})}
+    form.given(event)  # read as evidence is, and refused in the same words
+    for part, fixed in event.items():
+        known = given.get(part, {})
+        if any(bool(known[index]) != bool(fixed[index]) for index in fixed.keys() & known.keys()):
+            return 0.0
+        given[part] = {**known, **fixed}
+    if about["guarantee"] != "exact":
+        raise ModelError(f"sums over {form.family.name} are bounds here, and the ratio of two bounds is none")
+    with form.work():
+        above = form.family.sums(form.given(given), running=question.running).log_partition
+    return float(min(1.0, np.exp(above[0] - below.log_partition[0])))
 
 
 def aggregate(form: StructureForm, ring: Any, question: Question) -> Any:
@@ -139,11 +163,11 @@ def aggregate(form: StructureForm, ring: Any, question: Question) -> Any:
         return marginals(form, question, None).entropy
     pool = _pool(form, question)
     if ring is semirings.COUNTING:
-        zeros = np.where(np.isneginf(pool), -np.inf, 0.0)
-        found = float(np.exp(form.family.sums(zeros, running=question.running).log_partition[0]))
+        found = form.counted(pool, question.running)
         return round(found) if found < 2.0**52 else found
     if ring is semirings.MIN_SUM:
-        cells = form.family.maxima(np.where(np.isneginf(pool), -np.inf, -pool), running=question.running).of(0)
+        with form.work():
+            cells = form.family.maxima(np.where(np.isneginf(pool), -np.inf, -pool), running=question.running).of(0)
         if not len(cells):
             raise _impossible(form, question)
         return float(pool[cells].sum())

@@ -1,0 +1,61 @@
+"""Oracles of shards as the problem that solvers of planes know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from markovfield.arrays import FloatArray, IntArray
+from markovfield.learning.max_margin.problem import Planes
+from markovfield.structured.oracles.oracles import Oracle
+
+__all__ = ["MarginProblem"]
+
+# A plane that is lower than that of the truth by more than rounding.
+WORSE = 1e-9
+
+
+@dataclass(eq=False)
+class MarginProblem:
+    """Oracles of shards as one problem of planes; see `HingeProblem`.
+
+    Attributes
+    ----------
+    n_worse
+        How often an oracle gave an output that is worse than the truth, which was then taken in its place.
+    """
+
+    oracles: Sequence[Oracle]
+    costs: FloatArray
+    n_weights: int
+    shards: list[IntArray] = field(init=False)
+    n_worse: int = 0
+
+    def __post_init__(self) -> None:
+        sizes = [0, *(oracle.n_examples for oracle in self.oracles)]
+        self.shards = [np.arange(a, b) for a, b in pairwise(np.cumsum(sizes).tolist())]
+
+    @property
+    def exact(self) -> bool:
+        """Whether every answer so far was proven to be the best."""
+        return all(oracle.exact for oracle in self.oracles)
+
+    def planes(self, w: FloatArray, shard: int, *, losses: bool = True) -> Planes:
+        """The highest plane of each example of a shard; the truth itself where the oracle found nothing higher."""
+        rows, cost = self.oracles[shard].planes(w, losses=losses)
+        found = Planes(self.shards[shard], *rows, cost)
+        if not losses:
+            return found
+        heights = found.heights(w)
+        worse = heights < -WORSE * np.maximum(1.0, np.abs(cost))
+        if not worse.any():
+            return found
+        if not self.oracles[shard].without_truth:
+            self.n_worse += int(worse.sum())
+        sizes = np.where(worse, 0, np.diff(found.offsets))
+        kept = np.repeat(~worse, np.diff(found.offsets))
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        return Planes(found.blocks, offsets, found.columns[kept], found.values[kept], np.where(worse, 0.0, cost))
