@@ -36,6 +36,7 @@ _TOP = {
         "Potts",
         "RestrictedBoltzmannMachine",
     ],
+    "grammar.pcfg": ["PCFG"],
     "inference.verbs": ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"],
     "inference.analysis.query": ["Distribution", "query"],
     "inference.explain": ["Explanation", "explain"],
@@ -107,7 +108,9 @@ _LAZY = {
     "grammar": {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
         "grammar.heads": ["head_child"],
+        "grammar.inside_outside": ["PCFGReport"],
         "grammar.lexicon": ["word_class"],
+        "grammar.pcfg": ["PCFG"],
         "grammar.scoring": ["BracketReport", "SentenceScore", "bracket_report"],
         "grammar.span_model": ["SpanModel"],
         "grammar.span_parser": ["SpanParser"],

@@ -40,6 +40,7 @@ _ESTIMATORS = {
     "HMM": "markovfield.sequence.hmm.hmm",
     "ChainSSVM": "markovfield.sequence.margin.chain_ssvm",
     "MEMM": "markovfield.sequence.memm.memm",
+    "PCFG": "markovfield.grammar.pcfg",
     **{
         name: f"markovfield.{module}"
         for module, names in {

@@ -104,19 +104,23 @@ class Charts(Family):
         in_shards(np.where(done, 0.0, self.work()), task, running)
         return [shared[shard] for shard in sorted(shared)]
 
-    def nodes(self, pool: FloatArray, instance: int) -> tuple[float, FloatArray]:
+    def nodes(self, pool: FloatArray, instance: int) -> tuple[float, FloatArray, FloatArray]:
         """log Z of a sentence, and ``float64[n (n + 1) / 2, symbols]``: how often each symbol is over each span.
 
-        Of spans in the order (0, 1), (0, 2), ..., (1, 2), ...; in expectation, however a node is made.
+        Of spans in the order (0, 1), (0, 2), ..., (1, 2), ...; in expectation, however a node is made. Then
+        ``float64[n, columns]``: how often a word itself is each of its symbols.
         """
         n, symbols = int(self.lengths[instance]), self.rules.n_symbols
         kept = np.zeros(n * (n + 1) // 2 * symbols)
         log_z = np.empty(self.n_instances)
         words = (self.rules.arrays(self.spans), self.rules.scores(pool, False), _owned(pool))
-        room = (np.ones(self.n_instances), log_z, np.zeros(self.rules.n_rules), np.zeros(self.n_cells), kept)
+        counts = np.zeros(self.n_cells)
+        room = (np.ones(self.n_instances), log_z, np.zeros(self.rules.n_rules), counts, kept)
         done = np.zeros(self.n_instances, np.bool_)
         chart_sums(instance, instance + 1, self.cell_offsets, self.lengths, *words, *room, done)
-        return float(log_z[instance]), kept.reshape(-1, symbols)
+        begin, columns = int(self.cell_offsets[instance]), len(self.rules.tokens)
+        tokens = counts[begin : begin + n * columns].reshape(n, columns)
+        return float(log_z[instance]), kept.reshape(-1, symbols), tokens
 
     def maxima(self, pool: FloatArray, *, running: Running) -> Parts:
         return self._descents(pool, True, 1, np.zeros((self.n_instances, 4), np.uint64), running)
