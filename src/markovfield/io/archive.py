@@ -63,6 +63,8 @@ _ESTIMATORS = {
             "dependency.dependency_parser": ("DependencyParser",),
             "grammar.span_parser": ("SpanParser",),
             "sequence.segments.semi_markov_crf": ("SemiMarkovCRF",),
+            "sequence.strings.ctc_labeller": ("CTCLabeller",),
+            "sequence.strings.edit_model": ("EditModel",),
             "vision.grid_crf": ("GridCRF",),
             "vision.grid_ssvm": ("GridSSVM",),
         }.items()

@@ -154,8 +154,7 @@ class FormEstimator(ConditionalEstimator):
         log_z = batch.family.sums(pool, running=running).log_partition
         if batch.parts is not None:
             return np.asarray(batch.parts.scores(pool) - log_z)
-        assert batch.mask is not None
-        return np.asarray(batch.family.sums(pool + batch.mask, running=running).log_partition - log_z)
+        return np.asarray(batch.sums(pool, clamped=True, running=running).log_partition - log_z)
 
     def score(self, X: Any, y: Any) -> float:
         """How much of the outputs is predicted right; the model says what is counted."""
