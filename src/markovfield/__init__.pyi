@@ -86,8 +86,6 @@ from markovfield.structured.estimators import HierarchicalClassifier as Hierarch
 from markovfield.structured.estimators import LatentCRF as LatentCRF
 from markovfield.structured.estimators import MultiLabelCRF as MultiLabelCRF
 from markovfield.structured.estimators import MulticlassCRF as MulticlassCRF
-from markovfield.structured.latent_margin import LatentSSVM as LatentSSVM
-from markovfield.structured.margin_estimators import GraphSSVM as GraphSSVM
 from markovfield.vision.grid_crf import GridCRF as GridCRF
 from markovfield.vision.segmentation import ImageSegmentation as ImageSegmentation
 from markovfield.vision.stereo import StereoMatching as StereoMatching

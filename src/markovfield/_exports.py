@@ -62,8 +62,6 @@ _TOP = {
     "sequence.tagger": ["ChainTagger"],
     "alignment.alignment_crf": ["AlignmentCRF"],
     "structured.classifier": ["StructuredClassifier"],
-    "structured.latent_margin": ["LatentSSVM"],
-    "structured.margin_estimators": ["GraphSSVM"],
     "structured.estimators": ["GraphCRF", "HierarchicalClassifier", "LatentCRF", "MultiLabelCRF", "MulticlassCRF"],
     "vision.grid_crf": ["GridCRF"],
     "vision.segmentation": ["ImageSegmentation"],
@@ -128,6 +126,7 @@ _LAZY = {
     },
     "alignment": {
         "alignment.alignment_crf": ["AlignmentCRF"],
+        "alignment.alignment_ssvm": ["AlignmentSSVM"],
         "alignment.alignment_model": ["AlignmentModel"],
         "alignment.hmm_aligner": ["HMMAligner"],
         "alignment.ibm": ["IBM1", "IBM2"],

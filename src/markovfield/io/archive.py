@@ -45,6 +45,7 @@ _ESTIMATORS = {
         name: f"markovfield.{module}"
         for module, names in {
             "alignment.alignment_crf": ("AlignmentCRF",),
+            "alignment.alignment_ssvm": ("AlignmentSSVM",),
             "alignment.hmm_aligner": ("HMMAligner",),
             "alignment.ibm": ("IBM1", "IBM2"),
             "alignment.symmetric": ("SymmetricAligner",),

@@ -41,7 +41,7 @@ def objective_by_enumeration(svm, X, y, C, table):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_rounds_never_rise(solver, seed):
     X, y = two_sided()
-    svm = mf.LatentSSVM(10.0, model=MODEL, n_hidden=2, solver=solver, rng=seed).fit(X, y)
+    svm = mf.structured.LatentSSVM(10.0, model=MODEL, n_hidden=2, solver=solver, rng=seed).fit(X, y)
     rounds = np.array(svm.report_.rounds)
     assert len(rounds) >= 2
     assert (np.diff(rounds) <= 1e-9 * rounds[0]).all()
@@ -51,7 +51,7 @@ def test_rounds_never_rise(solver, seed):
 
 def test_hidden_states_find_what_a_line_cannot(tmp_path):
     X, y = two_sided(80)
-    svm = mf.LatentSSVM(100.0, model=MODEL, n_hidden=2, n_starts=5, rng=0).fit(X, y)
+    svm = mf.structured.LatentSSVM(100.0, model=MODEL, n_hidden=2, n_starts=5, rng=0).fit(X, y)
     assert svm.score(X, y) > 0.95
     assert mf.structured.MulticlassSSVM(100.0, rng=0).fit(X, y).score(X, y) < 0.8
     svm.save(tmp_path / "latent.mfz")
@@ -62,7 +62,7 @@ def test_hidden_states_find_what_a_line_cannot(tmp_path):
 def test_one_hidden_state_is_the_machine_without():
     X, y = two_sided()
     solver = BlockFrankWolfe(gap=1e-6)
-    latent = mf.LatentSSVM(1.0, model=MODEL, n_hidden=1, solver=solver, rng=0).fit(X, y)
+    latent = mf.structured.LatentSSVM(1.0, model=MODEL, n_hidden=1, solver=solver, rng=0).fit(X, y)
     plain = mf.structured.MulticlassSSVM(1.0, solver=solver, rng=0).fit(X, y)
     assert latent.report_.primal == pytest.approx(plain.report_.primal, rel=1e-5)
 
@@ -70,7 +70,7 @@ def test_one_hidden_state_is_the_machine_without():
 def test_pace_and_tables_of_losses():
     X, y = two_sided(60)
     table = [[0, 3], [1, 0]]
-    svm = mf.LatentSSVM(10.0, model=MODEL, pace=1.5, loss=table, rng=1).fit(X, y)
+    svm = mf.structured.LatentSSVM(10.0, model=MODEL, pace=1.5, loss=table, rng=1).fit(X, y)
     rounds = np.array(svm.report_.rounds)
     assert (np.diff(rounds) <= 1e-9 * rounds[0]).all()
     assert svm.report_.primal == pytest.approx(objective_by_enumeration(svm, X, y, 10.0, np.array(table)))
@@ -84,7 +84,7 @@ def test_graphs_with_hidden_states():
         y = rng.integers(0, 2, 3)
         X.append((np.eye(2)[y] + rng.normal(0, 0.3, (3, 2)), np.array([[0, 1], [1, 2]])))
         Y.append(y)
-    svm = mf.LatentSSVM(1.0, n_hidden=2, rng=0).fit(X, Y)
+    svm = mf.structured.LatentSSVM(1.0, n_hidden=2, rng=0).fit(X, Y)
     assert (np.diff(svm.report_.rounds) <= 1e-9).all()
     assert svm.score(X, Y) > 0.9
     batch = svm.model_.encode(X)
@@ -114,13 +114,13 @@ def test_graphs_with_hidden_states():
 def test_what_is_refused(settings, message):
     X, y = two_sided(10)
     with pytest.raises(mf.ModelError, match=message):
-        mf.LatentSSVM(**{"model": MODEL, **settings}).fit(X, y)
+        mf.structured.LatentSSVM(**{"model": MODEL, **settings}).fit(X, y)
 
 
 def test_it_takes_no_development_set():
     X, y = two_sided(10)
     with pytest.raises(mf.ModelError, match="takes no development set"):
-        mf.LatentSSVM(model=MODEL).fit(X, y, X_dev=X, y_dev=y)
+        mf.structured.LatentSSVM(model=MODEL).fit(X, y, X_dev=X, y_dev=y)
 
 
 def chains(n=40, seed=0):

@@ -180,7 +180,7 @@ def test_slack_and_margin_of_zero_one_are_the_same():
 
 def test_training_with_slack_rescaling():
     X, Y = graphs(3, n=12)
-    svm = mf.GraphSSVM(0.5, rescaling="slack", solver=CuttingPlane(gap=1e-4), rng=0).fit(X, Y)
+    svm = mf.structured.GraphSSVM(0.5, rescaling="slack", solver=CuttingPlane(gap=1e-4), rng=0).fit(X, Y)
     report = svm.report_
     assert report.rescaling == "slack"
     _, heights = heights_of(svm.model_, X, Y, Hinge(rescaling="slack"), svm.weights_)

@@ -39,7 +39,7 @@ def examples(kind, n=12):
 
 
 ESTIMATORS = {
-    "graph": mf.GraphSSVM,
+    "graph": mf.structured.GraphSSVM,
     "grid": mf.vision.GridSSVM,
     "multi_label": mf.structured.MultiLabelSSVM,
     "multiclass": mf.structured.MulticlassSSVM,
@@ -124,7 +124,7 @@ def test_labels_never_seen():
 
 def test_a_development_set_of_graphs():
     X, y = examples("graph", 30)
-    svm = mf.GraphSSVM(100.0, early_stopping=2, solver=BlockFrankWolfe(gap=1e-9, max_passes=40), rng=0)
+    svm = mf.structured.GraphSSVM(100.0, early_stopping=2, solver=BlockFrankWolfe(gap=1e-9, max_passes=40), rng=0)
     svm.fit(X[:15], y[:15], X_dev=X[15:], y_dev=y[15:])
     report = svm.report_
     assert 1 - svm.score(X[15:], y[15:]) == pytest.approx(min(report.development))
@@ -165,6 +165,6 @@ def test_the_composition():
     X, y = examples("graph")
     objective = mf.methods.Hinge(loss="hamming", rescaling="margin")
     one = mf.StructuredClassifier(mf.structured.GraphModel(), objective=objective, l2=2.0, rng=0).fit(X, y)
-    other = mf.GraphSSVM(0.5, rng=0).fit(X, y)
+    other = mf.structured.GraphSSVM(0.5, rng=0).fit(X, y)
     np.testing.assert_allclose(one.weights_, other.weights_)
     assert one.report_.C == other.report_.C
