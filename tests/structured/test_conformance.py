@@ -14,7 +14,7 @@ import markovfield as mf
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.inference.core.running import Running
 from markovfield.structured.core.batch import Batch
-from markovfield.structured.objectives.registry import OBJECTIVES, objective_of
+from markovfield.structured.objectives.registry import DIRECT, OBJECTIVES, objective_of
 from tests.structured.cases import CASES, Case, all_models
 
 # Objectives that sum over what is hidden.
@@ -85,7 +85,7 @@ def test_the_likelihood_is_that_of_enumeration(name: str) -> None:
 
 
 @cases
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("objective", [*OBJECTIVES, *DIRECT])
 def test_gradients_are_those_of_finite_differences(name: str, objective: str) -> None:
     _, batch, w = encoded(CASES[name])
     if has_hidden(batch) and objective not in HIDDEN:

@@ -19,7 +19,11 @@ from markovfield.learning.feature_induction.patterns import Alphabet as Alphabet
 from markovfield.learning.feature_induction.word_field import WordField as WordField
 from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe as BlockFrankWolfe
 from markovfield.learning.max_margin.cutting_plane import CuttingPlane as CuttingPlane
+from markovfield.learning.max_margin.dual_extragradient import DualExtragradient as DualExtragradient
+from markovfield.learning.max_margin.excessive_gap import ExcessiveGap as ExcessiveGap
+from markovfield.learning.max_margin.exponentiated_gradient import ExponentiatedGradient as ExponentiatedGradient
 from markovfield.learning.max_margin.frank_wolfe import FrankWolfe as FrankWolfe
+from markovfield.learning.max_margin.max_margin_network import MaxMarginMarkovNetwork as MaxMarginMarkovNetwork
 from markovfield.learning.max_margin.perceptron import StructuredPerceptron as StructuredPerceptron
 from markovfield.learning.max_margin.problem import MarginMinimum as MarginMinimum
 from markovfield.learning.max_margin.problem import MarginPass as MarginPass

@@ -235,6 +235,6 @@ def _by_kind(model: ConditionalModel, given: Any, title: str) -> dict[str, float
 
 def _taken(objective: Any, batch: Any) -> Any:
     """The batch, where the objective takes its kind: those of factor graphs do not take structures."""
-    if isinstance(batch, FormBatch) and objective.name not in ("likelihood",):
+    if isinstance(batch, FormBatch) and objective.name not in ("likelihood", "softmax_margin", "ramp", "direct_loss"):
         raise ModelError(f"objective {objective.name!r} is for factor graphs; structures are trained by 'likelihood'")
     return batch

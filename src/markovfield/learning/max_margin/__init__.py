@@ -13,6 +13,9 @@ that are kept, and ascent of the dual over them), then a file for each solver:
 * `cutting_plane`: all blocks at a time, and the dual over what is kept to its end: n slacks (Murphy algorithm 19.3)
   or one (19.4);
 * `subgradient`: steps along subgradients that shrink as 1 / t (Ratliff et al. 2007; Shalev-Shwartz et al. 2007);
+* `marginal_problem`, what distributions over outputs expect, and solvers by them: `exponentiated_gradient` (Collins et
+  al. 2008), `dual_extragradient` (Taskar et al. 2006), `excessive_gap` (Zhang et al. 2011);
+* `max_margin_network`: all of it as one quadratic program over marginals, the check on all others (Taskar et al. 2003);
 * `perceptron`: Collins' perceptron (2002), averaged, and its margin-infused relative (Crammer et al. 2006).
 
 Cost of a pass: one call of the oracle for each block; the rest is linear in the numbers that are kept of the planes.

@@ -40,7 +40,7 @@ class StructuredPerceptron:
     --------
     >>> import markovfield as mf
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
-    >>> svm = mf.MulticlassCRF(objective="hinge", solver=StructuredPerceptron(passes=50), rng=0).fit(X, y)
+    >>> svm = mf.MulticlassCRF(objective="hinge", solver=StructuredPerceptron(50, averaged=False), rng=0).fit(X, y)
     >>> svm.predict(X).tolist()
     ['a', 'a', 'b', 'b']
     """

@@ -106,6 +106,8 @@ class MarginMinimum:
         Of a perceptron: outputs that were wrong, pass by pass.
     radius
         Of a perceptron: the greatest length of features of the truth less those of an output, R of its bound.
+    relaxed
+        Of `MaxMarginMarkovNetwork`: the optimum of its program.
     """
 
     weights: FloatArray
@@ -122,6 +124,7 @@ class MarginMinimum:
     exact: bool = True
     mistakes: tuple[int, ...] = ()
     radius: float = float("nan")
+    relaxed: float = float("nan")
 
     @property
     def gap(self) -> float:
@@ -141,11 +144,15 @@ class Watch:
     weights: FloatArray = field(default_factory=lambda: np.zeros(0))
     history: list[MarginPass] = field(default_factory=list)
 
-    def planes(self, w: FloatArray, shard: int, *, losses: bool = True) -> Planes:
-        """The planes of a shard."""
+    def look(self) -> None:
+        """Between two calls: tell the callback, and stop when it or the clock says so."""
         self.running.check(
             self.primal if np.isfinite(self.primal) else None, self.history[-1].dual if self.history else None
         )
+
+    def planes(self, w: FloatArray, shard: int, *, losses: bool = True) -> Planes:
+        """The planes of a shard."""
+        self.look()
         started = clock()
         found = self.problem.planes(w, shard, losses=losses)
         self.oracle_seconds += clock() - started

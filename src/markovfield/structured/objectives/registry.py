@@ -9,7 +9,7 @@ from typing import Any
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.method import MethodLike
 
-__all__ = ["MARGINS", "OBJECTIVES", "objective_of"]
+__all__ = ["DIRECT", "MARGINS", "OBJECTIVES", "objective_of"]
 
 OBJECTIVES = {
     "likelihood": "likelihood:ConditionalLikelihood",
@@ -17,7 +17,10 @@ OBJECTIVES = {
     "piecewise": "piecewise:Piecewise",
     "expected_loss": "expected_loss:ExpectedLoss",
     "marginal_likelihood": "expected_loss:MarginalLikelihood",
+    "softmax_margin": "softmax_margin:SoftmaxMargin",
 }
+# Objectives that are not convex and have kinks: the same solvers, from weights of another objective.
+DIRECT = {"ramp": "ramp:Ramp", "direct_loss": "ramp:DirectLoss"}
 # Objectives with kinks, which have solvers of their own.
 MARGINS = {"hinge": "hinge:Hinge"}
 
@@ -30,7 +33,7 @@ def objective_of(objective: Any, inference: MethodLike = "auto") -> Any:
     >>> objective_of("likelihood", "belief_propagation").inference
     'belief_propagation'
     """
-    known = {**OBJECTIVES, **MARGINS}
+    known = {**OBJECTIVES, **DIRECT, **MARGINS}
     if isinstance(objective, str) and objective in known:
         module, _, name = known[objective].partition(":")
         objective = getattr(import_module(f"markovfield.structured.objectives.{module}"), name)()
