@@ -30,9 +30,8 @@ settings = {"C": 1.0, "model": mf.structured.MulticlassModel(), "n_hidden": 2, "
 starts = [mf.structured.LatentSSVM(**settings, rng=seed).fit(X, y) for seed in range(5)]
 paced = mf.structured.LatentSSVM(**settings, pace=1.4, rng=0).fit(X, y)
 best = min(starts, key=lambda svm: svm.report_.primal)
-print(
-    f"right: a line {line.score(X, y):.1%}, the best of five starts {best.score(X, y):.1%}, paced {paced.score(X, y):.1%}"
-)
+for name, svm in (("a line", line), ("the best of five starts", best), ("self-paced", paced)):
+    print(f"{name}: {svm.score(X, y):.1%} right")
 for svm in starts:
     print("rounds:", ", ".join(f"{value:.1f}" for value in svm.report_.rounds))
 
