@@ -6,6 +6,7 @@ of tags to parse: each tag is the one word that it can be. Only the standard lib
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import time
@@ -37,7 +38,9 @@ class Worker:
             for parent, children, p in given["rules"]
         ]
         rules += [ProbabilisticProduction(Nonterminal(tag), [tag], prob=1.0) for tag in given["tags"]]
-        self.path, self.parser = path, ViterbiParser(PCFG(Nonterminal(given["start"]), rules))
+        # Newer versions give up after five seconds unless they are told not to.
+        limits = {"max_time": None} if "max_time" in inspect.signature(ViterbiParser).parameters else {}
+        self.path, self.parser = path, ViterbiParser(PCFG(Nonterminal(given["start"]), rules), **limits)
 
     def answer(self, job: dict[str, Any]) -> dict[str, Any]:
         """The best tree, its log-probability and the processor seconds of one parse."""
