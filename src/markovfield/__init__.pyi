@@ -78,6 +78,7 @@ from markovfield.sequence.hmm.hmm import HMM as HMM
 from markovfield.sequence.margin.chain_ssvm import ChainSSVM as ChainSSVM
 from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.segments.semi_markov_crf import SemiMarkovCRF as SemiMarkovCRF
+from markovfield.sequence.strings.edit_model import EditModel as EditModel
 from markovfield.sequence.tagger import ChainTagger as ChainTagger
 from markovfield.structured.classifier import StructuredClassifier as StructuredClassifier
 from markovfield.structured.estimators import GraphCRF as GraphCRF
