@@ -107,6 +107,7 @@ _LAZY = {
     },
     "grammar": {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
+        "grammar.grammar_ssvm": ["GrammarSSVM"],
         "grammar.heads": ["head_child"],
         "grammar.inside_outside": ["PCFGReport"],
         "grammar.lexicon": ["word_class"],
@@ -125,6 +126,7 @@ _LAZY = {
     },
     "alignment": {
         "alignment.alignment_crf": ["AlignmentCRF"],
+        "alignment.alignment_ssvm": ["AlignmentSSVM"],
         "alignment.alignment_model": ["AlignmentModel"],
         "alignment.hmm_aligner": ["HMMAligner"],
         "alignment.ibm": ["IBM1", "IBM2"],
@@ -137,6 +139,7 @@ _LAZY = {
     },
     "vision": {
         "vision.grid_crf": ["GridCRF"],
+        "vision.grid_ssvm": ["GridSSVM"],
         "vision.grid_model": ["GridModel"],
         "vision.image_features": [
             "GridEdges",
@@ -260,6 +263,8 @@ _LAZY = {
         ],
         "structured.examples": ["read_examples"],
         "structured.form_estimator": ["FormEstimator"],
+        "structured.latent_margin": ["LatentSSVM"],
+        "structured.margin_estimators": ["GraphSSVM", "MultiLabelSSVM", "MulticlassSSVM"],
         "structured.losses.counts": ["F1", "PrecisionAtK"],
         "structured.losses.labels": ["Hamming", "TableLoss", "ZeroOne"],
         "structured.losses.loss": ["Loss"],
@@ -353,7 +358,10 @@ _LAZY = {
     },
 }
 # What methods need beside themselves.
-_BESIDE_METHODS = {"inference.gibbs.parallel_tempering": ["Ladder", "ladder_of"]}
+_BESIDE_METHODS = {
+    "inference.gibbs.parallel_tempering": ["Ladder", "ladder_of"],
+    "structured.objectives.hinge": ["Hinge"],
+}
 # Namespaces that are packages or modules of their own, with ``__all__``.
 _WHOLE = ("datasets", "io", "plot", "semirings", "settings")
 
