@@ -36,6 +36,7 @@ _TOP = {
         "Potts",
         "RestrictedBoltzmannMachine",
     ],
+    "grammar.grammar_crf": ["GrammarCRF"],
     "inference.verbs": ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"],
     "inference.analysis.query": ["Distribution", "query"],
     "inference.explain": ["Explanation", "explain"],
@@ -100,6 +101,8 @@ _LAZY = {
     },
     "grammar": {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
+        "grammar.grammar_crf": ["GrammarCRF"],
+        "grammar.grammar_model": ["GrammarModel"],
         "grammar.heads": ["head_child"],
         "grammar.lexicon": ["word_class"],
         "grammar.scoring": ["BracketReport", "SentenceScore", "bracket_report"],

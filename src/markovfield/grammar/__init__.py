@@ -11,7 +11,8 @@ Files, in reading order:
 * `scoring`: brackets of parses against those of gold trees, as evalb counts them;
 * `binary_grammar`, `lexicon`, `treebank`: rules of at most two symbols, words with their tags, both read off trees;
 * `span_features`, `pairs`, `pairs_kernel`: features of runs of words; weights of features and of pairs with labels;
-* `parser`, `span_model`, `span_parser`: what parsers share; trees of labelled spans without a grammar.
+* `parser`, `span_model`, `span_parser`: what parsers share; trees of labelled spans without a grammar;
+* `grammar_model`, `grammar_crf`: trees of a grammar, with weights of rules and features of spans.
 
 A tree of n words takes time and memory linear in its nodes everywhere, and nothing here is recursive.
 """

@@ -57,6 +57,7 @@ _ESTIMATORS = {
             ),
             "sequence.conditional.estimators": ("FactorialCRF", "SkipChainCRF"),
             "dependency.dependency_parser": ("DependencyParser",),
+            "grammar.grammar_crf": ("GrammarCRF",),
             "grammar.span_parser": ("SpanParser",),
             "sequence.segments.semi_markov_crf": ("SemiMarkovCRF",),
             "vision.grid_crf": ("GridCRF",),
