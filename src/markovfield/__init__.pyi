@@ -29,6 +29,8 @@ from markovfield.exceptions import ModelError as ModelError
 from markovfield.exceptions import StoppedError as StoppedError
 from markovfield.factors.factor_graph import FactorGraph as FactorGraph
 from markovfield.gaussian.gaussian_field import GaussianField as GaussianField
+from markovfield.grammar.grammar_crf import GrammarCRF as GrammarCRF
+from markovfield.grammar.pcfg import PCFG as PCFG
 from markovfield.inference.analysis.query import Distribution as Distribution
 from markovfield.inference.analysis.query import query as query
 from markovfield.inference.core.answers import LogPartition as LogPartition
@@ -77,6 +79,7 @@ from markovfield.sequence.hmm.hmm import HMM as HMM
 from markovfield.sequence.margin.chain_ssvm import ChainSSVM as ChainSSVM
 from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.segments.semi_markov_crf import SemiMarkovCRF as SemiMarkovCRF
+from markovfield.sequence.strings.edit_model import EditModel as EditModel
 from markovfield.sequence.tagger import ChainTagger as ChainTagger
 from markovfield.structured.classifier import StructuredClassifier as StructuredClassifier
 from markovfield.structured.estimators import GraphCRF as GraphCRF

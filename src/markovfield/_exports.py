@@ -37,6 +37,7 @@ _TOP = {
         "RestrictedBoltzmannMachine",
     ],
     "grammar.grammar_crf": ["GrammarCRF"],
+    "grammar.pcfg": ["PCFG"],
     "inference.verbs": ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"],
     "inference.analysis.query": ["Distribution", "query"],
     "inference.explain": ["Explanation", "explain"],
@@ -58,6 +59,7 @@ _TOP = {
     "sequence.margin.chain_ssvm": ["ChainSSVM"],
     "sequence.memm.memm": ["MEMM"],
     "sequence.segments.semi_markov_crf": ["SemiMarkovCRF"],
+    "sequence.strings.edit_model": ["EditModel"],
     "sequence.tagger": ["ChainTagger"],
     "alignment.alignment_crf": ["AlignmentCRF"],
     "structured.classifier": ["StructuredClassifier"],
@@ -85,6 +87,11 @@ _LAZY = {
         "sequence.memm.memm": ["MEMM"],
         "sequence.segments.segment_model": ["SegmentModel"],
         "sequence.segments.semi_markov_crf": ["SemiMarkovCRF"],
+        "sequence.strings.ctc_labeller": ["CTCLabeller"],
+        "sequence.strings.edit_model": ["EditModel"],
+        "sequence.strings.frame_labels": ["FrameLabels"],
+        "sequence.strings.lexicon": ["Lexicon"],
+        "sequence.strings.string_edits": ["StringEdits"],
         "sequence.tagger": ["ChainTagger"],
         "sequence.text.entities": [
             "EntityReport",
@@ -103,8 +110,11 @@ _LAZY = {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
         "grammar.grammar_crf": ["GrammarCRF"],
         "grammar.grammar_model": ["GrammarModel"],
+        "grammar.grammar_ssvm": ["GrammarSSVM"],
         "grammar.heads": ["head_child"],
+        "grammar.inside_outside": ["PCFGReport"],
         "grammar.lexicon": ["word_class"],
+        "grammar.pcfg": ["PCFG"],
         "grammar.scoring": ["BracketReport", "SentenceScore", "bracket_report"],
         "grammar.span_model": ["SpanModel"],
         "grammar.span_parser": ["SpanParser"],
@@ -119,6 +129,7 @@ _LAZY = {
     },
     "alignment": {
         "alignment.alignment_crf": ["AlignmentCRF"],
+        "alignment.alignment_ssvm": ["AlignmentSSVM"],
         "alignment.alignment_model": ["AlignmentModel"],
         "alignment.hmm_aligner": ["HMMAligner"],
         "alignment.ibm": ["IBM1", "IBM2"],
@@ -131,6 +142,7 @@ _LAZY = {
     },
     "vision": {
         "vision.grid_crf": ["GridCRF"],
+        "vision.grid_ssvm": ["GridSSVM"],
         "vision.grid_model": ["GridModel"],
         "vision.image_features": [
             "GridEdges",
@@ -204,9 +216,13 @@ _LAZY = {
     },
     "structures": {
         "structures.alignment.ctc": ["CTC"],
+        "structures.alignment.choice": ["AlignmentChoice"],
+        "structures.alignment.choice_family": ["AlignmentChoices"],
         "structures.alignment.ctc_family": ["CTCPaths"],
         "structures.alignment.family": ["MonotoneAlignments"],
+        "structures.alignment.free_paths": ["FreePaths"],
         "structures.alignment.monotone": ["MonotoneAlignment"],
+        "structures.alignment.reading": ["read_labels"],
         "structures.chart.chart": ["Chart"],
         "structures.chart.family": ["Charts"],
         "structures.chart.rules": ["RuleTable"],
@@ -221,6 +237,9 @@ _LAZY = {
         "structures.core.family": ["Edge", "Family", "Parts", "Sums"],
         "structures.core.form": ["StructureForm"],
         "structures.core.k_best": ["k_best"],
+        "structures.ranking.family": ["Rankings"],
+        "structures.ranking.plackett_luce": ["PlackettLuce"],
+        "structures.ranking.ranking": ["Ranking"],
         "structures.semi_markov.family": ["Segmentations"],
         "structures.semi_markov.semi_markov": ["SemiMarkov"],
         "structures.projective_tree.family": ["ProjectiveTrees"],
@@ -247,6 +266,8 @@ _LAZY = {
         ],
         "structured.examples": ["read_examples"],
         "structured.form_estimator": ["FormEstimator"],
+        "structured.latent_margin": ["LatentSSVM"],
+        "structured.margin_estimators": ["GraphSSVM", "MultiLabelSSVM", "MulticlassSSVM"],
         "structured.losses.counts": ["F1", "PrecisionAtK"],
         "structured.losses.labels": ["Hamming", "TableLoss", "ZeroOne"],
         "structured.losses.loss": ["Loss"],
@@ -340,7 +361,10 @@ _LAZY = {
     },
 }
 # What methods need beside themselves.
-_BESIDE_METHODS = {"inference.gibbs.parallel_tempering": ["Ladder", "ladder_of"]}
+_BESIDE_METHODS = {
+    "inference.gibbs.parallel_tempering": ["Ladder", "ladder_of"],
+    "structured.objectives.hinge": ["Hinge"],
+}
 # Namespaces that are packages or modules of their own, with ``__all__``.
 _WHOLE = ("datasets", "io", "plot", "semirings", "settings")
 
