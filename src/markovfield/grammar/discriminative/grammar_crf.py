@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from markovfield.arrays import FloatArray
-from markovfield.grammar.grammar_model import GrammarModel
+from markovfield.grammar.discriminative.grammar_model import GrammarModel
 from markovfield.grammar.parser import TreeParser
 from markovfield.inference.verbs import marginals
 from markovfield.learning.solvers.stochastic import AdaGrad
@@ -16,7 +16,7 @@ from markovfield.structured.objectives.registry import MARGINS
 __all__ = ["GrammarCRF"]
 
 # Charts take long, and rules begin at what the treebank says: a few passes.
-TRAINING = AdaGrad(eta0=0.2, passes=4)
+TRAINING = AdaGrad(eta0=0.2, passes=3)
 
 
 class GrammarCRF(TreeParser):
@@ -37,13 +37,14 @@ class GrammarCRF(TreeParser):
     objective
         ``"likelihood"``, or ``"hinge"``, whose loss counts brackets that are missing or wrong.
     solver
-        ``"auto"`` is AdaGrad with four passes for the likelihood, and Frank-Wolfe steps for the hinge.
+        ``"auto"`` is AdaGrad with three passes for the likelihood, and Frank-Wolfe steps for the hinge.
     l2, l1, batch_size, rng, n_jobs
         As those of `StructuredClassifier`; l2 may differ, ``{"rules": 1.0, "spans": 0.5}``.
 
     Notes
     -----
-    Sums are exact. A sentence of n words takes n^3 / 6 operations for each pair of children that some rule has.
+    Sums are exact. A sentence of n words takes n^3 / 6 operations for each pair of children that some rule has, and in
+    training 4 n^2 bytes for each symbol that a binary rule makes.
 
     Examples
     --------
