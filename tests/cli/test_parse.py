@@ -66,6 +66,15 @@ def test_flat_trees_and_mbr(sentences: Path, model: Path, capsys: Any):
     assert body["n_unparsed"] == 1 and body["trees"][1] is None and 0.5 < body["expected_f1"][0] <= 1.0
 
 
+def test_long_lines(sentences: Path, model: Path, capsys: Any):
+    for more in ([], ["--n-best", "2"]):
+        _, said, err = call(capsys, str(sentences), "-m", str(model), "--max-words", "4", *more)
+        assert "the" in said and "Kim" not in said
+        assert "2 of 3 sentences have no parse: lines 3, 4" in err
+    said = call(capsys, str(sentences), "-m", str(model), "--max-words", "4", "--flat")[1]
+    assert said.split("\n")[3].startswith("(S (NNP Kim) (VBD saw) (DT the) (NN cat) (IN with)")
+
+
 def test_json_and_the_n_best(sentences: Path, model: Path, capsys: Any):
     grammar = mf.load(model)
     body = json.loads(call(capsys, str(sentences), "-m", str(model), "--json")[1])

@@ -199,6 +199,11 @@ def test_what_has_no_parse_takes_nothing_with_it(written: mf.PCFG):
     flat = written.predict(many, fallback="flat")
     assert [str(flat[1]), str(flat[3])] == ["(S (NP he) (X sings))", "(S (P with) (P with))"]
     assert written.n_best(("he", "sings")) == []
+    for decision in ("map", "mbr"):
+        found = written.predict(many, max_words=4, decision=decision)
+        assert [tree is None for tree in found] == [False, True, False, True, True]
+    with pytest.raises(ModelError, match="max_words must be an integer of at least 1, got 0"):
+        written.predict(many, max_words=0)
     assert written.predict_marginals([("he", "sings")])[0]["spans"].sum() == 0.0
     treebank = mf.PCFG.from_trees(TREES)
     assert str(treebank.predict([[("a", "."), ("b", ".")]], fallback="flat")[0]) == "(S (. a) (. b))"

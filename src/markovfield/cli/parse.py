@@ -183,6 +183,7 @@ def predict(
     ] = 1,
     mbr: Mbr = False,
     flat: Annotated[bool, typer.Option("--flat", help="A flat tree where there is no parse.")] = False,
+    max_words: Annotated[int | None, typer.Option(min=1, metavar="N", help="Longer sentences get no parse.")] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--out", "--output", metavar="FILE", help="Standard output when not given.")
     ] = None,
@@ -205,7 +206,8 @@ def predict(
         where = [i for i, line in enumerate(lines) if line]
         if not where:
             raise CommandError(f"{sentences} has no sentence")
-        words = [lines[i] for i in where]
+        short = [i for i in where if flat or max_words is None or len(lines[i]) <= max_words]
+        words = [lines[i] for i in short]
         found: list[list[tuple[Any, float]]] = [[] for _ in lines]
         if n_best > 1:
             ranked: Iterable[Any] = (
@@ -213,12 +215,12 @@ def predict(
                 if hasattr(parser, "n_best")
                 else parser.predict_n_best(words, n_best)
             )
-            for i, own in zip(where, ranked, strict=True):
+            for i, own in zip(short, ranked, strict=True):
                 found[i] = own
         else:
             given = {"decision": "mbr" if mbr else "map", "time_limit": time_limit, "callback": waiting.callback}
-            answer = parser.decode(words, **given, **({"fallback": "flat"} if flat else {}))
-            for i, tree, score in zip(where, answer.labels, answer.scores.tolist(), strict=True):
+            answer = parser.decode(words, **given, **({"fallback": "flat", "max_words": max_words} if flat else {}))
+            for i, tree, score in zip(short, answer.labels, answer.scores.tolist(), strict=True):
                 found[i] = [] if tree is None else [(tree, score)]
     if as_json:
         report.write_json(out, _as_json(lines, found, n_best, mbr))

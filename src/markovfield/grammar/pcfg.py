@@ -275,6 +275,7 @@ class PCFG(BaseEstimator):
         *,
         decision: str = "map",
         fallback: str | None = None,
+        max_words: int | None = None,
         time_limit: float | None = None,
         callback: Any = None,
         progress: bool = False,
@@ -292,34 +293,47 @@ class PCFG(BaseEstimator):
         fallback
             What a sentence without a parse gets: None for None, ``"flat"`` for one constituent over all tags. Its score
             is -inf.
+        max_words
+            Longer sentences are not parsed, and count as those without a parse: memory grows with the square of the
+            words, time with their cube. None is no limit.
         """
         if decision not in ("map", "mbr"):
             raise ModelError(f"decision must be 'map' or 'mbr', got {decision!r}")
         if fallback not in (None, "flat"):
             raise ModelError(f"fallback must be None or 'flat', got {fallback!r}")
         running = Running(self.n_jobs, time_limit, callback)
-        model, sentences = self._fitted(), sentences_of(X)
-        found: list[Tree | None]
-        if decision == "map":
-            family, pool = model.scored(sentences)
-            parts = family.maxima(pool, running=running)
-            found = [model.grammar.tree(parts.of(i), family, i, s.words) for i, s in enumerate(sentences)]
-            scores = parts.scores(pool)
-            scores[np.diff(parts.offsets) == 0] = -np.inf
-        else:
-            rules = model.logs[0]
-            pairs = [
-                best_brackets(model.grammar, rules, brackets, sentence, running.quiet)
-                for brackets, sentence in zip(self._brackets(sentences, running), sentences, strict=True)
-            ]
-            found, scores = [tree for tree, _ in pairs], np.array([score for _, score in pairs])
+        sentences = sentences_of(X)
+        limit = None if max_words is None else whole_number(max_words, "max_words", 1)
+        kept = [i for i, sentence in enumerate(sentences) if limit is None or len(sentence.words) <= limit]
+        best = self._most_probable if decision == "map" else self._highest_f1
+        trees: list[Tree | None] = [None] * len(sentences)
+        scores = np.full(len(sentences), -np.inf)
+        for i, (tree, score) in zip(kept, best([sentences[i] for i in kept], running), strict=True):
+            trees[i], scores[i] = tree, score
         if fallback == "flat":
-            found = [self._flat(s) if tree is None else tree for tree, s in zip(found, sentences, strict=True)]
-        return Outputs(labels=found, scores=scores, method="chart", guarantee="exact", seconds=running.seconds)
+            trees = [self._flat(s) if tree is None else tree for tree, s in zip(trees, sentences, strict=True)]
+        return Outputs(labels=trees, scores=scores, method="chart", guarantee="exact", seconds=running.seconds)
 
-    def predict(self, X: Any, *, decision: str = "map", fallback: str | None = None) -> list[Any]:
+    def _most_probable(self, sentences: Sequence[Sentence], running: Running) -> list[tuple[Tree | None, float]]:
+        model = self._fitted()
+        family, pool = model.scored(sentences)
+        parts = family.maxima(pool, running=running)
+        trees = [model.grammar.tree(parts.of(i), family, i, s.words) for i, s in enumerate(sentences)]
+        scores = parts.scores(pool).tolist()
+        return [(tree, -np.inf if tree is None else score) for tree, score in zip(trees, scores, strict=True)]
+
+    def _highest_f1(self, sentences: Sequence[Sentence], running: Running) -> list[tuple[Tree | None, float]]:
+        model = self._fitted()
+        return [
+            best_brackets(model.grammar, model.logs[0], brackets, sentence, running.quiet)
+            for brackets, sentence in zip(self._brackets(sentences, running), sentences, strict=True)
+        ]
+
+    def predict(
+        self, X: Any, *, decision: str = "map", fallback: str | None = None, max_words: int | None = None
+    ) -> list[Any]:
         """Trees of sentences, None where there is none; see `decode`."""
-        return self.decode(X, decision=decision, fallback=fallback).labels
+        return self.decode(X, decision=decision, fallback=fallback, max_words=max_words).labels
 
     def parse(self, sentence: Any, *, decision: str = "map") -> Tree | None:
         """The tree of one sentence; None where there is none."""
