@@ -29,7 +29,6 @@ from markovfield.exceptions import ModelError as ModelError
 from markovfield.exceptions import StoppedError as StoppedError
 from markovfield.factors.factor_graph import FactorGraph as FactorGraph
 from markovfield.gaussian.gaussian_field import GaussianField as GaussianField
-from markovfield.grammar.discriminative.grammar_crf import GrammarCRF as GrammarCRF
 from markovfield.grammar.pcfg import PCFG as PCFG
 from markovfield.inference.analysis.query import Distribution as Distribution
 from markovfield.inference.analysis.query import query as query

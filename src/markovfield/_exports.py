@@ -36,7 +36,6 @@ _TOP = {
         "Potts",
         "RestrictedBoltzmannMachine",
     ],
-    "grammar.discriminative.grammar_crf": ["GrammarCRF"],
     "grammar.pcfg": ["PCFG"],
     "inference.verbs": ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"],
     "inference.analysis.query": ["Distribution", "query"],
