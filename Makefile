@@ -78,6 +78,7 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.structures
 	$(BIN)/python -m benchmarks.max_margin
 	$(BIN)/python -m benchmarks.segments
+	$(BIN)/python -m benchmarks.parsing
 	$(BIN)/python -m benchmarks.alignment
 
 # The pages; examples that have changed since the last time are run for the gallery.

@@ -19,14 +19,14 @@ __all__ = ["Peers", "environment"]
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv-peers"
-PACKAGES = {"pyagrum": "pyagrum", "pgmpy": "pgmpy", "eflomal": "eflomal"}
+PACKAGES = {"pyagrum": "pyagrum", "pgmpy": "pgmpy", "eflomal": "eflomal", "nltk": "nltk numpy"}
 WAYS = {"pyagrum": ("lazy",), "pgmpy": ("elimination", "propagation")}
 MEMORY = 16 * 2**30
 BUILD_LIMIT = 300.0
 
 
 def _pip(python: Path, package: str) -> bool:
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *package.split()]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["pip failed"])[-1]

@@ -65,7 +65,18 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["auto_examples"],
     "subsection_order": [
         f"../examples/{part}"
-        for part in ("networks", "fields", "vision", "sequences", "alignment", "structured", "decoding", "learning")
+        for part in (
+            "networks",
+            "fields",
+            "vision",
+            "sequences",
+            "grammar",
+            "alignment",
+            "structures",
+            "structured",
+            "decoding",
+            "learning",
+        )
     ],
     "within_subsection_order": "ExampleTitleSortKey",
     "parallel": 2,

@@ -32,8 +32,8 @@ print(f"{len(tiles)} labelled tiles of about {truth[tiles[0]].shape} pixels; cla
 
 # %%
 # The same pixels' colours for all. Without edges this is logistic regression; with edges of constant weights a trained
-# Potts model; and edges may also see exp(-beta |difference of colours|^2). Training maximises the likelihood, as
-# tree-reweighted messages bound it.
+# Potts model; and edges may also see ``exp(-beta d^2)`` of the distance d between colours. Training maximises the
+# likelihood, as tree-reweighted messages bound it.
 
 models = {
     "colours alone": mf.GridCRF(edge_features=None),

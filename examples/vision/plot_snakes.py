@@ -33,6 +33,7 @@ print(f"{len(X)} snakes to learn from, {len(X_test)} to test; images of {min(siz
 
 messages = mf.methods.BeliefPropagation(max_iterations=20, tolerance=1e-3)
 joined = {"node_features": "neighbourhood", "directional": True, "inference": messages}
+joined["solver"] = mf.learning.LBFGS(max_iterations=80)
 models = {
     "pixels by themselves": mf.GridCRF(node_features="neighbourhood", edge_features=None),
     "edges without colours": mf.GridCRF(edge_features="constant", **joined),

@@ -4,6 +4,7 @@ from markovfield import alignment as alignment
 from markovfield import analysis as analysis
 from markovfield import answers as answers
 from markovfield import datasets as datasets
+from markovfield import dependency as dependency
 from markovfield import diagnostics as diagnostics
 from markovfield import grammar as grammar
 from markovfield import graphs as graphs
@@ -19,6 +20,7 @@ from markovfield import structured as structured
 from markovfield import structures as structures
 from markovfield import vision as vision
 from markovfield.alignment.alignment_crf import AlignmentCRF as AlignmentCRF
+from markovfield.dependency.dependency_parser import DependencyParser as DependencyParser
 from markovfield.exceptions import FormatError as FormatError
 from markovfield.exceptions import ImpossibleEvidenceError as ImpossibleEvidenceError
 from markovfield.exceptions import MemoryLimitError as MemoryLimitError
@@ -27,6 +29,7 @@ from markovfield.exceptions import ModelError as ModelError
 from markovfield.exceptions import StoppedError as StoppedError
 from markovfield.factors.factor_graph import FactorGraph as FactorGraph
 from markovfield.gaussian.gaussian_field import GaussianField as GaussianField
+from markovfield.grammar.pcfg import PCFG as PCFG
 from markovfield.inference.analysis.query import Distribution as Distribution
 from markovfield.inference.analysis.query import query as query
 from markovfield.inference.core.answers import LogPartition as LogPartition
@@ -75,6 +78,7 @@ from markovfield.sequence.hmm.hmm import HMM as HMM
 from markovfield.sequence.margin.chain_ssvm import ChainSSVM as ChainSSVM
 from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.segments.semi_markov_crf import SemiMarkovCRF as SemiMarkovCRF
+from markovfield.sequence.strings.edit_model import EditModel as EditModel
 from markovfield.sequence.tagger import ChainTagger as ChainTagger
 from markovfield.structured.classifier import StructuredClassifier as StructuredClassifier
 from markovfield.structured.estimators import GraphCRF as GraphCRF

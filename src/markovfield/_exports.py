@@ -21,6 +21,7 @@ _TOP = {
         "ModelError",
         "StoppedError",
     ],
+    "dependency.dependency_parser": ["DependencyParser"],
     "factors.factor_graph": ["FactorGraph"],
     "gaussian.gaussian_field": ["GaussianField"],
     "models": [
@@ -35,6 +36,7 @@ _TOP = {
         "Potts",
         "RestrictedBoltzmannMachine",
     ],
+    "grammar.pcfg": ["PCFG"],
     "inference.verbs": ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"],
     "inference.analysis.query": ["Distribution", "query"],
     "inference.explain": ["Explanation", "explain"],
@@ -56,6 +58,7 @@ _TOP = {
     "sequence.margin.chain_ssvm": ["ChainSSVM"],
     "sequence.memm.memm": ["MEMM"],
     "sequence.segments.semi_markov_crf": ["SemiMarkovCRF"],
+    "sequence.strings.edit_model": ["EditModel"],
     "sequence.tagger": ["ChainTagger"],
     "alignment.alignment_crf": ["AlignmentCRF"],
     "structured.classifier": ["StructuredClassifier"],
@@ -83,6 +86,11 @@ _LAZY = {
         "sequence.memm.memm": ["MEMM"],
         "sequence.segments.segment_model": ["SegmentModel"],
         "sequence.segments.semi_markov_crf": ["SemiMarkovCRF"],
+        "sequence.strings.ctc_labeller": ["CTCLabeller"],
+        "sequence.strings.edit_model": ["EditModel"],
+        "sequence.strings.frame_labels": ["FrameLabels"],
+        "sequence.strings.lexicon": ["Lexicon"],
+        "sequence.strings.string_edits": ["StringEdits"],
         "sequence.tagger": ["ChainTagger"],
         "sequence.text.entities": [
             "EntityReport",
@@ -99,15 +107,26 @@ _LAZY = {
     },
     "grammar": {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
+        "grammar.grammar_ssvm": ["GrammarSSVM"],
         "grammar.heads": ["head_child"],
+        "grammar.inside_outside": ["PCFGReport"],
         "grammar.lexicon": ["word_class"],
+        "grammar.pcfg": ["PCFG"],
         "grammar.scoring": ["BracketReport", "SentenceScore", "bracket_report"],
         "grammar.span_model": ["SpanModel"],
         "grammar.span_parser": ["SpanParser"],
         "grammar.trees": ["Tree", "cleaned"],
     },
+    "dependency": {
+        "dependency.arc_features": ["ArcFeatures"],
+        "dependency.arc_model": ["ArcModel"],
+        "dependency.dependency_parser": ["DependencyParser"],
+        "dependency.scoring": ["DependencyReport", "dependency_report"],
+        "dependency.trees": ["crossing_arcs", "projectivised"],
+    },
     "alignment": {
         "alignment.alignment_crf": ["AlignmentCRF"],
+        "alignment.alignment_ssvm": ["AlignmentSSVM"],
         "alignment.alignment_model": ["AlignmentModel"],
         "alignment.hmm_aligner": ["HMMAligner"],
         "alignment.ibm": ["IBM1", "IBM2"],
@@ -120,6 +139,7 @@ _LAZY = {
     },
     "vision": {
         "vision.grid_crf": ["GridCRF"],
+        "vision.grid_ssvm": ["GridSSVM"],
         "vision.grid_model": ["GridModel"],
         "vision.image_features": [
             "GridEdges",
@@ -194,9 +214,13 @@ _LAZY = {
     },
     "structures": {
         "structures.alignment.ctc": ["CTC"],
+        "structures.alignment.choice": ["AlignmentChoice"],
+        "structures.alignment.choice_family": ["AlignmentChoices"],
         "structures.alignment.ctc_family": ["CTCPaths"],
         "structures.alignment.family": ["MonotoneAlignments"],
+        "structures.alignment.free_paths": ["FreePaths"],
         "structures.alignment.monotone": ["MonotoneAlignment"],
+        "structures.alignment.reading": ["read_labels"],
         "structures.chart.chart": ["Chart"],
         "structures.chart.family": ["Charts"],
         "structures.chart.rules": ["RuleTable"],
@@ -211,6 +235,9 @@ _LAZY = {
         "structures.core.family": ["Edge", "Family", "Parts", "Sums"],
         "structures.core.form": ["StructureForm"],
         "structures.core.k_best": ["k_best"],
+        "structures.ranking.family": ["Rankings"],
+        "structures.ranking.plackett_luce": ["PlackettLuce"],
+        "structures.ranking.ranking": ["Ranking"],
         "structures.semi_markov.family": ["Segmentations"],
         "structures.semi_markov.semi_markov": ["SemiMarkov"],
         "structures.projective_tree.family": ["ProjectiveTrees"],
@@ -237,6 +264,8 @@ _LAZY = {
         ],
         "structured.examples": ["read_examples"],
         "structured.form_estimator": ["FormEstimator"],
+        "structured.latent_margin": ["LatentSSVM"],
+        "structured.margin_estimators": ["GraphSSVM", "MultiLabelSSVM", "MulticlassSSVM"],
         "structured.losses.counts": ["F1", "PrecisionAtK"],
         "structured.losses.labels": ["Hamming", "TableLoss", "ZeroOne"],
         "structured.losses.loss": ["Loss"],
@@ -330,7 +359,10 @@ _LAZY = {
     },
 }
 # What methods need beside themselves.
-_BESIDE_METHODS = {"inference.gibbs.parallel_tempering": ["Ladder", "ladder_of"]}
+_BESIDE_METHODS = {
+    "inference.gibbs.parallel_tempering": ["Ladder", "ladder_of"],
+    "structured.objectives.hinge": ["Hinge"],
+}
 # Namespaces that are packages or modules of their own, with ``__all__``.
 _WHOLE = ("datasets", "io", "plot", "semirings", "settings")
 

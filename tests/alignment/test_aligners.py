@@ -170,6 +170,38 @@ def test_another_class_is_not_loaded(tmp_path: Path) -> None:
         SymmetricAligner.load(tmp_path / "x.mfz")
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("columns", np.array([0, 99], np.int32), "does not fit together"),
+        ("columns", np.array([0, -1], np.int32), "does not fit together"),
+        ("row_starts", np.array([0, 3, 2]), "does not fit together"),
+        ("values", np.array([0.5, np.nan]), "does not fit together"),
+        ("rest", np.zeros(1), "does not fit together"),
+        ("source_offsets", np.array([0, 7]), "packed texts"),
+        ("null_values", None, "a table of translations is not complete"),
+        ("jumps", np.zeros(21), "weights of jumps must be positive"),
+        ("starts", None, "it has no jumps"),
+    ],
+)
+def test_damaged_vectors_are_refused(name: str, values: Any, message: str) -> None:
+    about, arrays = HMMAligner(1).fit([(["a"], ["x"]), (["b"], ["y"])]).described()
+    arrays = {**arrays, name: values} if values is not None else {k: v for k, v in arrays.items() if k != name}
+    with pytest.raises(mf.FormatError, match=message):
+        HMMAligner.from_archive(about, arrays)
+
+
+def test_damaged_settings_are_refused() -> None:
+    about, arrays = IBM2(1, positions="table").fit([(["a"], ["x"])]).described()
+    for settings in ({"iterations": 0}, {"nothing": 1}, None):
+        with pytest.raises(mf.FormatError, match="settings"):
+            IBM2.from_archive({**about, "settings": settings}, arrays)
+    with pytest.raises(mf.FormatError, match="its positions do not fit its lengths"):
+        IBM2.from_archive(about, {**arrays, "position_table": np.ones(5)})
+    with pytest.raises(mf.FormatError, match="it has no positions"):
+        IBM2.from_archive({**about, "positions": {}}, arrays)
+
+
 def test_both_directions() -> None:
     pairs = random_pairs(np.random.default_rng(0), 40, longest=5)
     both = SymmetricAligner(HMMAligner(2), symmetrisation="intersection").fit(pairs)
@@ -195,6 +227,20 @@ def test_a_callback_stops_with_what_there_is() -> None:
     assert not fitted.report_.converged and fitted.report_.iterations == 2
     assert fitted.report_.message == "stopped by the callback"
     assert told == list(fitted.report_.history)
+
+
+def test_a_stop_in_the_first_model_stops_the_next() -> None:
+    told: list[Any] = []
+
+    def callback(progress: Any) -> bool:
+        told.append(progress)
+        return len(told) == 2
+
+    for model in (HMMAligner(10), IBM2(10)):
+        told.clear()
+        fitted = clone(model).fit(random_pairs(np.random.default_rng(0), 20), callback=callback)
+        assert len(told) == 2 and fitted.report_.iterations == 0 and not fitted.report_.converged
+        assert fitted.predict([(["e0"], ["f0"])])
 
 
 BAD = [

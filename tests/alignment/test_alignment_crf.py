@@ -190,6 +190,16 @@ def test_saved_models_answer_alike(objective: str, tmp_path: Path) -> None:
             np.testing.assert_array_equal(one, two)
 
 
+def test_damaged_statistics_are_refused() -> None:
+    pairs, links = toy()
+    about, arrays = mf.AlignmentCRF().fit(pairs, links).model_.statistics.described()
+    assert CorpusStatistics.restored(about, arrays).count("e1", 0) > 0
+    with pytest.raises(mf.FormatError, match="its counts of words do not fit its words"):
+        CorpusStatistics.restored(about, {**arrays, "source_counts": np.zeros(2, np.int64)})
+    with pytest.raises(mf.FormatError, match="it has no statistics of a corpus"):
+        CorpusStatistics.restored({}, arrays)
+
+
 def test_statistics_are_taken_again() -> None:
     pairs, links = toy()
     first = mf.AlignmentCRF(rng=0).fit(pairs, links)

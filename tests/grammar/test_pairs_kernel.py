@@ -32,6 +32,9 @@ def test_scores_and_counts() -> None:
         counts[rng.random(len(counts)) < 0.5] = 0.0
         np.testing.assert_allclose(operator.forward(w), matrix @ w, atol=1e-12)
         np.testing.assert_allclose(operator.adjoint(counts), matrix.T @ counts, atol=1e-12)
+        cells = rng.integers(0, operator.n_cells, 20)
+        np.testing.assert_array_equal(operator.rows(cells).toarray(), matrix[cells])
+        assert operator.rows(cells[:0]).shape == (0, operator.n_weights)
 
 
 def test_support_is_what_was_seen() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from markovfield.exceptions import FormatError, ModelError
-from markovfield.io.conll import read_conll, read_conllu, write_conll
+from markovfield.io.conll import read_conll, read_conllu, read_dependencies, write_conll
 from markovfield.sequence.text.sequences import ColumnCorpus
 from tests.data import data_path
 from tests.io.damage import damaged, format_error
@@ -182,3 +182,37 @@ def test_conllu(tmp_path):
         read_conllu(path)
     with pytest.raises(ModelError, match=r"the columns are id, form, .* got 'pos'"):
         read_conllu(path, ["pos"])
+
+
+def test_dependency_trees():
+    X, y = read_dependencies(data_path("ptb_sample", "dependency_treebank.dp.gz"))
+    assert (len(X), sum(map(len, X))) == (3914, 94084)
+    assert X[0][:2] == [("Pierre", "NNP"), ("Vinken", "NNP")]
+    assert y[0][:3] == [2, 8, 2]
+    path = data_path("ud_ewt", "en_ewt-ud-dev.conllu.gz")
+    X, y = read_dependencies(path, tag="xpos")
+    assert (len(X), sum(map(len, X))) == (2001, 25147)
+    assert (X[0][2], y[0][2]) == (("AP", "NNP"), (4, "obl"))
+    assert read_dependencies(path)[0][0][2] == ("AP", "PROPN")
+    assert y[1][0] == (2, "nmod:desc")
+    assert read_dependencies(path, subtypes=False).trees[1][0] == (2, "nmod")
+
+
+def test_dependency_trees_as_written(tmp_path):
+    path = tmp_path / "a.dp"
+    path.write_text("#\t#\t2\n-DOCSTART-\tNN\t0\n\n\nGo\tVB\t0\n")
+    assert read_dependencies(path) == ([[("#", "#"), ("-DOCSTART-", "NN")], [("Go", "VB")]], [[2, 0], [0]])
+    path.write_text("")
+    assert read_dependencies(path) == ([], [])
+    path.write_text("Go\tVB\t0\n\nRain\tNN\ttwo\nfell\tVBD\t0\n")
+    with pytest.raises(FormatError, match=r"a\.dp:3:1: expected the number of a head, got 'two'"):
+        read_dependencies(path)
+    path.write_text("Go\tVB\t0\nRain\tNN\n")
+    with pytest.raises(FormatError, match=r"a\.dp:2:1: expected 3 columns, got 2"):
+        read_dependencies(path)
+    line = "{0}\tx\t_\tX\tY\t_\t{1}\tdep\t_\t_\n".format
+    path.write_text("# text\n" + line("1-2", "_") + line(1, 0) + line(2, "_"))
+    with pytest.raises(FormatError, match=r"a\.dp:4:1: expected the number of a head, got '_'"):
+        read_dependencies(path)
+    with pytest.raises(ModelError, match="tag must be 'upos' or 'xpos', got 'pos'"):
+        read_dependencies(path, tag="pos")

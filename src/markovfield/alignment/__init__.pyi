@@ -2,6 +2,7 @@
 
 from markovfield.alignment.alignment_crf import AlignmentCRF as AlignmentCRF
 from markovfield.alignment.alignment_model import AlignmentModel as AlignmentModel
+from markovfield.alignment.alignment_ssvm import AlignmentSSVM as AlignmentSSVM
 from markovfield.alignment.hmm_aligner import HMMAligner as HMMAligner
 from markovfield.alignment.ibm import IBM1 as IBM1
 from markovfield.alignment.ibm import IBM2 as IBM2

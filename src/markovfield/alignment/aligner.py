@@ -140,6 +140,8 @@ class Aligner(BaseEstimator):
         except STOPS as stop:
             if isinstance(stop, KeyboardInterrupt):
                 raise
+            # A model that starts from this one stops as well.
+            running.remember(stop)
             message = str(stop)
         self.table_, self.positions_ = table, positions
         seconds = running.seconds

@@ -45,7 +45,9 @@ class HMMAligner(Aligner):
         Jumps that are wider share one weight for each direction.
     first_iterations
         Of IBM model 1, from which it starts.
-    null_probability, smoothing, n_jobs
+    null_probability
+        p0, by default that of Och and Ney (2003); ``"uniform"`` is 1 / (I + 1) for I source words.
+    smoothing, n_jobs
         As those of `IBM1`.
 
     Attributes
@@ -77,7 +79,7 @@ class HMMAligner(Aligner):
         *,
         max_jump: int = 10,
         first_iterations: int = 5,
-        null_probability: float | str = 0.1,
+        null_probability: float | str = 0.2,
         smoothing: float = 0.001,
         n_jobs: int | None = None,
     ) -> None:

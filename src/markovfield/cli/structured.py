@@ -21,7 +21,7 @@ from markovfield.progress import ProgressLine
 from markovfield.structured.estimator import StructuredEstimator
 from markovfield.structured.examples import read_examples, write_outputs
 
-__all__ = ["app"]
+__all__ = ["app", "evaluate", "predict", "setting", "write_scores"]
 
 app = typer.Typer(help="Conditional models of matrices, images and graphs: train, predict, eval.")
 
@@ -42,6 +42,13 @@ ESTIMATORS = {
     Kind.MULTICLASS: "MulticlassCRF",
     Kind.HIERARCHY: "HierarchicalClassifier",
     Kind.MULTI_LABEL: "MultiLabelCRF",
+}
+# Estimators of other commands whose examples are the same.
+ALIKE = {
+    "GridSSVM": Kind.GRID,
+    "GraphSSVM": Kind.GRAPH,
+    "MulticlassSSVM": Kind.MULTICLASS,
+    "MultiLabelSSVM": Kind.MULTI_LABEL,
 }
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="An .npz file with arrays X and y (see the documentation).")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `structured train` saved.")]
@@ -81,7 +88,7 @@ def train(
     X, y = read_examples(data, model.value)
     if y is None:
         raise CommandError(f"{data} has no array y: there is nothing to learn from")
-    given = dict(_setting(text) for text in settings or ())
+    given = dict(setting(text) for text in settings or ())
     if (model is Kind.HIERARCHY) != (taxonomy is not None):
         raise CommandError("a hierarchy needs --taxonomy FILE, and nothing else takes one")
     if taxonomy is not None:
@@ -139,14 +146,20 @@ def predict(
 @app.command("eval")
 def evaluate(model: ModelFile, data: Data, as_json: options.AsJson = False) -> None:
     """Compare predictions with the outputs in a file."""
-    out, err = report.consoles()
+    _, err = report.consoles()
     estimator = _loaded(model)
     X, y = read_examples(data, _kind(estimator).value)
     if y is None:
         raise CommandError(f"{data} has no array y to compare with")
     with ProgressLine(f"predicting {data.name}", err) as waiting:
         found = estimator.decode(X, callback=waiting.callback)
-    truth, guess = ([np.asarray(part).ravel() for part in parts] for parts in (y, found.labels))
+    write_scores(y, found.labels, found.guarantee, as_json=as_json)
+
+
+def write_scores(y: Any, predicted: Any, guarantee: str, *, as_json: bool) -> None:
+    """How many labels and outputs are right."""
+    out, _ = report.consoles()
+    truth, guess = ([np.asarray(part).ravel() for part in parts] for parts in (y, predicted))
     flat, ours = np.concatenate(truth), np.concatenate(guess)
     whole = float(np.mean([np.array_equal(a, b) for a, b in zip(truth, guess, strict=True)]))
     scores = {
@@ -154,7 +167,7 @@ def evaluate(model: ModelFile, data: Data, as_json: options.AsJson = False) -> N
         "n_labels": len(flat),
         "accuracy": float(np.mean(flat == ours)),
         "whole_outputs_right": whole,
-        "guarantee": found.guarantee,
+        "guarantee": guarantee,
     }
     if as_json:
         report.write_json(out, scores)
@@ -176,13 +189,15 @@ def _loaded(path: Path) -> StructuredEstimator:
 
 def _kind(estimator: StructuredEstimator) -> Kind:
     name = type(estimator).__name__
+    if name in ALIKE:
+        return ALIKE[name]
     for kind, known in ESTIMATORS.items():
         if known == name:
             return kind
     raise CommandError(f"a {name} has examples that no .npz file holds: use it from Python")
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def setting(text: str) -> tuple[str, Any]:
     """``name=value``; the value as JSON where it is JSON, else as text."""
     name, sign, value = text.partition("=")
     if not sign or not name:

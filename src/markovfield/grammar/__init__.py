@@ -10,6 +10,9 @@ Files, in reading order:
 * `drawing`: trees as characters and as SVG;
 * `scoring`: brackets of parses against those of gold trees, as evalb counts them;
 * `binary_grammar`, `lexicon`, `treebank`: rules of at most two symbols, words with their tags, both read off trees;
+* `productions`, `grammar_text`: rules of any length, and grammars as text;
+* `probabilities`, `inside_outside`, `expected_brackets`, `pcfg`: grammars with probabilities; EM; the tree of highest
+  expected F1; the estimator;
 * `span_features`, `pairs`, `pairs_kernel`: features of runs of words; weights of features and of pairs with labels;
 * `parser`, `span_model`, `span_parser`: what parsers share; trees of labelled spans without a grammar.
 

@@ -3,8 +3,11 @@
 from markovfield.grammar.binarisation import Binarisation as Binarisation
 from markovfield.grammar.binarisation import collapse_unaries as collapse_unaries
 from markovfield.grammar.binarisation import expand_unaries as expand_unaries
+from markovfield.grammar.grammar_ssvm import GrammarSSVM as GrammarSSVM
 from markovfield.grammar.heads import head_child as head_child
+from markovfield.grammar.inside_outside import PCFGReport as PCFGReport
 from markovfield.grammar.lexicon import word_class as word_class
+from markovfield.grammar.pcfg import PCFG as PCFG
 from markovfield.grammar.scoring import BracketReport as BracketReport
 from markovfield.grammar.scoring import SentenceScore as SentenceScore
 from markovfield.grammar.scoring import bracket_report as bracket_report

@@ -87,7 +87,7 @@ class BinaryGrammar:
         """The symbol of a whole sentence."""
         return self.symbols[self.table.start]
 
-    @property
+    @cached_property
     def tokens(self) -> tuple[str, ...]:
         """Symbols that a word can be: the columns of token scores."""
         return tuple(self.symbols[s] for s in self.table.tokens.tolist())
@@ -98,7 +98,7 @@ class BinaryGrammar:
         rows = [*self.table.binary.tolist(), *self.table.unary.tolist()]
         return [tuple(self.symbols[s] for s in row) for row in rows]
 
-    @property
+    @cached_property
     def parents(self) -> IntArray:
         """``int64[n_rules]``: the symbol on the left of each rule."""
         return np.concatenate([self.table.binary[:, 0], self.table.unary[:, 0]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -93,3 +93,25 @@ class PairProduct:
         counts = np.ascontiguousarray(cells, np.float64)
         pair_counts(*self.given, *self.support, self.column, self.n_columns, counts, found)
         return found
+
+    def rows(self, cells: IntArray) -> Any:
+        """``float64[len(cells), n_weights]``, sparse: what some cells are made of; no two labels share a column."""
+        from scipy.sparse import csr_array
+
+        row, column = np.divmod(np.asarray(cells, np.int64), self.n_columns)
+        first, sizes = self.given.rows[row], np.diff(self.given.rows)[row]
+        cell = np.repeat(np.arange(len(row)), sizes)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        features = self.given.features[np.arange(offsets[-1]) - offsets[cell] + first[cell]].astype(np.int64)
+        label_of = np.full(self.n_columns, -1, np.int64)
+        label_of[self.column[self.column >= 0]] = np.flatnonzero(self.column >= 0)
+        labels, n_labels = label_of[column][cell], len(self.column)
+        pairs = self.support.numbers(n_labels)
+        wanted = features * n_labels + labels
+        at = np.searchsorted(pairs, wanted)
+        there = (labels >= 0) & (at < len(pairs))
+        there[there] = pairs[at[there]] == wanted[there]
+        columns = np.concatenate([features, len(self.support.starts) - 1 + at[there]])
+        where = np.concatenate([cell, cell[there]])
+        # Features that a row has twice are added up.
+        return csr_array((np.ones(len(columns)), (where, columns)), shape=(len(row), self.n_weights))

@@ -18,7 +18,7 @@ import numpy as np
 from markovfield.arrays import IntArray
 from markovfield.grammar.pairs import FeatureRows
 
-__all__ = ["SpanFeatures", "Spans", "TaggedSentence"]
+__all__ = ["N_WORD_CLASSES", "SpanFeatures", "Spans", "TaggedSentence", "word_class"]
 
 # A sentence as words with their tags.
 TaggedSentence = Sequence[tuple[str, str]]
@@ -145,7 +145,7 @@ class SpanFeatures:
 
     @cached_property
     def _word_index(self) -> dict[str, int]:
-        return {word: i + 1 + len(_CLASSES) for i, word in enumerate(self.words)}
+        return {word: i + 1 + N_WORD_CLASSES for i, word in enumerate(self.words)}
 
     @cached_property
     def _tag_index(self) -> dict[str, int]:
@@ -153,7 +153,7 @@ class SpanFeatures:
 
     @property
     def _sizes(self) -> dict[str, int]:
-        t, w = len(self.tags) + 2, len(self.words) + 1 + len(_CLASSES)
+        t, w = len(self.tags) + 2, len(self.words) + 1 + N_WORD_CLASSES
         others = {"length": len(_BUCKETS) + 1, "whole": 4, "inside": 2 ** len(_INSIDE), "all": (t + 1) ** _SHORT}
         return {name: others.get(name, t if name[0] == "t" else w) for template in TEMPLATES for name in template}
 
@@ -255,6 +255,7 @@ _CLASSES = (
     re.compile(r".*(?:able|ible|ful|ous|ive|al|ic)$"),
     re.compile(r""),
 )
+N_WORD_CLASSES = len(_CLASSES)
 
 
 def word_class(word: str) -> int:

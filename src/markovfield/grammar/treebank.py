@@ -57,6 +57,8 @@ class TreebankGrammar:
         Words with the tags they had, and classes of unknown words.
     rule_counts, word_counts
         ``float64[n_rules]`` and ``float64[n_entries]``: how often each was seen, with what unknown words are given.
+    seen_counts
+        ``float64[n_entries]``: the same of words without what unknown words and smoothing add.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class TreebankGrammar:
     lexicon: Lexicon
     rule_counts: FloatArray
     word_counts: FloatArray
+    seen_counts: FloatArray
 
     @classmethod
     def read(
@@ -123,13 +126,14 @@ class TreebankGrammar:
         words = lexicon_counts(seen, unknown=unknown, rare_count=rare_count, smoothing=smoothing)
         grammar = BinaryGrammar.of(counts, (tag for _, tag in seen), start=start)
         lexicon = Lexicon.of((word, grammar.column_of[tag]) for word, tag in words)
-        tags = grammar.tokens
+        pairs = [(word, grammar.tokens[t]) for word, t in lexicon.pairs()]
         return cls(
             chosen,
             grammar,
             lexicon,
             np.array([counts[rule] for rule in grammar.rules], np.float64),
-            np.array([words[word, tags[t]] for word, t in lexicon.pairs()], np.float64),
+            np.array([words[pair] for pair in pairs], np.float64),
+            np.array([seen.get(pair, 0.0) for pair in pairs], np.float64),
         )
 
     def binary(self, tree: Tree) -> Tree:

@@ -10,7 +10,7 @@ Files, in reading order:
 * `uai`, `uai_evidence`, `uai_results`: models, evidence and answers of the UAI competitions;
 * `wcsp`, `cfn`, `_wcsp_model`, `_wcsp_globals`: cost function networks of toulbar2;
 * `ad3`: factor graphs of AD3;
-* `conll`, `crfsuite_items`: sequences with labels;
+* `conll`, `crfsuite_items`: sequences with labels, dependency trees;
 * `columns`: tables of data; sentence pairs and links between their words;
 * `trees`: trees of constituents in brackets;
 * `archive`, `_text`: our own format for every model; text files, compressed or not.
@@ -22,7 +22,7 @@ from markovfield.io.ad3 import read_ad3
 from markovfield.io.archive import load, save
 from markovfield.io.bif import read_bif, write_bif
 from markovfield.io.columns import read_csv, read_links, read_sentence_pairs, write_links
-from markovfield.io.conll import read_conll, read_conllu, write_conll
+from markovfield.io.conll import DependencyCorpus, read_conll, read_conllu, read_dependencies, write_conll
 from markovfield.io.crfsuite_items import CrfsuiteItems, read_crfsuite_items, write_crfsuite_items
 from markovfield.io.hugin import read_hugin, write_hugin
 from markovfield.io.networks import read, read_network, write, write_network
@@ -35,6 +35,7 @@ from markovfield.io.xmlbif import read_xmlbif, write_xmlbif
 
 __all__ = [
     "CrfsuiteItems",
+    "DependencyCorpus",
     "UaiResult",
     "cost_from_score",
     "load",
@@ -45,6 +46,7 @@ __all__ = [
     "read_conllu",
     "read_crfsuite_items",
     "read_csv",
+    "read_dependencies",
     "read_hugin",
     "read_links",
     "read_network",

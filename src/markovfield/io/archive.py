@@ -40,14 +40,18 @@ _ESTIMATORS = {
     "HMM": "markovfield.sequence.hmm.hmm",
     "ChainSSVM": "markovfield.sequence.margin.chain_ssvm",
     "MEMM": "markovfield.sequence.memm.memm",
+    "PCFG": "markovfield.grammar.pcfg",
     **{
         name: f"markovfield.{module}"
         for module, names in {
             "alignment.alignment_crf": ("AlignmentCRF",),
+            "alignment.alignment_ssvm": ("AlignmentSSVM",),
             "alignment.hmm_aligner": ("HMMAligner",),
             "alignment.ibm": ("IBM1", "IBM2"),
             "alignment.symmetric": ("SymmetricAligner",),
             "structured.classifier": ("StructuredClassifier",),
+            "structured.latent_margin": ("LatentSSVM",),
+            "structured.margin_estimators": ("GraphSSVM", "MultiLabelSSVM", "MulticlassSSVM"),
             "structured.estimators": (
                 "GraphCRF",
                 "HierarchicalClassifier",
@@ -56,9 +60,14 @@ _ESTIMATORS = {
                 "MulticlassCRF",
             ),
             "sequence.conditional.estimators": ("FactorialCRF", "SkipChainCRF"),
+            "grammar.grammar_ssvm": ("GrammarSSVM",),
+            "dependency.dependency_parser": ("DependencyParser",),
             "grammar.span_parser": ("SpanParser",),
             "sequence.segments.semi_markov_crf": ("SemiMarkovCRF",),
+            "sequence.strings.ctc_labeller": ("CTCLabeller",),
+            "sequence.strings.edit_model": ("EditModel",),
             "vision.grid_crf": ("GridCRF",),
+            "vision.grid_ssvm": ("GridSSVM",),
         }.items()
         for name in names
     },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,15 @@ from markovfield.files import PathLike
 from markovfield.io._text import Source, read_source, write_text
 from markovfield.sequence.text.sequences import ColumnCorpus
 
-__all__ = ["CONLLU_COLUMNS", "line_start", "read_conll", "read_conllu", "write_conll"]
+__all__ = [
+    "CONLLU_COLUMNS",
+    "DependencyCorpus",
+    "line_start",
+    "read_conll",
+    "read_conllu",
+    "read_dependencies",
+    "write_conll",
+]
 
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 DOCUMENT_START = "-DOCSTART-"
@@ -116,6 +125,73 @@ def read_conllu(path: PathLike, columns: Sequence[str] = CONLLU_COLUMNS) -> Colu
             at = next(i for i, line in enumerate(lines) if line.startswith(f"{text}\t"))
             raise source.error(line_start(source, at), f"expected an id such as 3, 3-4 or 3.1, got {text[:40]!r}")
     return corpus.keep(*columns)
+
+
+class DependencyCorpus(NamedTuple):
+    """Sentences with their dependency trees, as `DependencyParser` takes them: ``X, y = read_dependencies(path)``.
+
+    Attributes
+    ----------
+    sentences
+        Lists of ``(word, tag)``.
+    trees
+        For each sentence its heads, from 0, the root; or pairs (head, label).
+    """
+
+    sentences: list[list[tuple[str, str]]]
+    trees: list[list[Any]]
+
+
+def read_dependencies(path: PathLike, *, tag: str = "upos", subtypes: bool = True) -> DependencyCorpus:
+    """Read dependency trees: CoNLL-U (or CoNLL-X), or lines of word, tag and head; plain, gzipped or xz-compressed.
+
+    Parameters
+    ----------
+    path
+        The file. Which of both it is, the number of its columns says: ten, or three with tabs.
+    tag
+        Which column of CoNLL-U has the tags: ``"upos"`` or ``"xpos"``.
+    subtypes
+        Whether to keep what follows a colon in labels, as in ``nmod:poss``.
+
+    Raises
+    ------
+    FormatError
+        With ``file:line:column``, where a line has other columns, or a head is no number.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.dp"
+    >>> _ = path.write_text("Rain\\tNN\\t2\\nfell\\tVBD\\t0\\n")
+    >>> X, y = read_dependencies(path)
+    >>> X, y
+    ([[('Rain', 'NN'), ('fell', 'VBD')]], [[2, 0]])
+    """
+    if tag not in ("upos", "xpos"):
+        raise ModelError(f"read_dependencies: tag must be 'upos' or 'xpos', got {tag!r}")
+    source = read_source(path)
+    lines = _text(source, "utf-8").split("\n")
+    first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    universal = first.count("\t") + 1 == len(CONLLU_COLUMNS)
+    if universal:
+        corpus = read_conllu(path, ["form", tag, "head", "deprel"])
+    else:
+        corpus = _corpus(source, lines, "\t", ["word", "tag", "head"], None, set[str]().__contains__)
+    words, tags, heads, *labels = (corpus.column(i) for i in range(len(corpus.names)))
+    place = CONLLU_COLUMNS.index("head") if universal else 2
+    bad = {text for sentence in heads for text in sentence if not text.isdecimal()}
+    if bad:
+        rows = (line.split("\t") for line in lines)
+        wrong = (len(r) > place and r[place] in bad and (not universal or _CONLLU_ID.fullmatch(r[0])) for r in rows)
+        at = next(i for i, is_wrong in enumerate(wrong) if is_wrong)
+        text = lines[at].split("\t")[place]
+        raise source.error(line_start(source, at), f"expected the number of a head, got {text[:40]!r}")
+    trees: list[list[Any]] = [[int(text) for text in sentence] for sentence in heads]
+    if universal:
+        kept = [[label if subtypes else label.partition(":")[0] for label in sentence] for sentence in labels[0]]
+        trees = [list(zip(own, names, strict=True)) for own, names in zip(trees, kept, strict=True)]
+    return DependencyCorpus([list(zip(*pair, strict=True)) for pair in zip(words, tags, strict=True)], trees)
 
 
 def write_conll(

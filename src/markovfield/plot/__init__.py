@@ -9,6 +9,7 @@ Files, in reading order:
 * `lattices`, `fields`: images, marginals of lattices; spins, regions, films;
 * `convergence`, `chain_weights`: residuals and bounds; weights of a linear-chain CRF;
 * `constituents`: trees of words, and how likely runs of words are constituents;
+* `dependencies`: arcs over words, and how likely they are;
 * `alignments`: links between the words of two sentences;
 * `fits`, `penalties`: iterations of a fit, and of max-margin training; edges of sparse graphs along a path;
 * `_sketch`, `_style`: what there is to draw, whatever it comes from; colours, text and axes in points;
@@ -21,6 +22,7 @@ from markovfield.plot.chain_weights import chain_weights
 from markovfield.plot.cliques import junction_tree
 from markovfield.plot.constituents import spans, tree
 from markovfield.plot.convergence import bounds, residuals
+from markovfield.plot.dependencies import arc_probabilities, arcs
 from markovfield.plot.diagrams import graph
 from markovfield.plot.fields import animate, regions, spins
 from markovfield.plot.fits import fit_history, margin_history
@@ -31,6 +33,8 @@ from markovfield.plot.penalties import penalty_path
 __all__ = [
     "alignment",
     "animate",
+    "arc_probabilities",
+    "arcs",
     "bounds",
     "chain_weights",
     "fit_history",

@@ -16,6 +16,11 @@ from markovfield.sequence.margin.chain_ssvm import ChainSSVM as ChainSSVM
 from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.segments.segment_model import SegmentModel as SegmentModel
 from markovfield.sequence.segments.semi_markov_crf import SemiMarkovCRF as SemiMarkovCRF
+from markovfield.sequence.strings.ctc_labeller import CTCLabeller as CTCLabeller
+from markovfield.sequence.strings.edit_model import EditModel as EditModel
+from markovfield.sequence.strings.frame_labels import FrameLabels as FrameLabels
+from markovfield.sequence.strings.lexicon import Lexicon as Lexicon
+from markovfield.sequence.strings.string_edits import StringEdits as StringEdits
 from markovfield.sequence.tagger import ChainTagger as ChainTagger
 from markovfield.sequence.text.entities import EntityReport as EntityReport
 from markovfield.sequence.text.entities import TokenReport as TokenReport

@@ -11,8 +11,10 @@ In reading order:
 * `core`: operators, batches, the protocol of models;
 * `models`: what x and w mean: factors of any arity, graphs, several labels, taxonomies, energies, hidden states;
 * `objectives`: what training minimises: likelihood, pseudo-likelihood, piecewise, expected loss;
+* `losses`, `oracles`: what mistakes cost, and outputs of highest score and loss, for max-margin training
+  (`margin_fit`, `margin_report`, `latent_margin`; solvers stand in `learning.max_margin`);
 * `prediction`: best outputs, marginals, samples, and how far they can be trusted;
-* `classifier`, `estimators`: a model, an objective and a solver as one, and the named estimators.
+* `classifier`, `estimators`, `margin_estimators`: a model, an objective and a solver as one, and the named estimators.
 
 Models of text and of images stand in `sequence` and `vision`.
 """

@@ -22,6 +22,7 @@ from markovfield.structured.estimators import MultiLabelCRF as MultiLabelCRF
 from markovfield.structured.estimators import MulticlassCRF as MulticlassCRF
 from markovfield.structured.examples import read_examples as read_examples
 from markovfield.structured.form_estimator import FormEstimator as FormEstimator
+from markovfield.structured.latent_margin import LatentSSVM as LatentSSVM
 from markovfield.structured.losses.counts import F1 as F1
 from markovfield.structured.losses.counts import PrecisionAtK as PrecisionAtK
 from markovfield.structured.losses.labels import Hamming as Hamming
@@ -29,6 +30,9 @@ from markovfield.structured.losses.labels import TableLoss as TableLoss
 from markovfield.structured.losses.labels import ZeroOne as ZeroOne
 from markovfield.structured.losses.loss import Loss as Loss
 from markovfield.structured.losses.parts import PartLoss as PartLoss
+from markovfield.structured.margin_estimators import GraphSSVM as GraphSSVM
+from markovfield.structured.margin_estimators import MultiLabelSSVM as MultiLabelSSVM
+from markovfield.structured.margin_estimators import MulticlassSSVM as MulticlassSSVM
 from markovfield.structured.margin_report import MarginReport as MarginReport
 from markovfield.structured.models.energy import BinaryFactorModel as BinaryFactorModel
 from markovfield.structured.models.energy import EnergyModel as EnergyModel

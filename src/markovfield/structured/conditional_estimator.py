@@ -71,7 +71,7 @@ class ConditionalEstimator(BaseEstimator):
         time_limit, callback, progress
             When to stop with the weights so far, who is told of every iteration, and whether a line shows how it goes.
         """
-        objective = objective_of(self.objective, getattr(self, "inference", "auto"))
+        objective = objective_of(self._chosen_objective(), getattr(self, "inference", "auto"))
         if objective.name in MARGINS and objective.decoding == "auto":
             objective = replace(objective, decoding=getattr(self, "decoding", "auto"))
         running = Running(self.n_jobs, time_limit, callback)
@@ -81,7 +81,7 @@ class ConditionalEstimator(BaseEstimator):
             model,
             objective,
             (X, y, sample_weight),
-            solver=self.solver,
+            solver=self._chosen_solver(objective),
             penalty=penalty_of(model, self.l2, self.l1, getattr(self, "group_l1", 0.0)),
             batch_size=self.batch_size,
             init=init,
@@ -91,6 +91,14 @@ class ConditionalEstimator(BaseEstimator):
         self.model_ = model.with_shape(replace(model.known, wide_inference=wide_inference))
         self.weights_, self.report_ = weights, report
         return self
+
+    def _chosen_objective(self) -> Any:
+        """The objective; estimators for whose outputs a name means something of its own change this."""
+        return self.objective
+
+    def _chosen_solver(self, objective: Any) -> Any:
+        """The solver of an objective; estimators with a default of their own change this."""
+        return self.solver
 
     @property
     def classes_(self) -> list[Any]:

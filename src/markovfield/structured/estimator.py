@@ -87,7 +87,7 @@ class StructuredEstimator(ConditionalEstimator):
         )
 
     def predict(
-        self, X: Any, *, decision: str = "map", loss: npt.ArrayLike | None = None, fixed: Any = None,
+        self, X: Any, *, decision: str = "map", loss: Any = None, fixed: Any = None,
         constraints: Sequence[Any] | None = None,
     ) -> list[Any]:  # fmt: skip
         """Outputs of inputs.
@@ -98,8 +98,8 @@ class StructuredEstimator(ConditionalEstimator):
             ``"map"``: the most probable output as a whole. ``"mpm"``: the most probable label of every variable by
             itself, which makes the fewest errors among labels.
         loss
-            With ``"mpm"``: a table ``[true, predicted]`` of losses; labels of least expected loss are taken (Murphy
-            19.79).
+            With ``"mpm"``: a loss that adds up over variables, such as `Hamming` with weights of labels, or a table
+            ``[true, predicted]``; labels of least expected loss are taken (Murphy 19.79).
         fixed, constraints
             As those of `decode`.
         """
@@ -112,7 +112,7 @@ class StructuredEstimator(ConditionalEstimator):
         inputs, batch = self._batch(X, fixed, constraints)
         values, _ = output_marginals(batch, self.weights_, self.inference, Running(self.n_jobs))
         values, sizes = self._of_labels(values, batch)
-        return self.model_.labelled_outputs(least_loss(values, sizes, loss), inputs)
+        return self.model_.labelled_outputs(least_loss(values, sizes, loss, self.model_.classes), inputs)
 
     def _of_labels(self, values: FloatArray, batch: Any) -> tuple[FloatArray, Any]:
         """Marginals of labels, and how many labels each variable has."""

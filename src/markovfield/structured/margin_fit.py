@@ -21,7 +21,7 @@ from markovfield.structured.margin_training import SHARDS, margin_solver
 from markovfield.structured.objectives.hinge import Hinge
 from markovfield.structured.oracles.problem import MarginProblem
 
-__all__ = ["Development", "checked_cost", "fit_planes", "train_by_margin"]
+__all__ = ["Development", "checked_cost", "fit_planes", "hinges_at", "train_by_margin"]
 
 
 def checked_cost(C: Any, who: str) -> float:
@@ -162,6 +162,15 @@ def fit_planes(
         development=() if development is None else tuple(development.values),
     )  # fmt: skip
     return w, report
+
+
+def hinges_at(objective: Hinge, batches: list[Any], w: FloatArray, running: Running) -> FloatArray:
+    """``float64[n_examples]``: the hinge of each example at some weights."""
+    found = []
+    for batch in batches:
+        rows, cost = objective.on(batch, running=running.quiet).planes(w, losses=True)
+        found.append(np.maximum(cost - rows.products(w), 0.0))
+    return np.concatenate(found)
 
 
 def _primal(problem: MarginProblem, w: FloatArray) -> float:

@@ -45,6 +45,8 @@ class MarginReport(FitReport):
         Of a perceptron: outputs that were wrong, pass by pass.
     development
         The loss of the development set after each pass, where there is one.
+    rounds
+        Of a latent structural SVM: the objective before each round, and at the end; it never rises.
     """
 
     solver: str = ""
@@ -63,6 +65,7 @@ class MarginReport(FitReport):
     passes: tuple[MarginPass, ...] = ()
     mistakes: tuple[int, ...] = ()
     development: tuple[float, ...] = ()
+    rounds: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, found: MarginMinimum, *, scale: float, **about: Any) -> MarginReport:
@@ -132,6 +135,8 @@ class MarginReport(FitReport):
             f"  {self.oracle_calls} oracle calls in {self.oracle_seconds:.3g} s, solver {self.solver_seconds:.3g} s, "
             f"{self.n_planes} planes kept; {self.n_rows} examples, {self.n_parameters} weights",
         ]
+        if self.rounds:
+            lines[1] = f"  objective {self.rounds[0]:.6g} to {self.primal:.6g} in {len(self.rounds)} rounds"
         if self.development:
             lines.append(f"  development loss {min(self.development):.4g} after pass "
                          f"{int(np.argmin(self.development)) + 1} of {len(self.development)}")  # fmt: skip

@@ -23,6 +23,7 @@ from markovfield.structured.core.batch import Batch, Factors
 from markovfield.structured.core.inference import choose_decoding, choose_inference
 from markovfield.structured.core.operators import LinearTerms
 from markovfield.structured.core.reading import starts
+from markovfield.structured.losses.loss import Loss, loss_of
 
 __all__ = [
     "OutputMarginals",
@@ -160,14 +161,26 @@ def log_likelihoods(batch: Batch, w: FloatArray, method: MethodLike, running: Ru
     return np.asarray(clamped.log_partition - free.log_partition)
 
 
-def least_loss(values: FloatArray, sizes: IntArray, loss: npt.ArrayLike | None) -> npt.NDArray[np.int32]:
+def least_loss(
+    values: FloatArray, sizes: IntArray, loss: Any = None, classes: Sequence[Any] = ()
+) -> npt.NDArray[np.int32]:
     """The label of each variable with the least expected loss (Murphy 19.79 for losses that add up over variables).
 
-    ``sizes`` are the numbers of labels of all variables; ``loss[true, predicted]``; None is the zero-one loss of each
-    variable, whose best label is the most probable one (maximum of posterior marginals).
+    ``sizes`` are the numbers of labels of all variables; ``loss`` is a loss, by name or as an object, or a table
+    ``[true, predicted]``; None is ``"hamming"``, whose best label is the most probable one (maximum of posterior
+    marginals).
     """
     k = int(sizes[0]) if len(sizes) else 0
     alike = bool((sizes == k).all())
+    if isinstance(loss, str | Loss):
+        given = loss_of(loss)
+        if given.name == "zero_one":
+            raise ModelError("the zero-one loss is least for the most probable output: decision='map'")
+        loss = None if given == loss_of("hamming") else given.resolved(classes).table(k)
+        if loss is None and given != loss_of("hamming"):
+            raise ModelError(
+                f"loss {given.name!r} does not add up over variables: decision='mpm' takes 'hamming' or a table"
+            )
     if loss is not None:
         table = np.asarray(loss, np.float64)
         if not alike or table.shape != (k, k):

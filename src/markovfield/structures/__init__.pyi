@@ -1,9 +1,13 @@
 """Types of ``markovfield.structures``, for type checkers. Made by tools/generate.py."""
 
+from markovfield.structures.alignment.choice import AlignmentChoice as AlignmentChoice
+from markovfield.structures.alignment.choice_family import AlignmentChoices as AlignmentChoices
 from markovfield.structures.alignment.ctc import CTC as CTC
 from markovfield.structures.alignment.ctc_family import CTCPaths as CTCPaths
 from markovfield.structures.alignment.family import MonotoneAlignments as MonotoneAlignments
+from markovfield.structures.alignment.free_paths import FreePaths as FreePaths
 from markovfield.structures.alignment.monotone import MonotoneAlignment as MonotoneAlignment
+from markovfield.structures.alignment.reading import read_labels as read_labels
 from markovfield.structures.chart.chart import Chart as Chart
 from markovfield.structures.chart.family import Charts as Charts
 from markovfield.structures.chart.rules import RuleTable as RuleTable
@@ -21,6 +25,9 @@ from markovfield.structures.matching.family import Matchings as Matchings
 from markovfield.structures.matching.matching import Matching as Matching
 from markovfield.structures.projective_tree.family import ProjectiveTrees as ProjectiveTrees
 from markovfield.structures.projective_tree.projective_tree import ProjectiveTree as ProjectiveTree
+from markovfield.structures.ranking.family import Rankings as Rankings
+from markovfield.structures.ranking.plackett_luce import PlackettLuce as PlackettLuce
+from markovfield.structures.ranking.ranking import Ranking as Ranking
 from markovfield.structures.semi_markov.family import Segmentations as Segmentations
 from markovfield.structures.semi_markov.semi_markov import SemiMarkov as SemiMarkov
 from markovfield.structures.span_tree.family import SpanTrees as SpanTrees

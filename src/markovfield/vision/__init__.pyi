@@ -2,6 +2,7 @@
 
 from markovfield.vision.grid_crf import GridCRF as GridCRF
 from markovfield.vision.grid_model import GridModel as GridModel
+from markovfield.vision.grid_ssvm import GridSSVM as GridSSVM
 from markovfield.vision.image_features import GridEdges as GridEdges
 from markovfield.vision.image_features import Images as Images
 from markovfield.vision.image_features import edge_features as edge_features

@@ -254,7 +254,7 @@ def test_an_oracle_that_is_not_exact_says_so():
 class Worse:
     """An oracle that gives the output of lowest score."""
 
-    n_examples, exact, gap, without_truth = 1, True, 0.0, False
+    n_examples, exact, sure, gap, without_truth = 1, True, True, 0.0, False
 
     def planes(self, w, *, losses):
         return Rows(np.array([0, 1]), np.array([0]), np.array([5.0])), np.array([1.0])

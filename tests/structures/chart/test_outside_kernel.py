@@ -13,7 +13,8 @@ from markovfield.structures.chart.family import Charts
 def test_nodes_are_counted_however_they_are_made():
     rules = {("S", "A", "A"): 0.1, ("A", "A", "A"): -0.4, ("A", "S"): -1.0, ("S", "A"): -0.7}
     chart = mf.structures.Chart([{"A": 0.0}] * 4, rules)
-    log_z, nodes = chart.family.nodes(chart.pool, 0)
+    log_z, nodes, tokens = chart.family.nodes(chart.pool, 0)
+    np.testing.assert_allclose(tokens, 1.0)
     drawn = mf.sample(chart, 4000, rng=3)
     counts = np.zeros((4, 4, 2))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,10 @@ from markovfield.sequence.chain.queries import ChainQueries, ChainReader
 from markovfield.sequence.chain.settings import check_development
 from markovfield.sequence.margin.decoder import shards_of
 from markovfield.structured.core.conditional import example_weights
+from markovfield.structured.latent_margin import concave_convex
+from markovfield.structured.losses.hidden import HiddenLoss
 from markovfield.structured.losses.labels import Hamming
+from markovfield.structured.losses.loss import loss_of
 from markovfield.structured.margin_fit import Development, checked_cost, fit_planes
 from markovfield.structured.margin_report import MarginReport
 from markovfield.structured.margin_training import margin_solver
@@ -55,6 +59,9 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
     solver
         ``"auto"`` (block-coordinate Frank-Wolfe), ``"cutting_plane"``, ``"subgradient"``, ``"perceptron"``, or such an
         object with settings, as ``BlockFrankWolfe(gap=1e-3)``.
+    hidden_states, rounds
+        States of each label, with weights of their own, that training never sees; above 1 it is a latent structural
+        SVM, trained by the concave-convex procedure (algorithm 19.5) in at most so many rounds (see `LatentSSVM`).
     min_count, all_states, all_transitions, constraints, hashing
         As those of `ChainCRF`.
     class_weight
@@ -93,7 +100,6 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
     """
 
     report_: MarginReport
-    hidden_states: int = 1
 
     def __init__(
         self,
@@ -102,6 +108,8 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
         loss: Any = "hamming",
         rescaling: str = "margin",
         solver: Any = "auto",
+        hidden_states: int = 1,
+        rounds: int = 30,
         min_count: int = 1,
         all_states: bool = False,
         all_transitions: bool = False,
@@ -117,6 +125,8 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
         self.loss = loss
         self.rescaling = rescaling
         self.solver = solver
+        self.hidden_states = hidden_states
+        self.rounds = rounds
         self.min_count = min_count
         self.all_states = all_states
         self.all_transitions = all_transitions
@@ -176,10 +186,14 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
             development = None
             if X_dev is not None:
                 development = self._development(batch.features, X_dev, y_dev, edges_dev, patience)
-            w, self.report_ = fit_planes(
-                objective, shards_of(batch, size), weights, C=C, solver=chosen, rng=generator_of(self.rng),
-                running=running, development=development,
-            )  # fmt: skip
+            rng = generator_of(self.rng)
+            if self.hidden_states_ > 1:
+                w, self.report_ = self._latent(batch, objective, weights, C, chosen, size, rng, running)
+            else:
+                w, self.report_ = fit_planes(
+                    objective, shards_of(batch, size), weights, C=C, solver=chosen, rng=rng, running=running,
+                    development=development,
+                )  # fmt: skip
             self.model_ = chain_model(batch.features, w, self._forbidden())
             self.n_iter_ = self.report_.iterations
         except BaseException:
@@ -200,7 +214,7 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
             at = int(np.searchsorted(data.sequence_offsets, np.flatnonzero(numbers < 0)[0], "right")) - 1
             raise ModelError(f"sequence {at} has a label that is None: max-margin training needs every label")
         self._encoder, self.classes_ = encoder, list(encoder.classes_)
-        self.constraints_, self.hidden_states_ = self.constraints, 1
+        self.constraints_, self.hidden_states_ = self.constraints, whole_number(self.hidden_states, "hidden_states", 1)
         features, counts = seen_features(
             data,
             numbers,
@@ -209,8 +223,29 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
             min_count=whole_number(self.min_count, "min_count", 0),
             all_states=self.all_states,
             all_transitions=self.all_transitions,
-        ).with_layout()
+        ).with_states(self.hidden_states_).with_layout()  # fmt: skip
         return ChainBatch(features, features.encode(data, on_edges), numbers, counts)
+
+    def _latent(
+        self, batch: ChainBatch, objective: Hinge, weights: FloatArray, C: float, solver: Any, size: int,
+        rng: np.random.Generator, running: Running,
+    ) -> tuple[FloatArray, MarginReport]:  # fmt: skip
+        """Training with hidden states, which are filled in from round to round."""
+        h, n = self.hidden_states_, len(self.classes_)
+        masks = np.repeat(batch.labels[:, None] == np.arange(n), h, axis=1).astype(np.uint8).ravel()
+        clamped = replace(batch.data, masks=masks)
+        own = loss_of(objective.loss)
+
+        def completed(w: FloatArray) -> list[Any]:
+            states, _ = chain_model(batch.features, w).decode(clamped, running.quiet)
+            return list(shards_of(replace(batch, labels=states), size))
+
+        start = rng.normal(scale=0.1, size=batch.n_weights)
+        w, report = concave_convex(
+            completed, replace(objective, loss=HiddenLoss(own, h)), weights, start, C=C, solver=solver,
+            rounds=whole_number(self.rounds, "rounds", 1), pace=None, rng=rng, running=running,
+        )  # fmt: skip
+        return w, replace(report, loss=own.name)
 
     def _objective(self, batch: ChainBatch) -> Hinge:
         loss = self.loss
@@ -240,6 +275,9 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
         def loss(w: FloatArray) -> float:
             paths, _ = chain_model(features, w, forbidden).decode(encoded)
             return float((paths != truth).mean())
+
+        if self.hidden_states_ > 1:
+            raise ModelError("hidden_states above 1 takes no development set: leave X_dev and y_dev None")
 
         return Development(loss, patience)
 

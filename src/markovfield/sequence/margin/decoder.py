@@ -89,7 +89,7 @@ def shards_of(batch: ChainBatch, size: int) -> list[ChainShard]:
 class ChainDecoder:
     """Label sequences of linear chains of first order; see `Decoder`. Exact."""
 
-    exact, gap = True, 0.0
+    exact, sure, gap = True, True, 0.0
 
     def __init__(self, shard: ChainShard) -> None:
         batch, offsets = shard.batch, shard.batch.data.offsets

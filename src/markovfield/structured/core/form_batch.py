@@ -54,6 +54,9 @@ class FormBatch:
     mask
         ``float64[n_cells]`` of 0 and -inf, or None: added to scores, it leaves the structures that go with the outputs,
         where these leave something open.
+    clamped
+        The structures that go with the outputs, as a family with the same cells, where no mask can say which they are;
+        or None.
     counted
         ``bool[n_cells]``: the cells whose parts count in losses; None is all that belong to one example.
     """
@@ -66,6 +69,7 @@ class FormBatch:
     base: FloatArray | None = None
     weights: FloatArray | None = None
     mask: FloatArray | None = None
+    clamped: Family | None = None
     counted: npt.NDArray[np.bool_] | None = None
 
     def __repr__(self) -> str:
@@ -84,6 +88,11 @@ class FormBatch:
     def details(self) -> dict[str, int]:
         """Sizes, for a report."""
         return {"n_cells": self.family.n_cells}
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it is known which structures go with the outputs, where these are hidden."""
+        return self.mask is not None or self.clamped is not None
 
     @cached_property
     def _whole(self) -> bool:
@@ -115,10 +124,12 @@ class FormBatch:
 
     def sums(self, pool: FloatArray, *, clamped: bool = False, running: Running) -> Sums:
         """log Z of every example and expected counts of all, weighted; of structures that go with the outputs alone."""
+        family = self.family
         if clamped:
-            assert self.mask is not None
-            pool = pool + self.mask
-        return self.family.sums(pool, counts=True, weights=self.weights, running=running)
+            assert self.hidden
+            pool = pool if self.mask is None else pool + self.mask
+            family = self.family if self.clamped is None else self.clamped
+        return family.sums(pool, counts=True, weights=self.weights, running=running)
 
     def decode(self, pool: FloatArray, *, loss: FloatArray | None = None, running: Running) -> Parts:
         """The structures of highest score, ``loss[cell]`` being added to scores."""

@@ -69,6 +69,10 @@ class FormModel(ConditionalModel):
         """What leaves the structures that go with outputs, where these are hidden in part; see `FormBatch.mask`."""
         return None
 
+    def clamped(self, Y: Any, inputs: FormInputs) -> Family | None:
+        """The structures that go with outputs as a family of their own, where `mask` cannot say which they are."""
+        return None
+
     def counted(self, inputs: FormInputs) -> npt.NDArray[np.bool_] | None:
         """The cells whose parts count in losses; see `FormBatch.counted`."""
         return None
@@ -88,8 +92,9 @@ class FormModel(ConditionalModel):
         """The same for inputs that have been read."""
         family = inputs.family
         parts = None if Y is None else self.parts(Y, inputs)
-        mask = self.mask(Y, inputs) if Y is not None and parts is None else None
-        if Y is not None and parts is None and mask is None:
+        hidden = Y is not None and parts is None
+        mask, clamped = (self.mask(Y, inputs), self.clamped(Y, inputs)) if hidden else (None, None)
+        if hidden and mask is None and clamped is None:
             raise ModelError(
                 f"{type(self).__name__} needs outputs that are known, or a mask of those that are possible"
             )
@@ -102,5 +107,6 @@ class FormModel(ConditionalModel):
             base=inputs.base,
             weights=None if weights is None else example_weights(weights, family.n_instances),
             mask=mask,
+            clamped=clamped,
             counted=None if Y is None else self.counted(inputs),
         )

@@ -26,7 +26,7 @@ class FormLikelihood:
         self.batch, self.running = batch, running
         self.guarantee: Guarantee = "exact"
         if batch.parts is None:
-            if batch.mask is None:
+            if not batch.hidden:
                 raise ModelError("the likelihood needs outputs")
             return
         if batch.base is not None and np.isneginf(scores := batch.parts.scores(batch.base)).any():

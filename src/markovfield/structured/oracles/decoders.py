@@ -61,6 +61,8 @@ class Decoder(Protocol):
         ``int64[n_slots]``: the example of each number that can be added to scores: states of variables, or cells.
     exact
         Whether every answer so far was proven to be the best.
+    sure
+        Whether every answer is the best by what finds it.
     gap
         By how much outputs of the last answer could score more, all together; infinite where nothing bounds it.
     """
@@ -70,6 +72,7 @@ class Decoder(Protocol):
     truth: Any
     slots: IntArray
     exact: bool
+    sure: bool
     gap: float
 
     def best(self, w: FloatArray, added: FloatArray | None = None) -> Any:
@@ -120,6 +123,7 @@ class GraphDecoder:
             raise ModelError(f"example {bad}: the model rules its labels out")
         # Variables that nothing joins are decoded one by one.
         self.apart = decoding == "auto" and bool((np.diff(s.scope_offsets) <= 1).all())
+        self.sure = True
         if self.apart:
             return
         # Every variable has one more factor, without weights: what is added.
@@ -130,6 +134,9 @@ class GraphDecoder:
         self._methods = [
             chosen or choose_decoding(one, batch.variable_offsets, running.quiet) for one in self._structures
         ]
+        # Messages on forests and junction trees.
+        self.sure = all(method.name in ("belief_propagation", "junction_tree") for method in self._methods)
+        self.sure = self.sure and chosen is None
 
     @cached_property
     def _values(self) -> tuple[IntArray, IntArray]:
@@ -235,7 +242,7 @@ class GraphDecoder:
         return np.bincount(self.truth.examples, slots[self.truth.offsets + output], self.n_examples).astype(np.float64)
 
     def rows(self, output: States) -> Rows:
-        return Rows.of(self.batch.differences(output))
+        return Rows(*self.batch.difference_rows(output))
 
     def base(self, output: States) -> FloatArray | None:
         if self._base is None or self.batch.base is None:
@@ -246,7 +253,7 @@ class GraphDecoder:
 class FormDecoder:
     """Structures, by the dynamic program of their family; see `Decoder`."""
 
-    exact, gap = True, 0.0
+    exact, sure, gap = True, True, 0.0
 
     def __init__(self, batch: FormBatch, running: Running) -> None:
         if batch.parts is None:

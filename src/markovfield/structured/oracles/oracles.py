@@ -43,6 +43,11 @@ class Oracle:
         return self.decoder.exact
 
     @property
+    def sure(self) -> bool:
+        """Whether every answer is the best, without a proof for each."""
+        return self.decoder.sure
+
+    @property
     def gap(self) -> float:
         """By how much the planes of the last answer could be higher, all together."""
         return self.decoder.gap

@@ -16,6 +16,8 @@ __all__ = ["MarginProblem"]
 
 # A plane that is lower than that of the truth by more than rounding.
 WORSE = 1e-9
+# Answers of an oracle that may not be exact are kept for so many passes.
+MOST_SEEN = 500
 
 
 @dataclass(eq=False)
@@ -33,6 +35,7 @@ class MarginProblem:
     n_weights: int
     shards: list[IntArray] = field(init=False)
     n_worse: int = 0
+    _seen: dict[int, list[Planes]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         sizes = [0, *(oracle.n_examples for oracle in self.oracles)]
@@ -49,7 +52,32 @@ class MarginProblem:
         found = Planes(self.shards[shard], *rows, cost)
         if not losses:
             return found
-        heights = found.heights(w)
+        found = self._truth_or_better(w, shard, found)
+        return found if self.oracles[shard].sure else self._best_seen(w, shard, found)
+
+    def _best_seen(self, w: FloatArray, shard: int, found: Planes) -> Planes:
+        """Of an oracle that may not be exact: the highest of all planes that it gave, so that the primal is never below
+        what is known of it, and so not below the dual."""
+        seen = self._seen.setdefault(shard, [])
+        heights = np.array([one.heights(w) for one in [found, *seen]])
+        best = heights.argmax(axis=0)
+        seen.append(found)
+        del seen[:-MOST_SEEN]
+        if not best.any():
+            return found
+        every = [found, *seen[:-1]]
+        parts = [(every[k], i) for i, k in enumerate(best.tolist())]
+        cuts = [slice(int(own.offsets[i]), int(own.offsets[i + 1])) for own, i in parts]
+        return Planes(
+            found.blocks,
+            np.concatenate([[0], np.cumsum([cut.stop - cut.start for cut in cuts])]),
+            np.concatenate([own.columns[cut] for (own, _), cut in zip(parts, cuts, strict=True)]),
+            np.concatenate([own.values[cut] for (own, _), cut in zip(parts, cuts, strict=True)]),
+            np.array([own.losses[i] for own, i in parts]),
+        )
+
+    def _truth_or_better(self, w: FloatArray, shard: int, found: Planes) -> Planes:
+        heights, cost = found.heights(w), found.losses
         worse = heights < -WORSE * np.maximum(1.0, np.abs(cost))
         if not worse.any():
             return found

