@@ -66,7 +66,7 @@ solvers = {
 }
 small = train[: len(train) // 2]
 fits = {
-    name: mf.ChainSSVM(solver=solver, **settings).fit(some(X, small), some(labels, small), time_limit=4.0)
+    name: mf.ChainSSVM(solver=solver, **settings).fit(some(X, small), some(labels, small))
     for name, solver in solvers.items()
 }
 for name, fit in fits.items():

@@ -14,7 +14,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure, c_order_strides
-from markovfield.structured.core.operators import Operator, rows_of
+from markovfield.structured.core.operators import Operator, entries_of
 
 __all__ = ["Batch", "Factors"]
 
@@ -258,26 +258,33 @@ class Batch:
         """``float64[n_examples, n_weights]``, sparse: features of the labels less those of some states."""
         from scipy.sparse import csr_array
 
+        offsets, columns, values = self.difference_rows(states)
+        return csr_array((values, columns, offsets), shape=(self.n_examples, self.n_weights))
+
+    def difference_rows(self, states: npt.NDArray[np.int32]) -> tuple[IntArray, IntArray, FloatArray]:
+        """The same as plain arrays: offsets, columns in rising order, and values of sparse rows."""
         mine, other = self.cells_read(self.labels), self.cells_read(states)
-        found = csr_array((self.n_examples, self.n_weights))
-        first = 0
+        keys, values, first = [np.zeros(0, np.int64)], [np.zeros(0)], 0
         for kind, start in zip(self.factors, self.cells[:-1], strict=True):
             own = slice(first, first + len(kind.scopes))
             first = own.stop
             differ = np.flatnonzero(mine[own] != other[own])
             if not len(differ) or not kind.operator.n_weights:
                 continue
-            rows = rows_of(kind.operator, mine[own][differ] - start) - rows_of(
-                kind.operator, other[own][differ] - start
-            )
-            spread = csr_array(
-                (np.ones(len(differ)), (self.example_of_factor[own][differ], np.arange(len(differ)))),
-                shape=(self.n_examples, len(differ)),
-            )
-            made = spread @ rows
-            made.resize((self.n_examples, self.n_weights - kind.at))
-            found = found + csr_array((made.data, made.indices + kind.at, made.indptr), shape=found.shape)
-        return found
+            at = self.example_of_factor[own][differ] * self.n_weights + kind.at
+            for cells, sign in ((mine, 1.0), (other, -1.0)):
+                sizes, columns, parts = entries_of(kind.operator, cells[own][differ] - start)
+                keys.append(np.repeat(at, sizes) + columns)
+                values.append(sign * parts)
+        joined = np.concatenate(keys)
+        order = np.argsort(joined, kind="stable")
+        joined = joined[order]
+        new = np.flatnonzero(np.concatenate([[True], joined[1:] != joined[:-1]])) if len(joined) else order
+        sums = np.add.reduceat(np.concatenate(values)[order], new) if len(new) else np.zeros(0)
+        kept = sums != 0.0
+        rows, columns = np.divmod(joined[new][kept], max(self.n_weights, 1))
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.n_examples))])
+        return offsets, columns, sums[kept]
 
     def scores(self, pool: FloatArray, states: npt.NDArray[np.int32] | None = None) -> FloatArray:
         """``float64[n_examples]``: the score of some states (the labels when None) of each example."""

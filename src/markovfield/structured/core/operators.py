@@ -14,7 +14,7 @@ import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
 
-__all__ = ["LinearTerms", "Operator", "TensorProduct", "rows_of"]
+__all__ = ["LinearTerms", "Operator", "TensorProduct", "entries_of", "rows_of"]
 
 
 class Operator(Protocol):
@@ -102,19 +102,22 @@ class TensorProduct:
         """``float64[len(cells), n_weights]``, sparse: what some cells are made of."""
         from scipy.sparse import csr_array
 
-        row, column = np.divmod(np.asarray(cells, np.int64), self.n_columns)
-        inputs, states = _sparse_rows(self._features, row), _sparse_rows(self._states, column)
-        # Every feature of the input times every feature of the state.
-        many = np.diff(states.indptr).astype(np.int64)
-        of_input = np.repeat(np.arange(len(row)), np.diff(inputs.indptr))
-        repeats = many[of_input]
-        left = np.repeat(np.arange(len(inputs.indices)), repeats)
-        first = states.indptr[of_input].astype(np.int64)
-        right = np.repeat(first - (np.cumsum(repeats) - repeats), repeats) + np.arange(repeats.sum())
-        columns = inputs.indices[left].astype(np.int64) * self.shape[1] + states.indices[right]
-        sizes = np.bincount(of_input, repeats, len(row)).astype(np.int64)
+        sizes, columns, values = self.entries(cells)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        return csr_array((inputs.data[left] * states.data[right], columns, offsets), shape=(len(row), self.n_weights))
+        return csr_array((values, columns, offsets), shape=(len(sizes), self.n_weights))
+
+    def entries(self, cells: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """The same as plain arrays: how long each row is, columns and values."""
+        row, column = np.divmod(np.asarray(cells, np.int64), self.n_columns)
+        n_inputs, inputs, of_inputs = _gathered(self._features, row)
+        n_states, states, of_states = _gathered(self._states, column)
+        # Every feature of the input times every feature of the state.
+        of_input = np.repeat(np.arange(len(row)), n_inputs)
+        repeats = n_states[of_input]
+        left = np.repeat(np.arange(len(inputs)), repeats)
+        first = (np.cumsum(n_states) - n_states)[of_input]
+        right = np.repeat(first - (np.cumsum(repeats) - repeats), repeats) + np.arange(len(left))
+        return n_inputs * n_states, inputs[left] * self.shape[1] + states[right], of_inputs[left] * of_states[right]
 
     @cached_property
     def _features(self) -> Any:
@@ -160,6 +163,15 @@ class LinearTerms:
         return _sparse_rows(_sparse(self.terms, self.n_cells), cells)
 
 
+def entries_of(operator: Operator, cells: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """What some cells are made of: how many weights each, their numbers, and what each is multiplied with."""
+    if hasattr(operator, "entries"):
+        found: tuple[IntArray, IntArray, FloatArray] = operator.entries(cells)
+        return found
+    rows = rows_of(operator, cells)
+    return np.diff(rows.indptr).astype(np.int64), rows.indices.astype(np.int64), rows.data
+
+
 def rows_of(operator: Operator, cells: IntArray) -> Any:
     """``float64[len(cells), n_weights]``, sparse: what some cells are made of.
 
@@ -182,6 +194,14 @@ def _sparse(matrix: Any, n: int) -> Any:
     from scipy.sparse import csr_array, eye_array
 
     return csr_array(eye_array(n)) if matrix is None else csr_array(matrix)
+
+
+def _gathered(matrix: Any, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Some rows of a sparse matrix, one after the other: their lengths, columns and values."""
+    first = matrix.indptr[rows].astype(np.int64)
+    sizes = matrix.indptr[rows + 1] - first
+    which = np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+    return sizes, matrix.indices[which].astype(np.int64), matrix.data[which]
 
 
 def _sparse_rows(matrix: Any, rows: IntArray) -> Any:

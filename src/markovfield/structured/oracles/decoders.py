@@ -242,7 +242,7 @@ class GraphDecoder:
         return np.bincount(self.truth.examples, slots[self.truth.offsets + output], self.n_examples).astype(np.float64)
 
     def rows(self, output: States) -> Rows:
-        return Rows.of(self.batch.differences(output))
+        return Rows(*self.batch.difference_rows(output))
 
     def base(self, output: States) -> FloatArray | None:
         if self._base is None or self.batch.base is None:
