@@ -72,6 +72,7 @@ sphinx_gallery_conf = {
             "sequences",
             "grammar",
             "alignment",
+            "structures",
             "structured",
             "decoding",
             "learning",

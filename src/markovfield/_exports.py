@@ -107,6 +107,8 @@ _LAZY = {
     },
     "grammar": {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
+        "grammar.discriminative.grammar_crf": ["GrammarCRF"],
+        "grammar.discriminative.grammar_model": ["GrammarModel"],
         "grammar.grammar_ssvm": ["GrammarSSVM"],
         "grammar.heads": ["head_child"],
         "grammar.inside_outside": ["PCFGReport"],
@@ -186,6 +188,7 @@ _LAZY = {
         "learning.max_margin.exponentiated_gradient": ["ExponentiatedGradient"],
         "learning.max_margin.frank_wolfe": ["FrankWolfe"],
         "learning.max_margin.max_margin_network": ["MaxMarginMarkovNetwork"],
+        "learning.max_margin.multiclass": ["ClassAscent", "Classes", "GramBlocks"],
         "learning.max_margin.perceptron": ["StructuredPerceptron"],
         "learning.max_margin.problem": ["MarginMinimum", "MarginPass", "Planes"],
         "learning.max_margin.subgradient": ["Subgradient"],

@@ -176,6 +176,19 @@ def test_evidence_fixes_parts(case, seed):
         assert float(mf.log_partition(form, evidence)) == pytest.approx(log_z, abs=1e-9)
 
 
+@named(EXACT)
+def test_the_probability_of_parts(case):
+    form = case.make(np.random.default_rng(10))
+    structures, _, p, _ = possible(case, form)
+    kind = form.parts[0]
+    where = {form.cell(kind, tuple(index)): tuple(index) for index in parts_of(form, kind)}
+    has = {cell: np.array([cell in set(form.cells(s).tolist()) for s in structures]) for cell in list(where)[:6]}
+    for cell, there in has.items():
+        # A part that no structure has cannot be required: that is impossible, or has no probability.
+        assert mf.probability(form, {kind: {where[cell]: False}}) == pytest.approx(p[~there].sum(), abs=1e-9)
+        assert mf.probability(form, {kind: {where[cell]: True}}) == pytest.approx(p[there].sum(), abs=1e-9)
+
+
 def parts_of(form, kind):
     """Indices of all parts of a kind that have a cell."""
     shape = form.shaped(np.zeros(form.family.n_cells))[kind].shape
@@ -271,6 +284,6 @@ def test_what_a_form_is_not_asked(case):
         mf.decode(form, loss="nonsense")
     with pytest.raises(mf.ModelError, match="no joint targets"):
         mf.marginals(form, targets=[["a"]])
-    with pytest.raises(mf.ModelError, match="is of structures"):
-        mf.probability(form, {"a": 1})
+    with pytest.raises(mf.ModelError, match="evidence names 'a'"):
+        mf.probability(form, {"a": {0: True}})
     assert type(form).__name__ in repr(form)

@@ -63,6 +63,7 @@ _ESTIMATORS = {
             "sequence.conditional.estimators": ("FactorialCRF", "SkipChainCRF"),
             "grammar.grammar_ssvm": ("GrammarSSVM",),
             "dependency.dependency_parser": ("DependencyParser",),
+            "grammar.discriminative.grammar_crf": ("GrammarCRF",),
             "grammar.span_parser": ("SpanParser",),
             "sequence.segments.semi_markov_crf": ("SemiMarkovCRF",),
             "sequence.strings.ctc_labeller": ("CTCLabeller",),

@@ -186,6 +186,8 @@ def in_shards(work: FloatArray, task: Callable[[int, int, int], int], running: R
 
 def shard_borders(work: FloatArray, size: float = SHARD) -> list[int]:
     """Where ranges of instances of about ``size`` operations each begin and end."""
+    if len(work) and work.sum() <= size:
+        return [0, len(work)]
     which = (np.concatenate([[0.0], np.cumsum(work)])[:-1] // size).astype(np.int64)
     starts = np.flatnonzero(np.diff(which, prepend=-1)).tolist()
     return [*starts, len(work)] if len(work) else []

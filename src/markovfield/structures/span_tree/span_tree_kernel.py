@@ -57,10 +57,34 @@ def _inside(pool, begin, n, labels, best, by_start, by_end, terms):
     cell = begin
     for i in range(n):
         for j in range(i, n):
-            for k in range(labels):
-                terms[k] = pool[cell + k]
-            by_start[i * n + j] = _log_sum(terms, labels, best)
+            by_start[i * n + j] = _log_sum(pool[cell : cell + labels], labels, best)
             cell += labels
+    _splits(n, best, by_start, by_end, terms)
+
+
+@kernel
+def _label_numbers(pool, begin, n, labels, by_start, totals, numbers):
+    """Sums over labels, and for each label its number relative to the largest of the span, whose sum ``totals`` has."""
+    cell = begin
+    for i in range(n):
+        for j in range(i, n):
+            own, out = pool[cell : cell + labels], numbers[cell : cell + labels]
+            top = -np.inf
+            for k in range(labels):
+                top = max(top, own[k])
+            total = 0.0
+            safe = max(top, -1e300)
+            for k in range(labels):
+                out[k] = exp_scalar(own[k] - safe)
+                total += out[k]
+            totals[i * n + j] = total
+            by_start[i * n + j] = top + math.log(total) if top > -np.inf else top
+            cell += labels
+
+
+@kernel
+def _splits(n, best, by_start, by_end, terms):
+    """Fill both charts, from what each span is worth by itself."""
     for i in range(n):
         by_end[i * n + i] = by_start[i * n + i]
     for width in range(1, n):
@@ -89,10 +113,12 @@ def span_counts(first, last, offsets, lengths, labels, pool, weights, log_z, cou
     """log Z of some sentences, and the derivatives of its weighted sum by the pool."""
     for s in range(first, last):
         n, begin = lengths[s], offsets[s]
-        by_start, by_end, terms = np.empty(n * n), np.empty(n * n), np.empty(max(n, labels))
-        _inside(pool, begin, n, labels, False, by_start, by_end, terms)
+        by_start, by_end, terms, totals = np.empty(n * n), np.empty(n * n), np.empty(n), np.empty(n * n)
+        _label_numbers(pool, begin, n, labels, by_start, totals, counts)
+        _splits(n, False, by_start, by_end, terms)
         log_z[s] = by_start[n - 1]
         if log_z[s] == -np.inf:
+            counts[begin : begin + n * (n + 1) // 2 * labels] = 0.0
             continue
         # Expected numbers of spans as left and as right children, in the orders of the charts.
         as_left, as_right = np.zeros(n * n), np.zeros(n * n)
@@ -120,12 +146,10 @@ def span_counts(first, last, offsets, lengths, labels, pool, weights, log_z, cou
         for i in range(n):
             for j in range(i, n):
                 expected = as_left[i * n + j] + as_right[j * n + i]
-                if expected > 0.0:
-                    for k in range(labels):
-                        terms[k] = pool[cell + k]
-                    total = _log_sum(terms, labels, False)
-                    for k in range(labels):
-                        counts[cell + k] = expected * exp_scalar(pool[cell + k] - total)
+                share = expected / totals[i * n + j] if expected != 0.0 else 0.0
+                own = counts[cell : cell + labels]
+                for k in range(labels):
+                    own[k] *= share
                 cell += labels
 
 
