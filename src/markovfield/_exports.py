@@ -364,6 +364,15 @@ _LAZY = {
 # What methods need beside themselves.
 _BESIDE_METHODS = {
     "inference.gibbs.parallel_tempering": ["Ladder", "ladder_of"],
+    "learning.max_margin.block_frank_wolfe": ["BlockFrankWolfe"],
+    "learning.max_margin.cutting_plane": ["CuttingPlane"],
+    "learning.max_margin.dual_extragradient": ["DualExtragradient"],
+    "learning.max_margin.excessive_gap": ["ExcessiveGap"],
+    "learning.max_margin.exponentiated_gradient": ["ExponentiatedGradient"],
+    "learning.max_margin.frank_wolfe": ["FrankWolfe"],
+    "learning.max_margin.max_margin_network": ["MaxMarginMarkovNetwork"],
+    "learning.max_margin.perceptron": ["StructuredPerceptron"],
+    "learning.max_margin.subgradient": ["Subgradient"],
     "structured.objectives.hinge": ["Hinge"],
 }
 # Namespaces that are packages or modules of their own, with ``__all__``.

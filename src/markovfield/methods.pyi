@@ -43,6 +43,15 @@ from markovfield.inference.variable_elimination import VariableElimination as Va
 from markovfield.learning.directed.estimators import DirichletEstimate as DirichletEstimate
 from markovfield.learning.directed.linear_gaussian import LeastSquares as LeastSquares
 from markovfield.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
+from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe as BlockFrankWolfe
+from markovfield.learning.max_margin.cutting_plane import CuttingPlane as CuttingPlane
+from markovfield.learning.max_margin.dual_extragradient import DualExtragradient as DualExtragradient
+from markovfield.learning.max_margin.excessive_gap import ExcessiveGap as ExcessiveGap
+from markovfield.learning.max_margin.exponentiated_gradient import ExponentiatedGradient as ExponentiatedGradient
+from markovfield.learning.max_margin.frank_wolfe import FrankWolfe as FrankWolfe
+from markovfield.learning.max_margin.max_margin_network import MaxMarginMarkovNetwork as MaxMarginMarkovNetwork
+from markovfield.learning.max_margin.perceptron import StructuredPerceptron as StructuredPerceptron
+from markovfield.learning.max_margin.subgradient import Subgradient as Subgradient
 from markovfield.learning.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
 from markovfield.learning.structures.chow_liu import ChowLiu as ChowLiu
 from markovfield.learning.structures.dependency_network import DependencyNetwork as DependencyNetwork

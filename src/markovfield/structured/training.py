@@ -98,6 +98,12 @@ def train(
         settings = {"solver": solver, "batch_size": batch_size, "rng": rng, "running": running}
         trained = train_by_margin(model, objective, data, C=1.0 / float(l2[0]), **settings)
         return *trained, model.known.wide_inference
+    notes: list[str] = []
+    if init is None and hasattr(objective, "begin_with"):
+        first = objective.begin_with()
+        settings = {"solver": "auto", "batch_size": None, "rng": rng, "running": running}
+        init = train(model, first, data, penalty=penalty, init=None, **settings)[0]
+        notes.append(f"begun with the weights of {first.name}")
     total = float(n if sample_weight is None else np.sum(sample_weight))
     if not total > 0:
         raise ModelError("sample_weight must be positive for some example")
@@ -151,7 +157,7 @@ def train(
             return solve(value, start, solver=chosen, penalty=penalty, rng=rng, running=running)
 
     found = solved()
-    notes, wide_inference = [], model.known.wide_inference
+    wide_inference = model.known.wide_inference
     smooth = total * (found.value - penalty.value(found.weights))
     if not noisy and hasattr(evaluated, "misled") and evaluated.misled(smooth, total * found.gradient_norm):
         notes.append("loopy belief propagation misled training, which went on with tree_reweighted, a convex bound")

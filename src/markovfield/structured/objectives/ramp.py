@@ -1,7 +1,8 @@
 """Differences of two best scores, one of them with the loss: the ramp loss, and direct minimisation of the loss.
 
 ``max_y [score + a loss] - max_y [score - b loss]``: features of two outputs are its slope wherever it has one. It is
-not convex: start from the weights of a hinge or of a likelihood (``fit(..., init=...)``).
+not convex, and flat where all scores are equal: training begins with the weights of a softmax margin, which is convex
+and above it, unless others are given (``fit(..., init=...)``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from markovfield.structured.core.batch import Batch
 from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.losses.loss import loss_of
 from markovfield.structured.objectives.hinge import Hinge
-from markovfield.structured.objectives.softmax_margin import additive_oracle
+from markovfield.structured.objectives.softmax_margin import SoftmaxMargin, additive_oracle
 from markovfield.structured.oracles.oracles import AdditiveOracle
 
 __all__ = ["DirectLoss", "Ramp"]
@@ -70,13 +71,19 @@ class Ramp:
         oracle = additive_oracle(batch, Hinge(self.loss, decoding=self.decoding), self.name, running)
         return Between(batch, oracle, 1.0, 1.0 if self.below == "hope" else 0.0, 1.0)
 
+    def begin_with(self) -> SoftmaxMargin:
+        """The objective whose optimum training begins with."""
+        return SoftmaxMargin(self.loss)
+
 
 @dataclass(frozen=True)
 class DirectLoss:
     """The loss of predictions itself, by perturbing scores a little with it (Hazan, McAllester and Keshet 2010).
 
     ``(max_y [score of y + e loss of y] - max_y [score of y]) / e``, whose slope goes to that of the expected loss as e
-    goes to 0 with enough data; with e = 1 it is the ramp. Small e are nearer to the loss, and noisier.
+    goes to 0 with enough data; with e = 1 it is the ramp. Small e are nearer to the loss, and noisier. (The step towards
+    better outputs, ``max_y [score] - max_y [score - e loss]``, is 0 at weights of zero: with a penalty it learns nothing,
+    and is left out.)
 
     Parameters
     ----------
@@ -84,9 +91,6 @@ class DirectLoss:
         As that of `Hinge`; it must add up over variables or parts.
     epsilon
         e.
-    direction
-        ``"away"`` from outputs that are worse, as above, or ``"toward"`` those that are better:
-        ``(max_y [score] - max_y [score - e loss]) / e``.
     decoding
         As that of `Hinge`.
 
@@ -103,13 +107,12 @@ class DirectLoss:
 
     loss: Any = "hamming"
     epsilon: float = 0.1
-    direction: Literal["away", "toward"] = "away"
     decoding: MethodLike = "auto"
 
     name: ClassVar[str] = "direct_loss"
 
     def __post_init__(self) -> None:
-        check_method(self, above={"epsilon": 0.0}, choices={"direction": ("away", "toward")})
+        check_method(self, above={"epsilon": 0.0})
         if not isinstance(self.loss, str):
             object.__setattr__(self, "loss", loss_of(self.loss))
         loss_of(self.loss)
@@ -117,8 +120,11 @@ class DirectLoss:
     def on(self, batch: Batch | FormBatch, *, running: Running, rng: Any = None) -> Between:
         """The function of weights."""
         oracle = additive_oracle(batch, Hinge(self.loss, decoding=self.decoding), self.name, running)
-        up, down = (self.epsilon, 0.0) if self.direction == "away" else (0.0, self.epsilon)
-        return Between(batch, oracle, up, down, self.epsilon)
+        return Between(batch, oracle, self.epsilon, 0.0, self.epsilon)
+
+    def begin_with(self) -> SoftmaxMargin:
+        """The objective whose optimum training begins with."""
+        return SoftmaxMargin(self.loss)
 
 
 class Between:
