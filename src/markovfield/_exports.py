@@ -280,6 +280,7 @@ _LAZY = {
         "structured.models.multi_label": ["MultiLabelModel"],
         "structured.models.multiclass": ["HierarchyModel", "MulticlassModel"],
         "structured.models.neural": ["NeuralFeatures"],
+        "structured.ranking_ssvm": ["ItemModel", "RankingSSVM"],
         "structured.objectives.likelihood": ["ConditionalLikelihood"],
         "structured.objectives.hinge": ["Hinge"],
         "structured.objectives.ramp": ["DirectLoss", "Ramp"],

@@ -51,6 +51,7 @@ _ESTIMATORS = {
             "alignment.symmetric": ("SymmetricAligner",),
             "structured.classifier": ("StructuredClassifier",),
             "structured.latent_margin": ("LatentSSVM",),
+            "structured.ranking_ssvm": ("RankingSSVM",),
             "structured.margin_estimators": ("GraphSSVM", "MultiLabelSSVM", "MulticlassSSVM"),
             "structured.estimators": (
                 "GraphCRF",
