@@ -76,6 +76,7 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.feature_induction
 	$(BIN)/python -m benchmarks.structured_models
 	$(BIN)/python -m benchmarks.structures
+	$(BIN)/python -m benchmarks.max_margin
 	$(BIN)/python -m benchmarks.segments
 	$(BIN)/python -m benchmarks.parsing
 	$(BIN)/python -m benchmarks.alignment

@@ -3,6 +3,8 @@
 from markovfield.grammar.binarisation import Binarisation as Binarisation
 from markovfield.grammar.binarisation import collapse_unaries as collapse_unaries
 from markovfield.grammar.binarisation import expand_unaries as expand_unaries
+from markovfield.grammar.discriminative.grammar_crf import GrammarCRF as GrammarCRF
+from markovfield.grammar.discriminative.grammar_model import GrammarModel as GrammarModel
 from markovfield.grammar.grammar_ssvm import GrammarSSVM as GrammarSSVM
 from markovfield.grammar.heads import head_child as head_child
 from markovfield.grammar.inside_outside import PCFGReport as PCFGReport

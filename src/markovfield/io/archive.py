@@ -51,6 +51,7 @@ _ESTIMATORS = {
             "alignment.symmetric": ("SymmetricAligner",),
             "structured.classifier": ("StructuredClassifier",),
             "structured.latent_margin": ("LatentSSVM",),
+            "structured.ranking_ssvm": ("RankingSSVM",),
             "structured.margin_estimators": ("GraphSSVM", "MultiLabelSSVM", "MulticlassSSVM"),
             "structured.estimators": (
                 "GraphCRF",
@@ -62,6 +63,7 @@ _ESTIMATORS = {
             "sequence.conditional.estimators": ("FactorialCRF", "SkipChainCRF"),
             "grammar.grammar_ssvm": ("GrammarSSVM",),
             "dependency.dependency_parser": ("DependencyParser",),
+            "grammar.discriminative.grammar_crf": ("GrammarCRF",),
             "grammar.span_parser": ("SpanParser",),
             "sequence.segments.semi_markov_crf": ("SemiMarkovCRF",),
             "sequence.strings.ctc_labeller": ("CTCLabeller",),

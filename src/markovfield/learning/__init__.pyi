@@ -24,6 +24,9 @@ from markovfield.learning.max_margin.excessive_gap import ExcessiveGap as Excess
 from markovfield.learning.max_margin.exponentiated_gradient import ExponentiatedGradient as ExponentiatedGradient
 from markovfield.learning.max_margin.frank_wolfe import FrankWolfe as FrankWolfe
 from markovfield.learning.max_margin.max_margin_network import MaxMarginMarkovNetwork as MaxMarginMarkovNetwork
+from markovfield.learning.max_margin.multiclass import ClassAscent as ClassAscent
+from markovfield.learning.max_margin.multiclass import Classes as Classes
+from markovfield.learning.max_margin.multiclass import GramBlocks as GramBlocks
 from markovfield.learning.max_margin.perceptron import StructuredPerceptron as StructuredPerceptron
 from markovfield.learning.max_margin.problem import MarginMinimum as MarginMinimum
 from markovfield.learning.max_margin.problem import MarginPass as MarginPass

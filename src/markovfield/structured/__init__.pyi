@@ -55,3 +55,5 @@ from markovfield.structured.objectives.ramp import Ramp as Ramp
 from markovfield.structured.objectives.softmax_margin import SoftmaxMargin as SoftmaxMargin
 from markovfield.structured.prediction import OutputMarginals as OutputMarginals
 from markovfield.structured.prediction import Outputs as Outputs
+from markovfield.structured.ranking_ssvm import ItemModel as ItemModel
+from markovfield.structured.ranking_ssvm import RankingSSVM as RankingSSVM

@@ -67,7 +67,7 @@ class MarginEstimator(ConditionalEstimator):
             raise ModelError("a development set needs both X_dev and y_dev")
         if patience is not None and X_dev is None:
             raise ModelError("early_stopping needs a development set: pass X_dev and y_dev to fit")
-        objective = Hinge(self.loss, self.rescaling, self.decoding)
+        objective = Hinge(self._loss(), self.rescaling, self.decoding)
         example_count(X, y)
         model = self._model().shaped(X, y)
         development = None
@@ -85,6 +85,10 @@ class MarginEstimator(ConditionalEstimator):
         )
         self.model_, self.weights_, self.report_ = model, weights, report
         return self
+
+    def _loss(self) -> Any:
+        """What mistakes cost."""
+        return self.loss
 
     def _trained(
         self, model: Any, objective: Hinge, data: Any, *, C: float, running: Running, development: Development | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from tests.structured.test_form_estimator import Spans, data
 
 from markovfield.exceptions import ModelError
@@ -15,7 +16,7 @@ from markovfield.learning.max_margin.excessive_gap import ExcessiveGap
 from markovfield.learning.max_margin.exponentiated_gradient import ExponentiatedGradient
 from markovfield.learning.max_margin.frank_wolfe import FrankWolfe
 from markovfield.learning.max_margin.max_margin_network import MaxMarginMarkovNetwork
-from markovfield.structured.margin_training import margin_solver
+from markovfield.structured.margin_training import margin_solver, multiclass_data
 from markovfield.structured.marginals.shards import MarginalShards
 from markovfield.structured.models.graph import GraphModel
 from markovfield.structured.models.multiclass import MulticlassModel
@@ -160,6 +161,41 @@ def test_moments_are_slopes_of_log_partitions(kind):
         features, loss = planes.summed(problem.n_weights, problem.costs[planes.blocks])
         np.testing.assert_allclose(cold.features, features, atol=1e-6)
         assert cold.loss == pytest.approx(loss, abs=1e-6)
+
+
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("loss", ["hamming", [[0, 1, 2], [0.5, 0, 1], [3, 1, 0]]], ids=["hamming", "table"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_classes_are_ascended_by_themselves(alike, loss, sparse):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(20, 3)), rng.integers(0, 3, 20)
+    model = MulticlassModel().shaped(X, Y)
+    X = csr_array(X) if sparse else X
+    costs = np.full(20, 0.3) if alike else np.linspace(0.0, 0.6, 20)
+    oracles = [Hinge(loss).on(model.encode(X[a : a + 7], Y[a : a + 7]), running=Running()) for a in (0, 7, 14)]
+    problem = MarginProblem(oracles, costs, model.n_weights)
+    data = multiclass_data(problem)
+    assert data is not None
+    found = run("auto", problem)
+    best = run(BlockFrankWolfe(gap=1e-6), problem)
+    assert found.converged
+    assert best.dual - 1e-9 <= found.primal <= best.primal * (1 + 1e-3)
+    w = found.weights
+    value = 0.5 * w @ w
+    for shard, blocks in enumerate(problem.shards):
+        value += costs[blocks] @ np.maximum(problem.planes(w, shard).heights(w), 0.0)
+    assert found.primal == pytest.approx(value)
+
+
+def test_other_problems_are_not_taken_for_classes():
+    for kind in ("chains", "loops", "spans"):
+        assert multiclass_data(made(kind)) is None
+        assert run("auto", made(kind)).n_planes > 0
+    oracle = made("multiclass").oracles[0]
+    normalised = MarginProblem(
+        [Hinge("zero_one").on(oracle.decoder.batch, running=Running())], np.ones(3), oracle.decoder.n_weights
+    )
+    assert multiclass_data(normalised) is None
 
 
 MARGINALS = [s for s in SOLVERS if margin_solver(s) is not s]

@@ -74,7 +74,7 @@ class BlockFrankWolfe:
     sweeps: int = 10
     averaged: bool = False
     check_every: int = 5
-    keep: int = 5
+    keep: int = 2
 
     name: ClassVar[str] = "block_frank_wolfe"
 

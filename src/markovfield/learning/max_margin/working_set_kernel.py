@@ -159,31 +159,36 @@ def insert(
     for position in range(len(blocks)):
         block = blocks[position]
         n, first, at, width = layout[0, block], layout[2, block], layout[3, block], layout[1, block]
+        begin, end = offsets[position], offsets[position + 1]
+        height, total = new_losses[position], 0.0
+        for k in range(begin, end):
+            scratch[new_columns[k]] += new_values[k]
+            height -= w[new_columns[k]] * new_values[k]
+        for k in range(begin, end):
+            total += scratch[new_columns[k]] * new_values[k]
         best, mean = 0.0, 0.0
         for i in range(n):
-            heights[i] = losses[first + i] - _dot(w, columns, values, slots[0, first + i], slots[1, first + i])
+            # Its height, and its product with the new plane, in one go through its features.
+            value, inner = 0.0, 0.0
+            for k in range(slots[0, first + i], slots[0, first + i] + slots[1, first + i]):
+                value += w[columns[k]] * values[k]
+                inner += scratch[columns[k]] * values[k]
+            heights[i], product[i] = losses[first + i] - value, inner
             best = max(best, heights[i])
             mean += masses[first + i] * heights[i]
-        begin, end = offsets[position], offsets[position + 1]
-        height = new_losses[position] - _dot(w, new_columns, new_values, begin, end - begin)
+        for k in range(begin, end):
+            scratch[new_columns[k]] = 0.0
         gaps[position] = costs[block] * max(height, best) - mean
         if height > best + least:
             slots[0, first + n], slots[1, first + n], slots[2, first + n] = used, end - begin, 0
             masses[first + n], losses[first + n], heights[n] = 0.0, new_losses[position], height
-            total = 0.0
             for k in range(begin, end):
                 columns[used], values[used] = new_columns[k], new_values[k]
-                scratch[new_columns[k]] += new_values[k]
                 used += 1
-            for k in range(begin, end):
-                total += scratch[new_columns[k]] * new_values[k]
             for i in range(n):
-                inner = _dot(scratch, columns, values, slots[0, first + i], slots[1, first + i])
-                gram[at + i * width + n] = inner
-                gram[at + n * width + i] = inner
+                gram[at + i * width + n] = product[i]
+                gram[at + n * width + i] = product[i]
             gram[at + n * width + n] = total
-            for k in range(begin, end):
-                scratch[new_columns[k]] = 0.0
             n += 1
             layout[0, block] = n
         rise[position] = 0.0
