@@ -29,6 +29,7 @@ from markovfield.exceptions import ModelError as ModelError
 from markovfield.exceptions import StoppedError as StoppedError
 from markovfield.factors.factor_graph import FactorGraph as FactorGraph
 from markovfield.gaussian.gaussian_field import GaussianField as GaussianField
+from markovfield.grammar.discriminative.grammar_crf import GrammarCRF as GrammarCRF
 from markovfield.grammar.pcfg import PCFG as PCFG
 from markovfield.inference.analysis.query import Distribution as Distribution
 from markovfield.inference.analysis.query import query as query
@@ -40,9 +41,6 @@ from markovfield.inference.core.decodings import Decoding as Decoding
 from markovfield.inference.core.running import Progress as Progress
 from markovfield.inference.explain import Explanation as Explanation
 from markovfield.inference.explain import explain as explain
-from markovfield.inference.gaussian.answers import GaussianDecoding as GaussianDecoding
-from markovfield.inference.gaussian.answers import GaussianMarginals as GaussianMarginals
-from markovfield.inference.gaussian.answers import GaussianSamples as GaussianSamples
 from markovfield.inference.predict import predict as predict
 from markovfield.inference.verbs import decode as decode
 from markovfield.inference.verbs import expected_counts as expected_counts
@@ -86,7 +84,9 @@ from markovfield.structured.estimators import HierarchicalClassifier as Hierarch
 from markovfield.structured.estimators import LatentCRF as LatentCRF
 from markovfield.structured.estimators import MultiLabelCRF as MultiLabelCRF
 from markovfield.structured.estimators import MulticlassCRF as MulticlassCRF
+from markovfield.structured.margin_estimators import GraphSSVM as GraphSSVM
 from markovfield.vision.grid_crf import GridCRF as GridCRF
+from markovfield.vision.grid_ssvm import GridSSVM as GridSSVM
 from markovfield.vision.segmentation import ImageSegmentation as ImageSegmentation
 from markovfield.vision.stereo import StereoMatching as StereoMatching
 

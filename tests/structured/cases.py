@@ -123,6 +123,7 @@ def _cases() -> dict[str, Case]:
         "neural": Case(st.NeuralFeatures(st.GraphModel("equal"), scores=np.tanh, keep=True), X, Y),
         "skip_chain": Case(mf.sequence.SkipChainModel("equal", link_features=True), sentences, tags),
         "factorial_chain": Case(mf.sequence.FactorialChainModel(["t", "u"]), sentences, layers),
+        "items": Case(st.ItemModel(bias=False), [x for x, _ in plain], [np.minimum(y, 1) for y in Y]),
         "grid": Case(mf.vision.GridModel(), images, maps),
     }
 

@@ -118,7 +118,12 @@ class FormEstimator(ConditionalEstimator):
     def predict_marginals(self, X: Any) -> list[dict[str, FloatArray]]:
         """For each example the probabilities of its parts, by kind of part."""
         inputs, pool = self._scored(X)
-        counts = inputs.family.sums(pool, counts=True, running=Running(self.n_jobs)).counts
+        family, running = inputs.family, Running(self.n_jobs)
+        if family.cell_offsets[0]:  # counts of cells that all examples share would be those of all
+            asked = [self.model_.form(inputs, i, pool) for i in range(example_count(X))]
+            counted = [form.family.sums(form.pool, counts=True, running=running).counts for form in asked]
+            return [form.shaped(counts) for form, counts in zip(asked, counted, strict=True)]  # type: ignore[arg-type]
+        counts = family.sums(pool, counts=True, running=running).counts
         forms = [self.model_.form(inputs, i, counts) for i in range(example_count(X))]
         return [form.shaped(form.pool) for form in forms]
 

@@ -9,7 +9,6 @@ import numpy as np
 from markovfield.arrays import FloatArray
 from markovfield.grammar.discriminative.grammar_model import GrammarModel
 from markovfield.grammar.parser import TreeParser
-from markovfield.inference.verbs import marginals
 from markovfield.learning.solvers.stochastic import AdaGrad
 from markovfield.structured.objectives.registry import MARGINS
 
@@ -104,13 +103,3 @@ class GrammarCRF(TreeParser):
         gain[:, 0] = 0.0
         found = np.concatenate([np.zeros(first), operator.spread(gain)])
         return np.where(np.isneginf(pool), -np.inf, found)
-
-    def predict_marginals(self, X: Any) -> list[dict[str, FloatArray]]:
-        """For each example the probabilities of spans ``[first word, last word, symbol]``, and expected uses of rules.
-
-        Symbols and rules are those of ``model_.rules.grammar``.
-        """
-        inputs, pool = self._scored(X)
-        # Charts of a batch share the cells of rules, whose counts would be those of all.
-        answers: list[Any] = [marginals(self.model_.form(inputs, i, pool)) for i in range(len(inputs.given))]
-        return [answer.values for answer in answers]

@@ -81,9 +81,9 @@ class DirectLoss:
     """The loss of predictions itself, by perturbing scores a little with it (Hazan, McAllester and Keshet 2010).
 
     ``(max_y [score of y + e loss of y] - max_y [score of y]) / e``, whose slope goes to that of the expected loss as e
-    goes to 0 with enough data; with e = 1 it is the ramp. Small e are nearer to the loss, and noisier. (The step towards
-    better outputs, ``max_y [score] - max_y [score - e loss]``, is 0 at weights of zero: with a penalty it learns nothing,
-    and is left out.)
+    goes to 0 with enough data; with e = 1 it is the ramp. Small e are nearer to the loss, and noisier. (The step
+    towards better outputs, ``max_y [score] - max_y [score - e loss]``, is left out: it is 0 at weights of zero, so that
+    with a penalty nothing is learned.)
 
     Parameters
     ----------
