@@ -7,7 +7,6 @@ import pytest
 
 import markovfield as mf
 from markovfield.inference.core.running import Running
-from markovfield.structures.chart.dense_kernel import _add_dots, _add_product, _add_turned_product
 from markovfield.structures.chart.family import Charts
 from markovfield.structures.chart.rules import RuleTable
 
@@ -100,17 +99,3 @@ def test_catalan_numbers_by_products():
         form = mf.structures.Chart.dense(np.zeros((1, 2, 2)), np.zeros((n, 1)), np.zeros(1))
         if n > 1:
             assert form.n_structures() == trees
-
-
-@pytest.mark.parametrize(("rows", "depth", "width"), [(1, 1, 1), (3, 5, 7), (8, 4, 16)])
-def test_products(rows, depth, width):
-    rng = np.random.default_rng(5)
-    left, right = rng.normal(size=(rows, depth)), rng.normal(size=(depth, width))
-    for multiply, one, two, sizes in (
-        (_add_product, left, right, (rows, depth, width)),
-        (_add_turned_product, left.T.copy(), right, (rows, depth, width)),
-        (_add_dots, left, right.T.copy(), (rows, width, depth)),
-    ):
-        out = np.ones((rows, width))
-        multiply(out, one, two, *sizes)
-        np.testing.assert_allclose(out, 1.0 + left @ right)

@@ -23,6 +23,7 @@ import numpy as np
 
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
+from markovfield.structures.chart.products_kernel import add_dots, add_product, add_turned_product
 
 __all__ = ["SMALLEST_RULE", "DenseRules", "dense_sums"]
 
@@ -31,6 +32,8 @@ SMALLEST_RULE = 1e-50
 SMALLEST_ENTRY = 1e-70
 SMALLEST_LOG_RATIO = -115.0
 SMALLEST_SPAN = 1e-30
+# So many phrases are done number by number.
+FEW = 4
 
 
 class DenseRules(NamedTuple):
@@ -108,77 +111,9 @@ def _new_room(n, rules):
 
 
 @kernel
-def _add_product(out, left, right, rows, depth, width):
-    """Add ``left[:rows, :depth] @ right[:depth, :width]``, four terms in each pass over a row of the result."""
-    for r in range(rows):
-        target, factors = out[r], left[r]
-        k = 0
-        while k + 4 <= depth:
-            a, b, c, d = factors[k], factors[k + 1], factors[k + 2], factors[k + 3]
-            row_a, row_b, row_c, row_d = right[k], right[k + 1], right[k + 2], right[k + 3]
-            for m in range(width):
-                target[m] += a * row_a[m] + b * row_b[m] + c * row_c[m] + d * row_d[m]
-            k += 4
-        while k < depth:
-            a, row_a = factors[k], right[k]
-            for m in range(width):
-                target[m] += a * row_a[m]
-            k += 1
-
-
-@kernel
-def _add_turned_product(out, left, right, rows, depth, width):
-    """Add ``left[:depth, :rows].T @ right[:depth, :width]``."""
-    k = 0
-    while k + 4 <= depth:
-        row_a, row_b, row_c, row_d = right[k], right[k + 1], right[k + 2], right[k + 3]
-        one, two, three, four = left[k], left[k + 1], left[k + 2], left[k + 3]
-        for r in range(rows):
-            target, a, b, c, d = out[r], one[r], two[r], three[r], four[r]
-            for m in range(width):
-                target[m] += a * row_a[m] + b * row_b[m] + c * row_c[m] + d * row_d[m]
-        k += 4
-    while k < depth:
-        row_a, one = right[k], left[k]
-        for r in range(rows):
-            target, a = out[r], one[r]
-            for m in range(width):
-                target[m] += a * row_a[m]
-        k += 1
-
-
-@kernel
-def _add_dots(out, left, right, rows, columns, depth):
-    """Add ``left[:rows, :depth] @ right[:columns, :depth].T``, four columns in each pass over a row."""
-    for r in range(rows):
-        row = left[r]
-        k = 0
-        while k + 4 <= columns:
-            one, two, three, four = right[k], right[k + 1], right[k + 2], right[k + 3]
-            a, b, c, d = 0.0, 0.0, 0.0, 0.0
-            for m in range(depth):
-                value = row[m]
-                a += value * one[m]
-                b += value * two[m]
-                c += value * three[m]
-                d += value * four[m]
-            out[r, k] += a
-            out[r, k + 1] += b
-            out[r, k + 2] += c
-            out[r, k + 3] += d
-            k += 4
-        while k < columns:
-            one, a = right[k], 0.0
-            for m in range(depth):
-                a += row[m] * one[m]
-            out[r, k] += a
-            k += 1
-
-
-@kernel
-def _ratios(room, i, j):
+def _ratios(scale, end_scale, all_ratios, i, j):
     """For every split of a span the product of both scales relative to the largest, whose log it is; NaN: too small."""
-    before, after, ratio = room.scale[i, i + 1 : j], room.end_scale[j, i + 1 : j], room.ratio[i + 1 : j]
+    before, after, ratio = scale[i, i + 1 : j], end_scale[j, i + 1 : j], all_ratios[i + 1 : j]
     top = -np.inf
     for k in range(len(ratio)):
         ratio[k] = before[k] + after[k]
@@ -195,19 +130,27 @@ def _ratios(room, i, j):
 
 
 @kernel
-def _pairs(room, i, j, out):
+def _pairs(left, right, ratio, scaled, i, j, out):
     """The sum over splits into two phrases of their products."""
     first, last = i + 2, j - 1
-    phrases = room.left.shape[2]
+    phrases = left.shape[2]
+    if phrases <= FEW:
+        for b in range(phrases):
+            for c in range(phrases):
+                total = 0.0
+                for k in range(first, last):
+                    total += ratio[k] * left[i, k, b] * right[j, k, c]
+                out[b * phrases + c] = total
+        return
     out[:] = 0.0
     if first < last:
-        scaled, right = room.scaled, room.right[j]
+        ends = right[j]
         for k in range(first, last):
-            ratio = room.ratio[k]
+            factor = ratio[k]
             for c in range(phrases):
-                scaled[k - first, c] = ratio * right[k, c]
+                scaled[k - first, c] = factor * ends[k, c]
         square = out.reshape(phrases, phrases)
-        _add_turned_product(square, room.left[i, first:last], scaled, phrases, last - first, phrases)
+        add_turned_product(square, left[i, first:last], scaled, phrases, last - first, phrases)
 
 
 @kernel
@@ -259,9 +202,9 @@ def _read_words(pool, begin, n, rules, room):
     room.before[:n] = 0.0
     room.after[:n] = 0.0
     room.both[:n] = 0.0
-    _add_product(room.before, room.words, rules.before, n, words, square)
-    _add_product(room.after, room.words, rules.after, n, words, square)
-    _add_product(room.both, room.words, rules.both, n, words, phrases * words)
+    add_product(room.before, room.words, rules.before, n, words, square)
+    add_product(room.after, room.words, rules.after, n, words, square)
+    add_product(room.both, room.words, rules.both, n, words, phrases * words)
     return True
 
 
@@ -296,7 +239,7 @@ def _inside(pool, begin, n, rules, room):
         room.sums[:many] = 0.0
         for i in range(many):
             j = i + width
-            top = _ratios(room, i, j)
+            top = _ratios(room.scale, room.end_scale, room.ratio, i, j)
             if math.isnan(top):
                 return False
             room.scale[i, j] = top + rules.shift
@@ -309,9 +252,9 @@ def _inside(pool, begin, n, rules, room):
             else:
                 _add_beside(room.before[i], room.left[i + 1, j], room.ratio[i + 1], room.sums[i])
                 _add_beside(room.after[j - 1], room.left[i, j - 1], room.ratio[j - 1], room.sums[i])
-                _pairs(room, i, j, room.pairs[i])
+                _pairs(room.left, room.right, room.ratio, room.scaled, i, j, room.pairs[i])
         if width > 3:
-            _add_dots(room.sums, room.pairs, rules.phrases, many, phrases, square)
+            add_dots(room.sums, room.pairs, rules.phrases, many, phrases, square)
         for i in range(many):
             j = i + width
             if rules.spans:
@@ -349,6 +292,19 @@ def _send_beside(matrix, x, vector, ratio, mass, matrix_mass):
 
 
 @kernel
+def _send_few_pairs(left, right, ratio, i, j, slope, mass):
+    """The same where phrases are few: rows of matrices would be too short to be worth their views."""
+    phrases = left.shape[2]
+    for k in range(i + 2, j - 1):
+        for b in range(phrases):
+            value = ratio[k] * left[i, k, b]
+            for c in range(phrases):
+                used = value * right[j, k, c] * slope[b * phrases + c]
+                mass[i, k, b] += used
+                mass[k, j, c] += used
+
+
+@kernel
 def _send_pairs(room, i, j, slope):
     """What splits into two phrases were worth, to both."""
     first, last = i + 2, j - 1
@@ -359,9 +315,9 @@ def _send_pairs(room, i, j, slope):
         for c in range(phrases):
             turned[c, b] = square[b, c]
     room.other[:depth] = 0.0
-    _add_product(room.other, right, turned, depth, phrases, phrases)
+    add_product(room.other, right, turned, depth, phrases, phrases)
     room.scaled[:depth] = 0.0
-    _add_product(room.scaled, left, square, depth, phrases, phrases)
+    add_product(room.scaled, left, square, depth, phrases, phrases)
     for k in range(depth):
         ratio = room.ratio[first + k]
         to_left, to_right = room.mass[i, first + k], room.mass[first + k, j]
@@ -391,12 +347,12 @@ def _word_counts(begin, n, rules, room, counts, totals):
     phrases, words = len(rules.phrases), len(rules.before)
     square = phrases * phrases
     room.slope[:n] = 0.0
-    _add_dots(room.slope, room.before_mass, rules.before, n, words, square)
-    _add_dots(room.slope, room.after_mass, rules.after, n, words, square)
-    _add_dots(room.slope, room.both_mass, rules.both, n, words, phrases * words)
-    _add_turned_product(totals.before, room.words, room.before_mass, words, n, square)
-    _add_turned_product(totals.after, room.words, room.after_mass, words, n, square)
-    _add_turned_product(totals.both, room.words, room.both_mass, words, n, phrases * words)
+    add_dots(room.slope, room.before_mass, rules.before, n, words, square)
+    add_dots(room.slope, room.after_mass, rules.after, n, words, square)
+    add_dots(room.slope, room.both_mass, rules.both, n, words, phrases * words)
+    add_turned_product(totals.before, room.words, room.before_mass, words, n, square)
+    add_turned_product(totals.after, room.words, room.after_mass, words, n, square)
+    add_turned_product(totals.both, room.words, room.both_mass, words, n, phrases * words)
     for i in range(n):
         for t in range(words):
             counts[begin + i * words + t] = room.word_mass[i, t] + room.words[i, t] * room.slope[i, t]
@@ -415,7 +371,7 @@ def _outside(pool, begin, n, rules, room, counts, totals):
         _derivatives(pool, begin, n, width, rules, room, counts)
         if width > 3:
             room.slopes[:many] = 0.0
-            _add_product(room.slopes, room.sums, rules.phrases, many, phrases, square)
+            add_product(room.slopes, room.sums, rules.phrases, many, phrases, square)
         for i in range(many):
             j, x = i + width, room.sums[i]
             if width == 2:
@@ -426,7 +382,7 @@ def _outside(pool, begin, n, rules, room, counts, totals):
                         room.word_mass[i + 1, t] += used * row[t]
                         own[t] += used
                 continue
-            _ratios(room, i, j)
+            _ratios(room.scale, room.end_scale, room.ratio, i, j)
             _send_beside(
                 room.before[i], x, room.left[i + 1, j], room.ratio[i + 1], room.mass[i + 1, j], room.before_mass[i]
             )
@@ -439,10 +395,13 @@ def _outside(pool, begin, n, rules, room, counts, totals):
                 room.after_mass[j - 1],
             )
             if width > 3:
-                _pairs(room, i, j, room.pairs[i])
-                _send_pairs(room, i, j, room.slopes[i])
+                _pairs(room.left, room.right, room.ratio, room.scaled, i, j, room.pairs[i])
+                if phrases <= FEW:
+                    _send_few_pairs(room.left, room.right, room.ratio, i, j, room.slopes[i], room.mass)
+                else:
+                    _send_pairs(room, i, j, room.slopes[i])
         if width > 3:
-            _add_turned_product(totals.phrases, room.sums, room.pairs, phrases, many, square)
+            add_turned_product(totals.phrases, room.sums, room.pairs, phrases, many, square)
     _word_counts(begin, n, rules, room, counts, totals)
 
 

@@ -1,7 +1,9 @@
 """Inside sums or maxima over binary trees of spans, their derivatives, and descents through them.
 
 A chart of n words is kept twice, by where spans begin and by where they end, so that both children of a span are read
-in order. Invariant: -inf is impossible, and never becomes NaN. Free to change: the order of addition.
+in order. Sums with counts take numbers relative to the largest of all spans of the same width, so that a split costs no
+exponential; where one is too small for that, or impossible, logs. Invariant: -inf is impossible, and never becomes NaN.
+Free to change: the order of addition.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from markovfield.kernels.exponential import exp_scalar
 from markovfield.kernels.random import draw_unit
 
 __all__ = ["span_counts", "span_descents", "span_sums"]
+
+# Logs of numbers that are multiplied, relative to the largest of their kind: four of them are above 1e-240.
+SMALLEST = -138.0
 
 
 @kernel
@@ -109,39 +114,124 @@ def span_sums(first, last, offsets, lengths, labels, pool, best, log_z):
 
 
 @kernel
+def _width_ratios(scale, width, ratio):
+    """For each split of spans of a width the product of both scales relative to the largest, whose log it is.
+
+    NaN where one is too small.
+    """
+    top, least = -np.inf, np.inf
+    for k in range(width):
+        ratio[k] = scale[k] + scale[width - 1 - k]
+        top, least = max(top, ratio[k]), min(least, ratio[k])
+    if not least - top > SMALLEST:
+        return np.nan
+    for k in range(width):
+        ratio[k] = exp_scalar(ratio[k] - top)
+    return top
+
+
+@kernel
+def _linear_inside(n, own, by_start, by_end, totals, scale, ratio):
+    """log Z by numbers relative to the largest of all spans of the same width, from logs of what spans are worth.
+
+    ``by_start``, ``by_end`` get the numbers, ``totals`` the sums over splits. NaN where one is too small, or 0.
+    """
+    for width in range(n):
+        top = 0.0
+        if width > 0:
+            top = _width_ratios(scale, width, ratio)
+            if math.isnan(top):
+                return top
+        high, low = -np.inf, np.inf
+        for i in range(n - width):
+            high, low = max(high, own[i * n + i + width]), min(low, own[i * n + i + width])
+        if not low - high > SMALLEST:
+            return np.nan
+        most, least = 0.0, np.inf
+        for i in range(n - width):
+            j = i + width
+            left, right = by_start[i * n + i : i * n + j], by_end[j * n + i + 1 : j * n + j + 1]
+            total = 1.0 if width == 0 else 0.0
+            for k in range(width):
+                total += ratio[k] * left[k] * right[k]
+            totals[i * n + j] = total
+            value = total * exp_scalar(own[i * n + j] - high)
+            by_start[i * n + j] = value
+            most, least = max(most, value), min(least, value)
+        inverse = 1.0 / most
+        if not math.log(least * inverse) > SMALLEST:
+            return np.nan
+        for i in range(n - width):
+            by_start[i * n + i + width] *= inverse
+            by_end[(i + width) * n + i] = by_start[i * n + i + width]
+        scale[width] = top + high + math.log(most)
+    return scale[n - 1]
+
+
+@kernel
+def _linear_flow(n, by_start, by_end, totals, scale, ratio, as_left, as_right):
+    """Expected numbers of spans as left and as right children, from charts of numbers."""
+    for width in range(n - 1, 0, -1):
+        _width_ratios(scale, width, ratio)
+        for i in range(n - width):
+            j = i + width
+            share = (as_left[i * n + j] + as_right[j * n + i]) / totals[i * n + j]
+            left, right = by_start[i * n + i : i * n + j], by_end[j * n + i + 1 : j * n + j + 1]
+            to_left, to_right = as_left[i * n + i : i * n + j], as_right[j * n + i + 1 : j * n + j + 1]
+            for k in range(width):
+                used = share * ratio[k] * left[k] * right[k]
+                to_left[k] += used
+                to_right[k] += used
+
+
+@kernel
+def _log_flow(n, by_start, by_end, terms, as_left, as_right):
+    """Expected numbers of spans as left and as right children, from charts of logs."""
+    for width in range(n - 1, 0, -1):
+        for i in range(n - width):
+            j = i + width
+            expected = as_left[i * n + j] + as_right[j * n + i]
+            if expected == 0.0:
+                continue
+            left, right = by_start[i * n + i : i * n + j], by_end[j * n + i + 1 : j * n + j + 1]
+            to_left, to_right = as_left[i * n + i : i * n + j], as_right[j * n + i + 1 : j * n + j + 1]
+            top = -np.inf
+            for k in range(width):
+                top = max(top, left[k] + right[k])
+            total = 0.0
+            for k in range(width):
+                terms[k] = exp_scalar(left[k] + right[k] - top)
+                total += terms[k]
+            share = expected / total
+            for k in range(width):
+                to_left[k] += share * terms[k]
+                to_right[k] += share * terms[k]
+
+
+@kernel
 def span_counts(first, last, offsets, lengths, labels, pool, weights, log_z, counts):
     """log Z of some sentences, and the derivatives of its weighted sum by the pool."""
     for s in range(first, last):
         n, begin = lengths[s], offsets[s]
-        by_start, by_end, terms, totals = np.empty(n * n), np.empty(n * n), np.empty(n), np.empty(n * n)
-        _label_numbers(pool, begin, n, labels, by_start, totals, counts)
-        _splits(n, False, by_start, by_end, terms)
-        log_z[s] = by_start[n - 1]
-        if log_z[s] == -np.inf:
-            counts[begin : begin + n * (n + 1) // 2 * labels] = 0.0
+        if n == 0:
+            log_z[s] = -np.inf
             continue
-        # Expected numbers of spans as left and as right children, in the orders of the charts.
+        by_start, by_end, terms, totals = np.empty(n * n), np.empty(n * n), np.empty(n), np.empty(n * n)
+        own, sums, scale = np.empty(n * n), np.empty(n * n), np.empty(n)
+        _label_numbers(pool, begin, n, labels, own, totals, counts)
         as_left, as_right = np.zeros(n * n), np.zeros(n * n)
         as_left[n - 1] = weights[s]
-        for width in range(n - 1, 0, -1):
-            for i in range(n - width):
-                j = i + width
-                expected = as_left[i * n + j] + as_right[j * n + i]
-                if expected == 0.0:
-                    continue
-                left, right = by_start[i * n + i : i * n + j], by_end[j * n + i + 1 : j * n + j + 1]
-                to_left, to_right = as_left[i * n + i : i * n + j], as_right[j * n + i + 1 : j * n + j + 1]
-                top = -np.inf
-                for k in range(width):
-                    top = max(top, left[k] + right[k])
-                total = 0.0
-                for k in range(width):
-                    terms[k] = exp_scalar(left[k] + right[k] - top)
-                    total += terms[k]
-                share = expected / total
-                for k in range(width):
-                    to_left[k] += share * terms[k]
-                    to_right[k] += share * terms[k]
+        log_z[s] = _linear_inside(n, own, by_start, by_end, sums, scale, terms)
+        if not math.isnan(log_z[s]):
+            _linear_flow(n, by_start, by_end, sums, scale, terms, as_left, as_right)
+        else:
+            by_start[:] = own
+            _splits(n, False, by_start, by_end, terms)
+            log_z[s] = by_start[n - 1]
+            if log_z[s] == -np.inf:
+                counts[begin : begin + n * (n + 1) // 2 * labels] = 0.0
+                continue
+            _log_flow(n, by_start, by_end, terms, as_left, as_right)
         cell = begin
         for i in range(n):
             for j in range(i, n):
