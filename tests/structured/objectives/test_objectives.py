@@ -73,7 +73,7 @@ def test_evaluations_leave_no_graphs_behind(objective: Any, weighted: bool):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 function(w)
-            alive.append(sum(isinstance(x, FactorGraph) for x in gc.get_objects()))
+            alive.append(sum(type(x) is FactorGraph for x in gc.get_objects()))
     finally:
         gc.enable()
     assert alive[-1] == alive[1]

@@ -49,7 +49,33 @@ def enumerate_matchings(form):
     return found
 
 
+def make_quadratic(m, n, unmatched, fertility=1, ruled_out=0.0):
+    def made(rng):
+        plain = make(m, n, unmatched, fertility, ruled_out)(rng)
+        links = list(product(range(m), range(n)))
+        chosen = [(links[a], links[b]) for a in range(m * n) for b in range(a) if rng.random() < 0.4]
+        pairs = {pair: float(rng.normal(0, 2)) for pair in chosen}
+        pairs[chosen[0]] = -np.inf if ruled_out else 1.0
+        scores, alone, fertile = plain.given_scores
+        form = mf.structures.Matching(scores, unmatched=alone, fertility=fertile, pairs=pairs)
+        form.given_scores, form.given_pairs = plain.given_scores, pairs
+        return form
+
+    return made
+
+
+def enumerate_pairs(form):
+    found = []
+    for structure, score in enumerate_matchings(form):
+        links = set(structure)
+        found.append((structure, score + sum(s for (a, b), s in form.given_pairs.items() if {a, b} <= links)))
+    return found
+
+
 CASES = [
+    Case("pairs, perfect", make_quadratic(3, 3, None), enumerate_pairs),
+    Case("pairs, unmatched with scores", make_quadratic(3, 4, "random", 1, 0.3), enumerate_pairs),
+    Case("pairs, fertile", make_quadratic(2, 3, "random", (2, 1)), enumerate_pairs),
     Case("perfect", make(4, 4, None), enumerate_matchings),
     Case("rows all matched", make(3, 5, None), enumerate_matchings),
     Case("one number for the unmatched", make(3, 4, 0.3), enumerate_matchings),

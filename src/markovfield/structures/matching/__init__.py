@@ -8,5 +8,6 @@ long as its tables fit; above that the Bethe approximation (`bethe_kernel`), whi
 pseudo-marginals are the derivatives of it. Upper bounds: a product over rows, after columns were scaled; for perfect
 matchings also ``2^(n/2)`` times Bethe (Anari and Rezaei 2019). The answer says which it is.
 
-Read `matching` (the form), `family`, `assignment`, `sums`, `permanent_kernel`, `bethe_kernel`.
+Read `matching` (the form), `family`, `assignment`, `sums`, `permanent_kernel`, `bethe_kernel`; `quadratic` has
+scores of pairs of links, whose sums go through all matchings.
 """

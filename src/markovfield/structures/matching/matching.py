@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.structures.core.form import StructureForm, score_array
 from markovfield.structures.matching.family import Matchings
+from markovfield.structures.matching.quadratic import QuadraticMatchings
 
 __all__ = ["Matching"]
 
@@ -32,12 +34,16 @@ class Matching(StructureForm):
     fertility
         How many links a row and a column may have at most: a number, or a pair ``(rows, columns)`` of numbers or
         arrays. 0 is a row that stays alone.
+    pairs
+        Scores of pairs of links, ``{((i, j), (k, l)): score}``, which count where both links are there: quadratic
+        assignment. -inf rules a pair out.
 
     Notes
     -----
     The best, the n best and, where the tables of the shorter side fit (20 columns or so), sums and draws are exact.
     Larger sums are Bethe's lower bound with an upper bound beside it (``guarantee == "lower"``); larger draws, and
-    larger sums with fertilities, are refused.
+    larger sums with fertilities, are refused. With scores of pairs the best is an integer program (HiGHS, proven
+    optimal, in exponential time at worst), and sums and draws go through all matchings, 50,000 at most.
 
     Examples
     --------
@@ -51,12 +57,21 @@ class Matching(StructureForm):
     [(0, 0)]
     >>> mf.marginals(mf.structures.Matching(scores))["links"].round(3).tolist()
     [[0.13, 0.87], [0.87, 0.13]]
+    >>> mf.decode(mf.structures.Matching(scores, pairs={((0, 0), (1, 1)): 3.0})).structure
+    [(0, 0), (1, 1)]
     """
 
     parts: ClassVar[tuple[str, ...]] = KINDS[:3]
     family: Matchings
 
-    def __init__(self, scores: npt.ArrayLike, *, unmatched: Any = None, fertility: Any = 1) -> None:
+    def __init__(
+        self,
+        scores: npt.ArrayLike,
+        *,
+        unmatched: Any = None,
+        fertility: Any = 1,
+        pairs: Mapping[tuple[tuple[int, int], tuple[int, int]], float] | None = None,
+    ) -> None:
         links = score_array(scores, "scores of links", 2)
         m, n = links.shape
         if m + n == 0:
@@ -71,19 +86,37 @@ class Matching(StructureForm):
             rows, columns = (
                 _alone(one, size, side) for one, size, side in zip(_pair(unmatched), (m, n), SIDES, strict=True)
             )
-        own = None if plain else ((limits[0], limits[1]),)
-        self.family = Matchings.of(np.array([m]), np.array([n]), own)
+        own = ((limits[0], limits[1]),)
+        if pairs:
+            joined, scored = _joined(pairs, m, n)
+            self.family = QuadraticMatchings.joined(np.array([m]), np.array([n]), own, (joined,))
+            self.parts = (*KINDS[:3], "pairs")  # type: ignore[misc]
+            self.pool = np.concatenate([links.ravel(), rows, columns, np.zeros(m * n), scored])
+            return
+        self.family = Matchings.of(np.array([m]), np.array([n]), None if plain else own)
         self.pool = np.concatenate([links.ravel(), rows, columns, *([] if plain else [np.zeros(m * n)])])
 
     def __repr__(self) -> str:
-        return f"Matching of {int(self.family.rows[0])} rows and {int(self.family.columns[0])} columns"
+        rows, columns = int(self.family.rows[0]), int(self.family.columns[0])
+        joined = isinstance(self.family, QuadraticMatchings) and len(self.family.pairs[0])
+        return f"Matching of {rows} rows and {columns} columns{f', {joined} pairs of links' if joined else ''}"
 
     def shaped(self, values: FloatArray) -> dict[str, FloatArray]:
-        found = self.family.split(0, values)
-        return dict(zip(KINDS[:3], (one.copy() for one in found[:3]), strict=True))
+        """Values of links ``[row, column]``, of rows and columns without one, and of pairs in the order given."""
+        shown = dict(zip(KINDS[:3], (one.copy() for one in self.family.split(0, values)[:3]), strict=True))
+        if isinstance(self.family, QuadraticMatchings):
+            shown["pairs"] = self.family.pair_values(0, values).copy()
+        return shown
 
-    def cell(self, part: str, index: tuple[int, ...]) -> int:
+    def cell(self, part: str, index: tuple[Any, ...]) -> int:
         m, n = int(self.family.rows[0]), int(self.family.columns[0])
+        if part == "pairs":
+            assert isinstance(self.family, QuadraticMatchings)
+            found = self.family.pairs[0].tolist()
+            wanted = [number for link in index for number in np.atleast_1d(link).tolist()]
+            if wanted not in found:
+                raise ModelError(f"there is no pair of links {index}: a pair is ((row, column), (row, column))")
+            return self.family.n_cells - len(found) + found.index(wanted)
         where = tuple(map(int, index))
         if part == "links":
             if not (len(where) == 2 and 0 <= where[0] < m and 0 <= where[1] < n):
@@ -111,6 +144,26 @@ class Matching(StructureForm):
 
 
 SIDES = ("rows", "columns")
+
+
+def _joined(given: Any, m: int, n: int) -> tuple[IntArray, FloatArray]:
+    """Pairs of links as rows and columns, and their scores."""
+    if not isinstance(given, Mapping):
+        raise ModelError(f"pairs must be a dict {{((i, j), (k, l)): score}}, got {type(given).__name__}")
+    found, seen = [], set()
+    for pair in given:
+        flat = np.asarray(pair)
+        fits = flat.shape == (2, 2) and flat.dtype.kind in "iu" and (flat >= 0).all() and (flat < [m, n]).all()
+        if not fits or (flat[0] == flat[1]).all():
+            raise ModelError(
+                f"a pair is of two links ((i, j), (k, l)) with rows below {m} and columns below {n}, got {pair}"
+            )
+        links = frozenset(map(tuple, flat.tolist()))
+        if links in seen:
+            raise ModelError(f"pairs has {pair} twice")
+        seen.add(links)
+        found.append(flat.ravel())
+    return np.array(found, np.int64), score_array(list(given.values()), "scores of pairs", 1)
 
 
 def _pair(given: Any) -> tuple[Any, Any]:
