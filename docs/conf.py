@@ -74,6 +74,7 @@ sphinx_gallery_conf = {
             "alignment",
             "structures",
             "structured",
+            "max_margin",
             "decoding",
             "learning",
         )

@@ -47,6 +47,12 @@ def test_there_are_examples():
     assert set(DATA) <= {path.stem for path in EXAMPLES}
 
 
+def test_the_gallery_has_every_folder():
+    settings = (EXAMPLES[0].parents[2] / "docs" / "conf.py").read_text(encoding="utf-8")
+    for folder in {path.parent.name for path in EXAMPLES}:
+        assert f'"{folder}",' in settings, f"docs/conf.py does not order examples/{folder}"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
 def test_without_data(script: Path, tmp_path: Path):
