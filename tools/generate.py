@@ -82,8 +82,12 @@ def _space(space: str, level: str) -> list[str]:
     """The chapter of a namespace."""
     places = names_in(space)
     summary = (import_module(f"markovfield.{space}").__doc__ or "").strip().split("\n")[0]
-    own = {f"markovfield.{space}.{n}": getattr(import_module(places[n]), n) for n in sorted(places) if n not in EXPORTS}
-    return _chapter(f"{level} `mf.{space}`", summary, own, [n for n in sorted(places) if n in EXPORTS])
+    # What stands at the top, and what methods share with another namespace, is told of there.
+    linked = {n: n for n in places if n in EXPORTS}
+    if space == "methods":
+        linked |= {n: f"{other}.{n}" for other, names in NAMESPACES.items() for n in names if names[n] == places.get(n)}
+    own = {f"markovfield.{space}.{n}": getattr(import_module(places[n]), n) for n in sorted(places) if n not in linked}
+    return _chapter(f"{level} `mf.{space}`", summary, own, [linked[n] for n in sorted(linked)])
 
 
 def api() -> dict[str, str]:
