@@ -259,7 +259,7 @@ def test_many_rows_go_through_one_tree(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "CHUNK", 64)
     net = mf.datasets.alarm_like()
     data = mf.sample(net, 300, rng=1).to_frame("polars").drop("v37", "v36")
-    steps: list[mf.Progress] = []
+    steps: list[mf.answers.Progress] = []
     found = mf.predict(net, data, ["v36", "v37"], callback=steps.append)
     assert isinstance(found, pl.DataFrame) and len(found) == 300 and len(steps) == 5
     row = dict(zip(data.columns, data.row(123), strict=True))

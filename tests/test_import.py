@@ -55,7 +55,18 @@ def test_an_unknown_name():
     assert run(code) == "module 'markovfield' has no attribute 'nothing'"
 
 
-@pytest.mark.parametrize(("name", "place"), [("JunctionTree", "methods"), ("read_uai", "io"), ("spans", "sequence")])
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("JunctionTree", "methods"),
+        ("read_uai", "io"),
+        ("read_network", "io"),
+        ("spans", "sequence"),
+        ("EditModel", "sequence"),
+        ("Counts", "answers"),
+        ("Progress", "answers"),
+    ],
+)
 def test_a_name_that_moved_tells_where_it_is(name: str, place: str):
     code = f"import markovfield as mf\ntry: getattr(mf, {name!r})\nexcept AttributeError as error: print(error)"
     assert run(code) == f"mf.{name} is mf.{place}.{name}"

@@ -53,13 +53,13 @@ def test_the_line_fits(what: str, width: int):
     line = ProgressLine(what, Console(file=io.StringIO(), force_terminal=True, width=width))
     assert len(line.message()) <= min(width, 80) - 11
     for value, bound in [(None, None), (-1.23456789e-300, 1.2345678e300), (-np.inf, np.inf), (1.0, None)]:
-        line.callback(mf.Progress(10**12, 1.0, value, bound))
+        line.callback(mf.answers.Progress(10**12, 1.0, value, bound))
         assert len(line.message()) <= min(width, 80) - 11 and "step 1000000000000" in line.message()
 
 
 def test_what_is_told():
     line = ProgressLine("decode", Console(file=io.StringIO(), width=80))
-    line.callback(mf.Progress(7, 1.0, -12.5, -10.0))
+    line.callback(mf.answers.Progress(7, 1.0, -12.5, -10.0))
     assert line.message() == "decode: step 7, value -12.5, gap 2.5, bound -10"
 
 
@@ -74,7 +74,7 @@ def wait_for(seen: Callable[[], bool]) -> None:
 def test_a_terminal_is_clean_after_it():
     buffer = io.StringIO()
     with ProgressLine("work", Console(file=buffer, force_terminal=True, width=80), delay=0.0) as line:
-        line.callback(mf.Progress(3, 0.1))
+        line.callback(mf.answers.Progress(3, 0.1))
         wait_for(lambda: "step 3" in buffer.getvalue())
     assert "step 3" in buffer.getvalue() and buffer.getvalue().rstrip().endswith("\x1b[2K")
 
@@ -97,14 +97,14 @@ def test_a_notebook_shows_it_in_its_cell(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "IPython", python)
     monkeypatch.setitem(sys.modules, "IPython.display", python.display)
     with ProgressLine("marginals", Console(file=io.StringIO(), width=80), delay=0.0) as line:
-        line.callback(mf.Progress(3, 0.1))
+        line.callback(mf.answers.Progress(3, 0.1))
         wait_for(lambda: bool(shown))
     assert shown[0].startswith("marginals") and shown[-1] == ""
 
 
 def test_a_callback_is_still_told_and_may_stop():
     net = mf.datasets.alarm_like()
-    told: list[mf.Progress] = []
+    told: list[mf.answers.Progress] = []
     mf.marginals(net, method="junction_tree", callback=told.append, progress=True)
     assert told
     with pytest.raises(mf.StoppedError, match="stopped by the callback"):
@@ -148,7 +148,7 @@ def picture() -> np.ndarray:
 def test_segmentation_that_is_stopped_keeps_what_it_has():
     image, told = picture(), []
 
-    def stop(progress: mf.Progress) -> bool:
+    def stop(progress: mf.answers.Progress) -> bool:
         told.append(progress)
         return progress.value is not None  # after the first iteration
 
@@ -164,14 +164,14 @@ def test_segmentation_tells_its_objective():
     told: list[float | None] = []
     found = mf.ImageSegmentation(2, rng=0).fit(picture(), callback=lambda p: told.append(p.value), progress=True)
     assert set(told) >= set(found.objective_[:-1])
-    seen: list[mf.Progress] = []
+    seen: list[mf.answers.Progress] = []
     found.predict(picture(), "trws", time_limit=60, callback=seen.append)
     assert seen
 
 
 def test_stereo_takes_a_callback_and_a_limit():
     scene = np.random.default_rng(0).random((10, 20))
-    told: list[mf.Progress] = []
+    told: list[mf.answers.Progress] = []
     model = mf.StereoMatching(3)
     found = model.predict(scene, np.roll(scene, -2, axis=1), "trws", callback=told.append, time_limit=60, progress=True)
     assert told and found.shape == scene.shape

@@ -40,7 +40,9 @@ def misspelt(word):
 
 meant = [str(word) for word in rng.choice(list(lexicon), 400)]
 typed = [misspelt(word) for word in meant]
-model = mf.EditModel(lexicon, l2=0.3, solver=mf.learning.LBFGS(max_iterations=25)).fit(typed[:200], meant[:200])
+model = mf.sequence.EditModel(lexicon, l2=0.3, solver=mf.learning.LBFGS(max_iterations=25)).fit(
+    typed[:200], meant[:200]
+)
 print(f"right words of 200 others: {model.score(typed[200:], meant[200:]):.1%} of {len(lexicon)} words")
 letters = model.model_.strings.alphabet
 pairs = model.coef_["pairs"].reshape(len(letters) + 1, -1)[1:, 1:]

@@ -36,9 +36,7 @@ from markovfield.inference.analysis.query import query as query
 from markovfield.inference.core.answers import LogPartition as LogPartition
 from markovfield.inference.core.answers import Marginals as Marginals
 from markovfield.inference.core.answers import Samples as Samples
-from markovfield.inference.core.counts import Counts as Counts
 from markovfield.inference.core.decodings import Decoding as Decoding
-from markovfield.inference.core.running import Progress as Progress
 from markovfield.inference.explain import Explanation as Explanation
 from markovfield.inference.explain import explain as explain
 from markovfield.inference.predict import predict as predict
@@ -50,10 +48,8 @@ from markovfield.inference.verbs import probability as probability
 from markovfield.inference.verbs import sample as sample
 from markovfield.io import load as load
 from markovfield.io import read as read
-from markovfield.io import read_network as read_network
 from markovfield.io import save as save
 from markovfield.io import write as write
-from markovfield.io import write_network as write_network
 from markovfield.lattice.simulation import LatticeSimulation as LatticeSimulation
 from markovfield.learning.core.learned_structure import LearnedStructure as LearnedStructure
 from markovfield.learning.core.report import FitReport as FitReport
@@ -76,7 +72,6 @@ from markovfield.sequence.hmm.hmm import HMM as HMM
 from markovfield.sequence.margin.chain_ssvm import ChainSSVM as ChainSSVM
 from markovfield.sequence.memm.memm import MEMM as MEMM
 from markovfield.sequence.segments.semi_markov_crf import SemiMarkovCRF as SemiMarkovCRF
-from markovfield.sequence.strings.edit_model import EditModel as EditModel
 from markovfield.sequence.tagger import ChainTagger as ChainTagger
 from markovfield.structured.classifier import StructuredClassifier as StructuredClassifier
 from markovfield.structured.estimators import GraphCRF as GraphCRF

@@ -12,6 +12,7 @@ from markovfield.inference.core.batches import MarginalsBatch as MarginalsBatch
 from markovfield.inference.core.counts import Counts as Counts
 from markovfield.inference.core.decodings import Decoding as Decoding
 from markovfield.inference.core.decodings import Solution as Solution
+from markovfield.inference.core.running import Progress as Progress
 from markovfield.inference.explain import Explanation as Explanation
 from markovfield.inference.gaussian.answers import GaussianDecoding as GaussianDecoding
 from markovfield.inference.gaussian.answers import GaussianMarginals as GaussianMarginals

@@ -23,7 +23,7 @@ def ring(tmp_path: Path) -> tuple[Path, Path]:
     """A ring of six two-state variables without numbers, and 300 rows for it."""
     net = mf.MarkovNetwork.from_edges(dict.fromkeys(range(6), 2), [(i, (i + 1) % 6) for i in range(6)])
     model, data = tmp_path / "model.uai", tmp_path / "data.csv"
-    mf.write_network(net, model)
+    mf.io.write_network(net, model)
     rows = np.array(mf.sample(mf.Ising(6, 0.5, periodic=True), 300, rng=0).states)
     data.write_text("\n".join([",".join(map(str, range(6))), *(",".join(map(str, row)) for row in rows.tolist())]))
     return model, data
@@ -34,9 +34,9 @@ def test_a_fitted_model_is_written(capsys, ring, tmp_path):
     made = tmp_path / "fitted.uai"
     text = run(capsys, "fit", model, "--data", data, "--method", "pl", "--l2", 1, "--out", made)
     assert "pseudo_likelihood (approximate)" in text and "wrote" in text
-    fitted = mf.read_network(made)
+    fitted = mf.io.read_network(made)
     rows = np.loadtxt(data, int, delimiter=",", skiprows=1)
-    direct = mf.fit(mf.read_network(model), rows, method=mf.methods.PseudoLikelihood(l2=1.0))
+    direct = mf.fit(mf.io.read_network(model), rows, method=mf.methods.PseudoLikelihood(l2=1.0))
     np.testing.assert_allclose(mf.marginals(fitted).joint([0, 1]), mf.marginals(direct).joint([0, 1]), atol=1e-9)
 
 
@@ -54,7 +54,7 @@ def test_names_states_weights_and_gaps(capsys, tmp_path):
     net.add_cpt("rain", [], [0.5, 0.5])
     net.add_cpt("wet", ["rain"], [[0.5, 0.5], [0.5, 0.5]])
     model, data = tmp_path / "net.bif", tmp_path / "data.csv"
-    mf.write_network(net, model)
+    mf.io.write_network(net, model)
     data.write_text("rain,wet,n\nno,no,6\nyes,yes,3\nyes,?,1\n")
     body = json.loads(run(capsys, "fit", model, "-d", data, "--weights", "n", "--json", "--seed", 0))
     assert body["method"] == "expectation_maximization" and body["missing"] == {"wet": 1}

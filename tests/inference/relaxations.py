@@ -100,7 +100,7 @@ class StopAfter:
     def __init__(self, calls: int, *, interrupt: bool = False) -> None:
         self.left, self.interrupt = calls, interrupt
 
-    def __call__(self, progress: mf.Progress) -> bool:
+    def __call__(self, progress: mf.answers.Progress) -> bool:
         self.left -= 1
         if self.left <= 0 and self.interrupt:
             raise KeyboardInterrupt

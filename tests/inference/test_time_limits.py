@@ -55,7 +55,7 @@ class Watch:
         now = time.thread_time()
         self.longest, self.last = max(self.longest, now - self.last), now
 
-    def __call__(self, _: mf.Progress) -> bool:
+    def __call__(self, _: mf.answers.Progress) -> bool:
         self.look()
         return self.last - self.started > self.seconds
 

@@ -50,7 +50,7 @@ def test_logical_factors(tmp_path: Path, line: str, allowed: set[tuple[int, ...]
 
 @pytest.mark.parametrize(("name", "pair"), [("example1", 0.0), ("example2", -1.05)])
 def test_the_examples_that_the_format_is_described_by(name: str, pair: float) -> None:
-    net = mf.read_network(data_path("ad3_fg", f"{name}.fg"))
+    net = mf.io.read_network(data_path("ad3_fg", f"{name}.fg"))
     states = np.array(list(itertools.product((0, 1), repeat=3)))
     expected = states @ [0.75, 1.25, -0.5] + pair * states[:, 0] * states[:, 1]
     expected[0] = -np.inf
@@ -99,7 +99,7 @@ def test_semantic_roles(number: int, n: int) -> None:
 )
 def test_what_is_not_read_is_named(name: str, said: str) -> None:
     with pytest.raises(mf.FormatError, match=said):
-        mf.read_network(data_path("ad3_fg", f"{name}.fg"))
+        mf.io.read_network(data_path("ad3_fg", f"{name}.fg"))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_is_not_read_is_named(name: str, said: str) -> None:
 )
 def test_wrong_files(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(mf.FormatError) as caught:
-        mf.read_network(written(tmp_path, text))
+        mf.io.read_network(written(tmp_path, text))
     assert said in str(caught.value)
 
 

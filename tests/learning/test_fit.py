@@ -268,7 +268,7 @@ class TestExpectationMaximization:
         rows = with_holes(drawn(spec, 200, 0), 0.4, 0)
         seen = []
 
-        def stop(progress: mf.Progress) -> bool:
+        def stop(progress: mf.answers.Progress) -> bool:
             if progress.value is not None:
                 seen.append(progress.value)
             return len(seen) == 3

@@ -80,7 +80,7 @@ def infer(
     _check_query(kind, query, query_variables)
     out, err = report.consoles()
     with ProgressLine(f"{task.value} of {model.name}", err) as waiting:
-        graph = mf.read_network(model).compile()
+        graph = mf.io.read_network(model).compile()
         known = read_evidence(graph, evidence)
         positions = read_query(graph, query, query_variables) if kind == "MMAP" else None
         chosen = configured_method(method, VERB_OF_TASK[kind], graph, known, memory_limit)
@@ -138,7 +138,7 @@ def explain(
     _check_query(task.upper(), query, query_variables)
     out, err = report.consoles()
     with ProgressLine(f"planning {model.name}", err):
-        graph = mf.read_network(model).compile()
+        graph = mf.io.read_network(model).compile()
         known = read_evidence(graph, evidence)
         chosen = configured_method(method, verb, graph, known, memory_limit)
         names = None

@@ -53,7 +53,7 @@ def decode(
         raise CommandError("a .sol file holds all variables: leave --variables out, or write a UAI result")
     out, err = report.consoles()
     with ProgressLine(f"decoding {model.name}", err) as waiting:
-        graph = mf.read_network(model).compile()
+        graph = mf.io.read_network(model).compile()
         known = read_evidence(graph, evidence)
         positions = read_query(graph, None, query_variables) if query_variables else None
         chosen = configured_method(method, "decode", graph, known, memory_limit)

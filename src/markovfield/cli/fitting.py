@@ -66,7 +66,7 @@ def fit(
         check_ending(output)
     out, err = report.consoles()
     with ProgressLine(f"fitting {model.name}", err) as waiting:
-        network = mf.read_network(model)
+        network = mf.io.read_network(model)
         directed = isinstance(network, mf.BayesianNetwork)
         given = {"l2": l2, "l1": l1, "group_l1": group_l1, "solver": solver, "inference": inference}
         chosen = _configured(method, "BayesianNetwork" if directed else "LogLinear", given)
@@ -88,7 +88,7 @@ def fit(
         err.print(Text(f"warning: {doubt.message}", style="yellow"), soft_wrap=True)
     if output is not None:
         with writing(output):
-            mf.write_network(fitted, output)
+            mf.io.write_network(fitted, output)
     if as_json:
         report.write_json(out, report.fit_json(fitted))
         return

@@ -59,7 +59,7 @@ def query(
     out, err = report.consoles()
     ranking = None
     with ProgressLine(f"query of {model.name}", err) as waiting:
-        network = mf.read_network(model)
+        network = mf.io.read_network(model)
         graph = network.compile()
         if do:
             if not isinstance(network, mf.BayesianNetwork):
@@ -137,7 +137,7 @@ def learn(
         if network is not None:
             if structure is not None:
                 raise CommandError("--network brings its own arcs: leave --structure out")
-            bare = mf.read_network(network)
+            bare = mf.io.read_network(network)
             if not isinstance(bare, mf.BayesianNetwork):
                 raise CommandError(f"{network} is no Bayesian network")
         columns = _columns(data, MISSING if missing is None else tuple(missing), bare)
@@ -162,7 +162,7 @@ def learn(
         err.print(Text(f"warning: {doubt.message}", style="yellow"), soft_wrap=True)
     if output is not None:
         with writing(output):
-            mf.write_network(learnt, output)
+            mf.io.write_network(learnt, output)
     if as_json:
         report.write_json(out, report.learnt_json(learnt, found))
         return
@@ -221,7 +221,7 @@ def draw(
     check_place(output)
     out, err = report.consoles()
     with ProgressLine(f"drawing {model.name}", err):
-        network = mf.read_network(model)
+        network = mf.io.read_network(model)
         known = read_evidence(network.compile(), evidence)
         axes: Any
         if kind == "junction_tree":

@@ -67,7 +67,7 @@ def sample(
     check_place(output)
     out, err = report.consoles()
     with ProgressLine(f"sampling {model.name}", err) as waiting:
-        graph = mf.read_network(model).compile()
+        graph = mf.io.read_network(model).compile()
         known = read_evidence(graph, evidence)
         chosen = configured_method(method, "sample", graph, known, memory_limit)
         chosen = _with_chains(chosen, {"burn_in": burn_in, "thinning": thinning, "n_chains": chains})

@@ -49,7 +49,7 @@ def form_of(model: Any) -> Any:
     if answered_by(model) is not None:
         return model
     if isinstance(model, str):
-        raise ModelError(f"expected a model, got the text {model!r}; mf.read_network reads a model from a file")
+        raise ModelError(f"expected a model, got the text {model!r}; mf.read reads a model from a file")
     if not hasattr(model, "compile"):
         raise ModelError(f"expected a model with a compile() method, got {type(model).__name__}")
     form = model.compile()

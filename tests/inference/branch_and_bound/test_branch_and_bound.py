@@ -288,7 +288,7 @@ def test_progress_tells_bounds_that_hold():
     for i in range(14):
         for j in range(i):
             net.add_factor([i, j], log_table=-rng.integers(0, 20, size=(4, 4)).astype(float))
-    seen: list[mf.Progress] = []
+    seen: list[mf.answers.Progress] = []
     answer = mf.decode(net, method=BranchAndBound(max_work=0), callback=seen.append)
     bounds = [p.bound for p in seen if p.bound is not None]
     assert answer.optimal and bounds and bounds == sorted(bounds, reverse=True)

@@ -110,7 +110,7 @@ class TestLargeScores:
         assert others.assignment == some.assignment and others.score - 9e8 == pytest.approx(some.score, abs=1e-6)
         told: list[float] = []
 
-        def tell(progress: mf.Progress) -> None:
+        def tell(progress: mf.answers.Progress) -> None:
             told.extend(x for x in (progress.value, progress.bound) if x is not None and math.isfinite(x))
 
         mf.decode(spin_glass(6, 1e8), method="trws", callback=tell)

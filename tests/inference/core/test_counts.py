@@ -57,7 +57,7 @@ def sampling() -> list[str]:
     return sorted(n for n, m in methods("sample").items() if not getattr(m, "needs", ""))
 
 
-def ask(method: Any, clamps: Any = None, weights: Any = None, tables: Any = None, **keywords: Any) -> mf.Counts:
+def ask(method: Any, clamps: Any = None, weights: Any = None, tables: Any = None, **keywords: Any) -> mf.answers.Counts:
     graph = model().compile()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

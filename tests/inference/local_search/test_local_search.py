@@ -130,7 +130,7 @@ def test_climbs_of_many_pieces_come_to_an_end(monkeypatch: pytest.MonkeyPatch):
     np.testing.assert_array_equal(whole.states, pieces.states)
     calls: list[float] = []
 
-    def stop(progress: mf.Progress) -> bool:
+    def stop(progress: mf.answers.Progress) -> bool:
         calls.append(progress.seconds)
         return len(calls) == 5
 

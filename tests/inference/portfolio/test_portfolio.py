@@ -61,10 +61,10 @@ def test_auto_has_an_answer_when_the_time_is_up():
 
 
 def test_progress_has_score_and_bound_and_a_callback_stops():
-    seen: list[mf.Progress] = []
+    seen: list[mf.answers.Progress] = []
     stops: list[int] = []
 
-    def watch(progress: mf.Progress) -> bool:
+    def watch(progress: mf.answers.Progress) -> bool:
         seen.append(progress)
         stop = progress.seconds > 1.0 and any(p.bound is not None and np.isfinite(p.bound) for p in seen)
         if stop:
@@ -152,7 +152,7 @@ def test_one_job_is_one_thread_and_callbacks_come_from_the_caller():
     graph, seen, here = frustrated_lattice(14, 3), {1: set(), 2: set()}, threading.current_thread()
     for jobs, threads in seen.items():
 
-        def watch(progress: mf.Progress, threads: set = threads) -> bool:
+        def watch(progress: mf.answers.Progress, threads: set = threads) -> bool:
             assert threading.current_thread() is here
             threads.update(t.name for t in threading.enumerate() if t.name == portfolio.THREAD)
             return progress.seconds > 1.0

@@ -122,7 +122,7 @@ def test_few_samples_or_none(method: Any, size: int):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_stopped_chains_answer_with_what_all_have_and_go_on(thinning: int, how: str, n_jobs: int):
     # Ten sweeps of burn-in are three rounds of three chains; the 25th look is in the midst of the rows.
-    def stop(progress: mf.Progress) -> bool:
+    def stop(progress: mf.answers.Progress) -> bool:
         if progress.step < 25:
             return False
         if how == "keyboard":

@@ -152,7 +152,7 @@ def test_stopping_keeps_the_best_so_far():
     assert not late.converged and late.stopped == "the time limit" and late.dag.number_of_edges() == 0
     assert "stopped by the time limit" in repr(late)
 
-    def interrupt(progress: mf.Progress) -> bool:
+    def interrupt(progress: mf.answers.Progress) -> bool:
         if progress.step > 12:
             raise KeyboardInterrupt
         return False

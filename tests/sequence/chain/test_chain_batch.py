@@ -210,7 +210,7 @@ def test_a_callback_is_told_of_every_evaluation_and_stops_it():
     X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]]
     told = []
 
-    def three(progress: mf.Progress) -> bool:
+    def three(progress: mf.answers.Progress) -> bool:
         told.append(progress.step)
         return len(told) == 3
 

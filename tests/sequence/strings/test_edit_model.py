@@ -43,7 +43,7 @@ def score_by_hand(weights, features, string, word, links):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return mf.EditModel({"their": 5, "the": 50, "hello": 2, "world": 3, "there": 9, "other": 4}, l2=0.3).fit(
+    return mf.sequence.EditModel({"their": 5, "the": 50, "hello": 2, "world": 3, "there": 9, "other": 4}, l2=0.3).fit(
         STRINGS, WORDS
     )
 
@@ -115,7 +115,7 @@ def test_it_learns_which_edits_are_common():
     rng = np.random.default_rng(2)
     typos, words = misspelt(rng, 120)
     lexicon = sorted(set(words) | {w[:-1] + "s" for w in words} | {"t" + w[1:] for w in words})
-    model = mf.EditModel(lexicon, l2=0.1).fit(typos[:80], words[:80])
+    model = mf.sequence.EditModel(lexicon, l2=0.1).fit(typos[:80], words[:80])
     assert model.report_.guarantee == "exact"
     assert model.report_.log_likelihood == pytest.approx(model.log_likelihood(typos[:80], words[:80]).sum(), rel=1e-6)
     assert model.score(typos[80:], words[80:]) > 0.9
@@ -141,7 +141,7 @@ def test_other_questions(fitted):
 def test_files(fitted, tmp_path):
     path = tmp_path / "edits.mf"
     fitted.save(path)
-    for again in (mf.EditModel.load(path), mf.load(path)):
+    for again in (mf.sequence.EditModel.load(path), mf.load(path)):
         assert again.predict(STRINGS) == fitted.predict(STRINGS)
         assert again.distance("hte", "the") == fitted.distance("hte", "the")
         assert again.get_params()["n_candidates"] == 10
@@ -162,13 +162,13 @@ def test_candidates():
 
 def test_what_is_wrong_is_said(fitted):
     with pytest.raises(mf.ModelError, match="example 1 must be a string of one character at least, got ''"):
-        mf.EditModel().fit(["a", ""], ["a", "b"])
+        mf.sequence.EditModel().fit(["a", ""], ["a", "b"])
     with pytest.raises(mf.ModelError, match="output 0 must be a string of one character at least, got 3"):
-        mf.EditModel().fit(["a"], [3])
+        mf.sequence.EditModel().fit(["a"], [3])
     with pytest.raises(mf.ModelError, match="X has 2 examples and y has 1"):
-        mf.EditModel().fit(["a", "b"], ["a"])
+        mf.sequence.EditModel().fit(["a", "b"], ["a"])
     with pytest.raises(mf.ModelError, match="example 0: the word 'z' is not in the lexicon"):
-        mf.EditModel(["a", "b"]).fit(["a"], ["z"])
+        mf.sequence.EditModel(["a", "b"]).fit(["a"], ["z"])
     with pytest.raises(mf.ModelError, match="example 1: the word 'zoo' is not in the lexicon"):
         fitted.log_likelihood(["a", "b"], ["the", "zoo"])
     with pytest.raises(mf.ModelError, match="X holds no examples"):
@@ -176,7 +176,7 @@ def test_what_is_wrong_is_said(fitted):
     with pytest.raises(mf.ModelError, match="must be a list of strings, got one string"):
         fitted.predict("helo")
     with pytest.raises(mf.ModelError, match="n_candidates"):
-        mf.EditModel(n_candidates=0).fit(["a"], ["a"])
+        mf.sequence.EditModel(n_candidates=0).fit(["a"], ["a"])
     with pytest.raises(mf.ModelError, match="string 0 must be a string of one character at least"):
         fitted.distance("", "a")
     with pytest.raises(mf.ModelError, match="a lexicon needs a word at least"):
