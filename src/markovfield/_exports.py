@@ -24,6 +24,7 @@ _TOP = {
     "dependency.dependency_parser": ["DependencyParser"],
     "factors.factor_graph": ["FactorGraph"],
     "gaussian.gaussian_field": ["GaussianField"],
+    "models.gaussian.markov_field": ["GaussianMarkovField"],
     "models": [
         "BayesianNetwork",
         "BoltzmannMachine",
