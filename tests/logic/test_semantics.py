@@ -23,7 +23,11 @@ def random_formula(rng, depth, variables, fresh):
             some = variables[kind]
             args.append(str(rng.choice(some)) if some and rng.random() < 0.85 else str(rng.choice(naive.DOMAINS[kind])))
         return ("atom", name, tuple(args))
-    kind = str(rng.choice(["not", "and", "or", "implies", "iff", "exists", "forall"], p=[0.15, 0.2, 0.25, 0.15, 0.09, 0.1, 0.06]))
+    kind = str(
+        rng.choice(
+            ["not", "and", "or", "implies", "iff", "exists", "forall"], p=[0.15, 0.2, 0.25, 0.15, 0.09, 0.1, 0.06]
+        )
+    )
     if kind == "not":
         return ("not", random_formula(rng, depth - 1, variables, fresh))
     if kind in ("exists", "forall"):
@@ -67,7 +71,9 @@ def random_program(seed):
     known = {a: bool(rng.random() < 0.5) for a in every if rng.random() < rng.choice([0.2, 0.5, 0.8])}
     closed = {p for p in naive.TYPES if rng.random() < 0.25}
     determined = [("S", 1)] if rng.random() < 0.25 and "S" not in closed else []
-    soft = {a: float(rng.uniform(0.1, 0.9)) for a in every if a not in known and a[0] not in closed and rng.random() < 0.1}
+    soft = {
+        a: float(rng.uniform(0.1, 0.9)) for a in every if a not in known and a[0] not in closed and rng.random() < 0.1
+    }
     return rules, known, closed, determined, soft
 
 
@@ -118,7 +124,9 @@ def test_random_programs(block):
         answer = mf.marginals(world)
         assert answer.log_partition + world.log_constant == pytest.approx(log_z, abs=1e-8), seed
         weights = np.exp(scores - log_z)
-        for (name, args), position in ((a, world.atoms.find(f"{a[0]}({','.join(a[1])})")) for a in naive.atoms(naive.TYPES)):
+        for (name, args), position in (
+            (a, world.atoms.find(f"{a[0]}({','.join(a[1])})")) for a in naive.atoms(naive.TYPES)
+        ):
             if position is not None:
                 true = sum(p for (w, _), p in zip(found, weights, strict=True) if w[name, args])
                 assert answer[world.atoms[position]][1] == pytest.approx(true, abs=1e-8), seed

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
+import os
 import re
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -15,6 +18,7 @@ from markovfield.files import PathLike, atomic_writer
 from markovfield.text_files import Source, read_source
 
 __all__ = ["Source", "Tokens", "read_source", "write_text"]
+
 
 class Tokens:
     """The whitespace-separated words of a file, with a cursor.

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import FormatError, ModelError
+from markovfield.files import atomic_writer
 from markovfield.frames import Tabular
 from markovfield.logic.atoms import AtomNames, AtomStates
 from markovfield.logic.grounding.assemble import assemble
@@ -31,7 +32,7 @@ from markovfield.logic.world import GroundNetwork
 from markovfield.names import Names
 from markovfield.text_files import read_source
 
-__all__ = ["MarkovLogic"]
+__all__ = ["MarkovLogic", "read"]
 
 MAX_CLAUSES = 50_000_000
 IntArray = npt.NDArray[np.int64]
@@ -92,6 +93,17 @@ class MarkovLogic(Tabular):
     def notes(self) -> tuple[str, ...]:
         """What was read otherwise than it may have been meant."""
         return tuple(self._program.notes)
+
+    def to_text(self) -> str:
+        """The program as text, in the syntax of Alchemy; reading it gives the same program."""
+        return str(self._program)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the program to a file, in the syntax of Alchemy."""
+        if self._learned:
+            raise ModelError("weights of rules with + variables for single constants have no place in a program's text")
+        with atomic_writer(path) as stream:
+            stream.write(self.to_text().encode())
 
     def add_domain(self, kind: str, constants: Iterable[str]) -> MarkovLogic:
         """Name constants of a type."""
@@ -260,7 +272,9 @@ class MarkovLogic(Tabular):
     def _predicate_of(self, text: str) -> str:
         name = text.partition("(")[0].strip()
         if name not in self._program.predicates:
-            raise ModelError(f"the query {text!r} names no predicate of the program: {', '.join(self._program.predicates)}")
+            raise ModelError(
+                f"the query {text!r} names no predicate of the program: {', '.join(self._program.predicates)}"
+            )
         return name
 
     def _closed(self, facts: Facts, asked: set[str] | None, closed: Iterable[str] | None) -> dict[str, bool]:
@@ -277,7 +291,9 @@ class MarkovLogic(Tabular):
         else:
             chosen = set()
         for name in (asked or set()) & chosen:
-            raise ModelError(f"the query asks for {name}, which is closed: its atoms are true in the evidence, or false")
+            raise ModelError(
+                f"the query asks for {name}, which is closed: its atoms are true in the evidence, or false"
+            )
         for name in facts.probabilities:
             chosen.discard(name)
         return {name: name in chosen for name in predicates}
@@ -325,15 +341,33 @@ class MarkovLogic(Tabular):
         return len(self.rules)
 
 
+def read(path: str | os.PathLike[str]) -> MarkovLogic:
+    """Read a Markov logic program from a file (``.mln``).
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> mf.logic.read("no_such_file.mln")
+    Traceback (most recent call last):
+        ...
+    markovfield.exceptions.FormatError: no_such_file.mln: No such file or directory
+    """
+    return MarkovLogic.read(path)
+
+
 def _matching(store: Store, text: str) -> IntArray:
     """Numbers of the atoms that a query such as ``P(x, Anna)`` means."""
     name, _, rest = text.partition("(")
     relation = store.relations[name.strip()]
     if relation.n_atoms > 2**28:
-        raise ModelError(f"the query {text!r} asks for {relation.n_atoms:.3g} ground atoms: name some of their constants")
+        raise ModelError(
+            f"the query {text!r} asks for {relation.n_atoms:.3g} ground atoms: name some of their constants"
+        )
     args = [a.strip() for a in rest.rstrip().removesuffix(")").split(",")] if rest else ["_"] * len(relation.sizes)
     if len(args) != len(relation.sizes):
-        raise ModelError(f"the query {text!r} has {len(args)} arguments, and {relation.predicate} has {len(relation.sizes)}")
+        raise ModelError(
+            f"the query {text!r} has {len(args)} arguments, and {relation.predicate} has {len(relation.sizes)}"
+        )
     found = np.array([relation.base], np.int64)
     for arg, kind, size, stride in zip(args, relation.predicate.types, relation.sizes, relation.strides, strict=True):
         constant = store.index[kind].get(arg)

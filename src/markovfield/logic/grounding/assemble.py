@@ -47,9 +47,7 @@ class _Pool:
         self.columns: list[IntArray] = []
         self.values: list[npt.NDArray[np.float64]] = []
 
-    def tables(
-        self, weight: IntArray, count: npt.NDArray[np.float64], truth: npt.NDArray[np.bool_]
-    ) -> IntArray:
+    def tables(self, weight: IntArray, count: npt.NDArray[np.float64], truth: npt.NDArray[np.bool_]) -> IntArray:
         """For each factor the offset of its cells; factors of the same weight and count share them."""
         keys = np.stack([weight.astype(np.float64), count], axis=1)
         if len(keys) and (keys == keys[0]).all():

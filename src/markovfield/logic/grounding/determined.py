@@ -36,21 +36,21 @@ def complete(store: Store) -> None:
         keys = [i for i in range(arity) if i not in relation.predicate.determined]
         same = " AND ".join(f"a.a{i} = b.a{i}" for i in keys) or "TRUE"
         other = " OR ".join(f"a.a{i} <> b.a{i}" for i in relation.predicate.determined)
-        sql = f"SELECT a.* FROM {relation.table} a, {relation.table} b WHERE a.t AND b.t AND {same} AND ({other}) LIMIT 1"
+        sql = (
+            f"SELECT a.* FROM {relation.table} a, {relation.table} b WHERE a.t AND b.t AND {same} AND ({other}) LIMIT 1"
+        )
         row = store.connection.execute(sql).fetchone()
         if row is not None:
             names = [store.constants[kind][row[i]] for i, kind in enumerate(relation.predicate.types)]
             raise ImpossibleEvidenceError(
-                f"{relation.predicate.name}({', '.join(names)}) is true, and so is another atom, where {relation.predicate} "
-                "allows one"
+                f"{relation.predicate.name}({', '.join(names)}) is true, and so is another atom, where "
+                f"{relation.predicate} allows one"
             )
         if relation.closed:
             continue
         if not relation.predicate.at_most_one:
             _check_some_open(store, relation, keys)
-        values = [
-            f"a.a{i}" if i in keys else f"r{i}.c" for i in range(arity)
-        ]
+        values = [f"a.a{i}" if i in keys else f"r{i}.c" for i in range(arity)]
         ranges = [f"range({relation.sizes[i]}) r{i}(c)" for i in relation.predicate.determined]
         known = " AND ".join(f"q.a{i} = {value}" for i, value in enumerate(values))
         sql = (
@@ -76,8 +76,8 @@ def _check_some_open(store: Store, relation: Relation, keys: list[int]) -> None:
     if row is not None and row[0] is not None:
         names = [store.constants[kind][row[i]] for i, kind in enumerate(relation.predicate.types)]
         raise ImpossibleEvidenceError(
-            f"all atoms like {relation.predicate.name}({', '.join(names)}) are false, where {relation.predicate} asks for one "
-            "that is true"
+            f"all atoms like {relation.predicate.name}({', '.join(names)}) are false, where {relation.predicate} asks "
+            "for one that is true"
         )
 
 

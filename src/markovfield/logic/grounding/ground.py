@@ -52,8 +52,8 @@ class Block:
 class Tally:
     """What became of a rule's groundings: ``total = satisfied + violated + open``.
 
-    ``satisfied`` and ``violated`` are what the evidence decides, ``violations`` the same for each weight, and ``factors``
-    how many factors are left once those that are the same are merged.
+    ``satisfied`` and ``violated`` are what the evidence decides, ``violations`` the same for each weight, and
+    ``factors`` how many factors are left once those that are the same are merged.
     """
 
     total: float = 0.0
@@ -76,7 +76,7 @@ def ground_part(store: Store, part: Part, limit: int, tally: Tally) -> list[Bloc
 def _refuse(store: Store, part: Part, sql: str, limit: int) -> None:
     count = store.count(sql)
     raise MemoryLimitError(
-        f"the formula {part.rule.formula} alone has {count} ground clauses, more than the {limit} that are left of max_clauses"
+        f"the formula {part.rule.formula} alone has {count} ground clauses, more than the {limit} left of max_clauses"
     )
 
 
@@ -112,7 +112,7 @@ def _ground_clause(store: Store, part: Part, limit: int, tally: Tally) -> list[B
     size = np.bincount(row, minlength=len(count))
     weight = part.weight + _plain(rows["w"]) if part.weight != HARD else np.full(len(count), HARD, np.int64)
     empty = (size == 0) & ~true
-    scaled = count * part.share
+    scaled = np.asarray(count * part.share, np.float64)
     if empty.any():
         if part.weight == HARD:
             _contradiction(store, part)
@@ -194,7 +194,7 @@ def _residual(
     """Rows of one pattern: the table of the open atoms, without those on which nothing depends."""
     first = slots[0]
     distinct = [i for i in range(len(first)) if first[i] >= 0 and first[i] not in first[:i]]
-    index = []
+    index: list[Any] = []
     for i in range(len(first)):
         if first[i] < 0:
             index.append(int(first[i] == TRUE))

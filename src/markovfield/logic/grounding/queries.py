@@ -20,8 +20,8 @@ class ClauseQuery:
     Attributes
     ----------
     sql
-        Columns ``w`` (which of its weights), ``c0, c1, ...`` (literals: twice the number of the atom, and one more where
-        it is positive; -1 where it is known to be false), ``m`` (how many groundings give this clause).
+        Columns ``w`` (which of its weights), ``c0, c1, ...`` (literals: twice the number of the atom, and one more
+        where it is positive; -1 where it is known to be false), ``m`` (how many groundings give this clause).
     n_literals
         Number of columns ``c``.
     some
@@ -53,13 +53,20 @@ class _Writer:
         terms = [str(relation.base)]
         for term, kind, stride in zip(atom.args, relation.predicate.types, relation.strides, strict=True):
             inside = isinstance(term, Variable) and own is not None and term.name in own
-            text = own[term.name] if inside and own is not None and isinstance(term, Variable) else self.code(term, kind, prefix)
+            text = (
+                own[term.name]
+                if inside and own is not None and isinstance(term, Variable)
+                else self.code(term, kind, prefix)
+            )
             terms.append(text if stride == 1 else f"{text} * {stride}")
         return f"CAST({' + '.join(terms)} AS BIGINT)"
 
-    def matches(self, atom: Atom, relation: Relation, row: str, skip: tuple[str, ...] = (), prefix: str = "b.") -> list[str]:
-        """That a row of a relation's table is the atom; variables in ``skip`` may have any value, the same everywhere."""
-        found, first = [], {}
+    def matches(
+        self, atom: Atom, relation: Relation, row: str, skip: tuple[str, ...] = (), prefix: str = "b."
+    ) -> list[str]:
+        """That a row of a relation's table is the atom; variables in ``skip`` may have any value."""
+        found: list[str] = []
+        first: dict[str, int] = {}
         for i, (term, kind) in enumerate(zip(atom.args, relation.predicate.types, strict=True)):
             if isinstance(term, Variable) and term.name in skip:
                 if term.name in first:
@@ -94,7 +101,9 @@ def bindings(writer: _Writer, clause: Clause) -> str:
 
     Columns ``v0, v1, ...`` in the order of the types.
     """
-    store, tables, where = writer.store, [], []
+    store = writer.store
+    tables: list[str] = []
+    where: list[str] = []
     place: dict[str, str] = {}
     for lit in clause:
         relation = store.relations[lit.atom.predicate] if isinstance(lit.atom, Atom) else None
@@ -124,7 +133,7 @@ def bindings(writer: _Writer, clause: Clause) -> str:
 
 
 def _not_satisfied(writer: _Writer, lit: Literal) -> str:
-    """That closed predicates, equalities and known atoms under "exists" do not make a literal true; "" where they cannot."""
+    """That closed predicates, equalities and known atoms under "exists" do not make a literal true, or ""."""
     if isinstance(lit.atom, Equal):
         left, right = writer.equal(lit.atom)
         return f"{left} <> {right}" if lit.positive else f"{left} = {right}"
@@ -254,7 +263,8 @@ def slots_query(
 ) -> str:
     """Groundings of a whole formula that the evidence leaves open, or false.
 
-    Columns ``w`` (which weight), ``s0, s1, ...`` (of each atom its number, or `TRUE` or `FALSE` where it is known), ``m``.
+    Columns ``w`` (which weight), ``s0, s1, ...`` (of each atom its number, or `TRUE` or `FALSE` where it is known) and
+    ``m``.
     """
     writer = _Writer(store, types, {})
     found = []
@@ -266,8 +276,8 @@ def slots_query(
                 assert isinstance(lit.atom, Atom)
                 joins.append(f"LEFT JOIN {relation.table} e{i} ON {_all(writer.matches(lit.atom, relation, f'e{i}'))}")
                 where.append(f"(e{i}.t IS NULL OR {'NOT ' if lit.positive else ''}e{i}.t)")
-        columns = ", ".join(f"b.{c}" for c in writer.column.values()) or "0 AS nothing"
-        found.append(f"SELECT {columns} FROM ({bindings(writer, clause)}) b {' '.join(joins)} WHERE {_all(where)}")
+        chosen = ", ".join(f"b.{c}" for c in writer.column.values()) or "0 AS nothing"
+        found.append(f"SELECT {chosen} FROM ({bindings(writer, clause)}) b {' '.join(joins)} WHERE {_all(where)}")
     joins, columns = [], [f"{_weight(writer, each)} AS w"]
     for i, atom in enumerate(atoms):
         if isinstance(atom, Equal):

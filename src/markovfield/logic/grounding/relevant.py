@@ -34,7 +34,8 @@ def connected_to(
     from scipy.sparse.csgraph import connected_components
 
     first, other = [], []
-    for block in (*blocks, *determined):
+    every: list[Block | DeterminedBlocks] = [*blocks, *determined]
+    for block in every:
         size = np.diff(block.offsets)
         some = size > 0
         position = np.searchsorted(atoms, block.atoms)

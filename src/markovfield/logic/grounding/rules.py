@@ -143,7 +143,9 @@ def _namer(store: Store, formula: Formula) -> Callable[[Formula], Atom]:
 
     def name(part: Formula) -> Atom:
         free = free_variables(part)
-        predicate = Predicate(f"_part{sum(r.hidden for r in store.relations.values()) + 1}", tuple(outer[v] for v in free))
+        predicate = Predicate(
+            f"_part{sum(r.hidden for r in store.relations.values()) + 1}", tuple(outer[v] for v in free)
+        )
         store.add(predicate, False, hidden=True)
         return Atom(predicate.name, tuple(Variable(v) for v in free))
 

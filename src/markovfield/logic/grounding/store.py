@@ -32,7 +32,7 @@ class Relation:
     Attributes
     ----------
     table
-        Its table: columns ``a0, a1, ...`` and ``t``, what is known of its atoms. Of a closed predicate, true atoms only.
+        Its table: columns ``a0, a1, ...`` and ``t``, what is known of its atoms; true atoms only where it is closed.
     closed
         Whether atoms that are not in the table are false.
     base, strides

@@ -69,7 +69,8 @@ def read_facts(text: str, program: Program, name: str = "<evidence>") -> list[Fa
     while at < len(text):
         found = _LITERAL.match(text, at)
         if found is None or found.end() == at:
-            source.fail(at, f"expected a ground atom such as Name(A, B), got {text[at : at + 20].split(chr(10))[0]!r}")
+            here = text[at : at + 20].partition("\n")[0]
+            source.fail(at, f"expected a ground atom such as Name(A, B), got {here!r}")
         if found["space"] is None:
             if found["world"] is not None:
                 worlds.append(Facts())
@@ -94,7 +95,9 @@ def _take(facts: Facts, found: re.Match[str], program: Program, arity: dict[str,
         args = tuple(arg.strip() for arg in text.split(","))
     if name in arity:
         if len(args) != arity[name]:
-            source.fail(at, f"{found.group().strip()} has {len(args)} arguments, and {name} is declared with {arity[name]}")
+            source.fail(
+                at, f"{found.group().strip()} has {len(args)} arguments, and {name} is declared with {arity[name]}"
+            )
         truth = found["sign"] != "!"
         if found["value"] is not None:
             value = _TRUTHS.get(found["value"].lower())
@@ -116,7 +119,9 @@ def _take(facts: Facts, found: re.Match[str], program: Program, arity: dict[str,
     elif name in program.functions:
         function = program.functions[name]
         if found["value"] is None or len(args) != len(function.types):
-            source.fail(at, f"a value of function {name} is written {name}({', '.join(function.types)}) = {function.value}")
+            source.fail(
+                at, f"a value of function {name} is written {name}({', '.join(function.types)}) = {function.value}"
+            )
         facts.values.setdefault(name, {})[args] = _plain(found["value"])
     elif found["value"] is not None and _inverted(facts, found, program):
         return

@@ -71,7 +71,8 @@ _SHOWN = {
 @lru_cache
 def _parser() -> Lark:
     try:
-        from lark import Lark, Token as LarkToken
+        from lark import Lark
+        from lark import Token as LarkToken
         from lark.lexer import Lexer
     except ImportError:
         raise ModelError("Markov logic needs lark and duckdb: pip install 'markovfield[logic]'") from None
@@ -84,7 +85,7 @@ def _parser() -> Lark:
         def __init__(self, conf: Any) -> None:
             """Nothing is configured."""
 
-        def lex(self, data: Sequence[Token]) -> Iterator[Any]:
+        def lex(self, data: Any) -> Iterator[Any]:  # type: ignore[override]
             """The tokens as lark's."""
             for token in data:
                 yield LarkToken(token.kind, token.text, token.start, end_pos=token.end)
@@ -105,7 +106,9 @@ def read_formula(
         raise ModelError(f"{source.name}: a formula is empty")
     for token in tokens:
         if token.kind in ("COMPARE", "PLUS", "MINUS", "SLASH"):
-            source.fail(token.start, f"{token.text!r} in a formula: arithmetic on constants is not part of the language")
+            source.fail(
+                token.start, f"{token.text!r} in a formula: arithmetic on constants is not part of the language"
+            )
     scoped = _with_scopes(source, list(tokens))
     try:
         tree = _parser().parse(scoped)  # type: ignore[arg-type]
@@ -173,6 +176,7 @@ class _Builder:
     def __init__(self, is_variable: Callable[[str], bool]) -> None:
         self.is_variable = is_variable
         self.each: dict[str, None] = {}
+        self.renamed: dict[str, str] = {}
         self.bound: list[str] = []
 
     def formula(self, tree: Any) -> Formula:
@@ -201,13 +205,23 @@ class _Builder:
             case "unequal":
                 return Not(Equal(self.term(parts[0]), self.term(parts[1])))
             case "quantified":
-                names = tuple(str(v.children[0]).lstrip("+?") for v in parts[1].children if hasattr(v, "data"))
+                given = [str(v.children[0]).lstrip("+?") for v in parts[1].children if hasattr(v, "data")]
+                names = tuple(map(self.variable, given))
                 self.bound += names
                 body = self.formula(parts[2])
                 del self.bound[-len(names) :]
                 kind = Exists if parts[0].children[0].type == "EXIST" else ForAll
                 return kind(names, body)
         return self.atom(tree)
+
+    def variable(self, name: str) -> str:
+        """A variable's name in a small letter, as variables are written where they are not marked by ``?``."""
+        if name not in self.renamed:
+            new = name[0].lower() + name[1:]
+            while new in self.renamed.values():
+                new += "_"
+            self.renamed[name] = new
+        return self.renamed[name]
 
     def atom(self, tree: Any) -> Atom:
         if tree.data == "proposition":
@@ -223,17 +237,22 @@ class _Builder:
         match str(tree.data):
             case "name":
                 name = str(inner)
-                return Variable(name) if name in self.bound or self.is_variable(name) else Constant(name)
+                known = self.is_variable(name) or self.renamed.get(name) in self.bound
+                return Variable(self.variable(name)) if known else Constant(name)
             case "text":
                 return Constant(unquoted(str(inner)))
             case "marked":
                 name = str(inner).lstrip("+?")
                 if str(inner).startswith("+"):
                     # "+Name" of a constant is the constant.
-                    if "?" not in str(inner) and not self.is_variable(name) and name not in self.bound:
+                    if (
+                        "?" not in str(inner)
+                        and not self.is_variable(name)
+                        and self.renamed.get(name) not in self.bound
+                    ):
                         return Constant(name)
-                    self.each[name] = None
-                return Variable(name)
+                    self.each[self.variable(name)] = None
+                return Variable(self.variable(name))
         return Call(str(inner.children[0]), self.arguments(inner))
 
 

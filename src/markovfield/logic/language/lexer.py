@@ -35,7 +35,21 @@ _TOKEN = re.compile(
 _QUANTIFIERS = {"EXIST": "EXIST", "EXISTS": "EXIST", "FORALL": "FORALL"}
 _ENDS_OPERAND = frozenset({"RPAR", "RBRACE", "RSQB", "NAME", "NUMBER", "STRING", "VARIABLE"})
 _STARTS_OPERAND = frozenset(
-    {"NAME", "NUMBER", "STRING", "VARIABLE", "NOT", "STAR", "LPAR", "LSQB", "EXIST", "FORALL", "AT", "DIRECTIVE", "MINUS"}
+    {
+        "NAME",
+        "NUMBER",
+        "STRING",
+        "VARIABLE",
+        "NOT",
+        "STAR",
+        "LPAR",
+        "LSQB",
+        "EXIST",
+        "FORALL",
+        "AT",
+        "DIRECTIVE",
+        "MINUS",
+    }
 )
 
 
@@ -74,10 +88,10 @@ def tokens_of(source: Source) -> Iterator[Token]:
         at = space.end() if space else at
         if at == len(source.text):
             return
+        if source.text.startswith("/*", at):
+            source.fail(at, "this comment is not closed by */")
         found = _TOKEN.match(source.text, at)
         if found is None:
-            if source.text.startswith("/*", at):
-                source.fail(at, "this comment is not closed by */")
             if source.text[at] == '"':
                 source.fail(at, "this text is not closed by a quotation mark")
             source.fail(at, f"the sign {source.text[at]!r} has no meaning here")

@@ -103,13 +103,16 @@ def negations_inside(formula: Formula, positive: bool = True) -> Formula:
             inner = tuple(negations_inside(part, positive) for part in parts)
             return And(inner) if conjunction else Or(inner)
         case Exists(variables, body) | ForAll(variables, body):
-            inner = negations_inside(body, positive)
-            return Exists(variables, inner) if isinstance(formula, Exists) == positive else ForAll(variables, inner)
+            changed = negations_inside(body, positive)
+            return Exists(variables, changed) if isinstance(formula, Exists) == positive else ForAll(variables, changed)
     return formula if positive else Not(formula)
 
 
 def narrow(formula: Formula) -> Formula:
-    """Quantifiers as far inside as they go: ``EXIST x (P(x) v Q(y))`` is ``EXIST x P(x) v Q(y)``. Negations stand inside."""
+    """Quantifiers as far inside as they go: ``EXIST x (P(x) v Q(y))`` is ``EXIST x P(x) v Q(y)``.
+
+    Negations stand inside already.
+    """
     if isinstance(formula, And | Or):
         return rebuild(formula, tuple(map(narrow, formula.parts)))
     if not isinstance(formula, Exists | ForAll):
@@ -191,15 +194,17 @@ def _tidy(clause: Clause) -> Clause | None:
         if isinstance(literal.atom, Equal) and literal.atom.left == literal.atom.right and literal.positive:
             return None
     return tuple(
-        lit for lit in unique if not (isinstance(lit.atom, Equal) and lit.atom.left == lit.atom.right and not lit.positive)
+        lit
+        for lit in unique
+        if not (isinstance(lit.atom, Equal) and lit.atom.left == lit.atom.right and not lit.positive)
     )
 
 
 def define_quantified(formula: Formula, name: Callable[[Formula], Atom]) -> tuple[Formula, list[Formula]]:
     """The formula with a new atom for each quantified part, and the hard formulas that say what these atoms are.
 
-    ``name`` gives the atom for a part. What is defined is determined by other atoms, so it changes neither probabilities
-    nor the most likely world.
+    ``name`` gives the atom for a part. What is defined is determined by other atoms, so it changes neither
+    probabilities nor the most likely world.
     """
     rules: list[Formula] = []
     known: dict[Formula, Atom] = {}

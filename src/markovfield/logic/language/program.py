@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from markovfield.logic.language.syntax import Formula
+from markovfield.logic.language.syntax import Constant, Formula, Variable, substitute
 
 __all__ = ["Function", "Predicate", "Program", "Rule"]
 
@@ -74,10 +74,10 @@ class Rule:
     where: str = ""
 
     def __str__(self) -> str:
-        text = str(self.formula)
+        text = str(substitute(self.formula, {name: Variable(f"+{name}") for name in self.each}))
         if self.hard:
             return f"{text}."
-        return text if self.weight is None else f"{self.weight:.12g}  {text}"
+        return text if self.weight is None else f"{self.weight!r}  {text}"
 
 
 @dataclass
@@ -89,6 +89,16 @@ class Program:
     functions: dict[str, Function] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """The program in the syntax of Alchemy."""
+        lines = [
+            f"{kind} = {{{', '.join(str(Constant(name)) for name in names)}}}"
+            for kind, names in self.domains.items()
+            if names
+        ]
+        lines += ["", *map(str, self.predicates.values()), *map(str, self.functions.values()), ""]
+        return "\n".join([*lines, *map(str, self.rules), ""])
 
     def add_constant(self, kind: str, name: str) -> None:
         """Make a constant known."""

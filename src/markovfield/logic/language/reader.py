@@ -9,13 +9,13 @@ from itertools import product
 from pathlib import Path
 
 from markovfield.exceptions import FormatError, ModelError
-from markovfield.text_files import read_source
 from markovfield.logic.language.grammar import read_formula, unquoted
 from markovfield.logic.language.lexer import Source, Token, statements
 from markovfield.logic.language.program import Function, Predicate, Program, Rule
 from markovfield.logic.language.syntax import AnySign, Formula, Not, children, free_variables, rebuild
 from markovfield.logic.language.typing import check_rule, is_lower_case
 from markovfield.logic.language.weights import read_weight
+from markovfield.text_files import read_source
 
 __all__ = ["read_program"]
 
@@ -73,9 +73,7 @@ class _Reader:
             source.fail(token.start, "fuzzy predicates are not part of the language: truth is true or false")
         # Other lines that begin with # are comments.
 
-    def _include(
-        self, source: Source, token: Token, name: str, folder: Path | None, above: tuple[Path, ...]
-    ) -> None:
+    def _include(self, source: Source, token: Token, name: str, folder: Path | None, above: tuple[Path, ...]) -> None:
         if folder is None:
             source.fail(token.start, f"{name!r} is included by a text that is not in a file: read it with logic.read")
         path = (folder / name).resolve()
@@ -136,8 +134,10 @@ class _Reader:
         value = tokens[start].text if function or equation else ""
         head = start + (1 if function else 2 if equation else 0)
         if kinds[head : head + 2] == ["NAME", "STAR"]:
-            source.fail(tokens[head + 1].start, "relations closed under equivalence (Name*) are not part of the language")
-        if kinds[head : head + 2] != ["NAME", "LPAR"] or kinds[-1] != "RPAR":
+            source.fail(
+                tokens[head + 1].start, "relations closed under equivalence (Name*) are not part of the language"
+            )
+        if kinds[head : head + 2] != ["NAME", "LPAR"] or kinds[-1] != "RPAR" or kinds.count("RPAR") != 1:
             return False
         name = tokens[head].text
         if name in self.program.predicates or name in self.program.functions:
@@ -164,7 +164,9 @@ class _Reader:
     def _not_declared(self, source: Source, token: Token, equation: bool) -> bool:
         if equation:
             return False
-        source.fail(token.start, f"predicate {token.text} is not declared: write {token.text}(type, ...) before it is used")
+        source.fail(
+            token.start, f"predicate {token.text} is not declared: write {token.text}(type, ...) before it is used"
+        )
 
     def _rule(self, source: Source, tokens: Sequence[Token]) -> None:
         start = tokens[0].start
@@ -179,7 +181,9 @@ class _Reader:
         if not body:
             source.fail(start, "a formula is missing here")
         if hard and weight is not None:
-            source.fail(body[-1].end, "a formula has a weight before it or a period behind it, which makes it hard, not both")
+            source.fail(
+                body[-1].end, "a formula has a weight before it or a period behind it, which makes it hard, not both"
+            )
         if body[0].kind == "NAME" and len(body) > 1 and body[1].kind == "COLON":
             source.fail(body[0].start, "weights that are variables (name: formula) are not part of the language")
         for variant in self._groups(source, body):

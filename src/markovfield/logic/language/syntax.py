@@ -6,6 +6,7 @@ their type, as in a program.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -31,6 +32,10 @@ __all__ = [
 ]
 
 
+# Constants that are written without quotation marks: what begins with a small letter is a variable.
+_WORD = re.compile(r"[A-Z][\w'-]*|\d+(?:\.\d+)?")
+
+
 @dataclass(frozen=True)
 class Variable:
     """A variable of a formula, which stands for every constant of its type."""
@@ -48,7 +53,10 @@ class Constant:
     name: str
 
     def __str__(self) -> str:
-        return self.name
+        if _WORD.fullmatch(self.name):
+            return self.name
+        inner = self.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+        return f'"{inner}"'
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,9 @@ def check_rule(program: Program, rule: Rule, where: str = "") -> Rule:
     free = free_variables(rule.formula)
     for name in rule.each:
         if name not in free:
-            raise (FormatError if where else ModelError)(f"{prefix}+{name} is bound by a quantifier, and has no weights")
+            raise (FormatError if where else ModelError)(
+                f"{prefix}+{name} is bound by a quantifier, and has no weights"
+            )
     if any(types[name] is None for name in free):
         untyped = next(name for name in free if types[name] is None)
         raise (FormatError if where else ModelError)(
@@ -53,9 +55,7 @@ def types_of(program: Program, formula: Formula, *, learn: bool = False) -> dict
         if isinstance(term, Variable):
             known = types.get(term.name)
             if known is not None and kind is not None and known != kind:
-                raise ModelError(
-                    f"variable {term.name} is of type {known} and, in {where}, of type {kind}"
-                )
+                raise ModelError(f"variable {term.name} is of type {known} and, in {where}, of type {kind}")
             types[term.name] = known or kind
         elif isinstance(term, Constant):
             if learn and kind is not None:
@@ -65,7 +65,9 @@ def types_of(program: Program, formula: Formula, *, learn: bool = False) -> dict
             if function is None:
                 raise ModelError(f"function {term.function} is not declared")
             if len(term.args) != len(function.types):
-                raise ModelError(f"{term} has {len(term.args)} arguments, and {function.name} takes {len(function.types)}")
+                raise ModelError(
+                    f"{term} has {len(term.args)} arguments, and {function.name} takes {len(function.types)}"
+                )
             if kind is not None and kind != function.value:
                 raise ModelError(f"{term} is of type {function.value} and, in {where}, of type {kind}")
             for inner, inner_kind in zip(term.args, function.types, strict=True):
