@@ -72,6 +72,18 @@ class AtomNames(Sequence[str]):
         at = int(np.searchsorted(self.numbers, number))
         return at if at < len(self.numbers) and self.numbers[at] == number else None
 
+    def position_of(self, name: str, args: Sequence[str]) -> int | None:
+        """Position of an atom by its predicate and constants."""
+        relation = self.by_name[name]
+        number = relation.base
+        for arg, kind, stride in zip(args, relation.predicate.types, relation.strides, strict=True):
+            constant = self._codes[kind].get(arg)
+            if constant is None:
+                return None
+            number += constant * stride
+        at = int(np.searchsorted(self.numbers, number))
+        return at if at < len(self.numbers) and self.numbers[at] == number else None
+
     def number(self, name: object) -> int | None:
         """The number of a ground atom; None where there is no such predicate or constant."""
         found = _ATOM.fullmatch(name) if isinstance(name, str) else None

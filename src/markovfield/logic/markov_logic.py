@@ -16,6 +16,7 @@ import numpy.typing as npt
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.files import atomic_writer
 from markovfield.frames import Tabular
+from markovfield.learning.core.report import FitReport
 from markovfield.logic.atoms import AtomNames, AtomStates
 from markovfield.logic.grounding.assemble import assemble
 from markovfield.logic.grounding.determined import DeterminedBlocks, blocks_of, complete
@@ -66,6 +67,7 @@ class MarkovLogic(Tabular):
     def __init__(self, text: str = "") -> None:
         self._program = read_program(text)
         self._learned: dict[tuple[int, tuple[str, ...]], float] = {}
+        self.fit_report: FitReport | None = None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> MarkovLogic:
@@ -93,6 +95,24 @@ class MarkovLogic(Tabular):
     def notes(self) -> tuple[str, ...]:
         """What was read otherwise than it may have been meant."""
         return tuple(self._program.notes)
+
+    def fit(
+        self, databases: Any, query: str | Sequence[str] | None = None, method: Any = "auto", **asked: Any
+    ) -> MarkovLogic:
+        """The program with weights learned from databases, see `markovfield.logic.learning.fit_weights`.
+
+        Examples
+        --------
+        >>> import markovfield as mf
+        >>> kb = mf.MarkovLogic("Smokes(person)\\nCancer(person)\\nSmokes(x) => Cancer(x)\\nSmokes(x)")
+        >>> data = "Smokes(A) Cancer(A) Smokes(B) Cancer(B) Smokes(C) !Smokes(D)"
+        >>> fitted = kb.fit(data, query=["Cancer"])
+        >>> [round(rule.weight, 4) for rule in fitted.rules]
+        [0.6931, 0.0]
+        """
+        from markovfield.logic.learning import fit_weights
+
+        return fit_weights(self, databases, query, method, **asked)
 
     def to_text(self) -> str:
         """The program as text, in the syntax of Alchemy; reading it gives the same program."""
@@ -232,7 +252,7 @@ class MarkovLogic(Tabular):
         store = Store(self._program, facts, is_closed, memory_limit)
         try:
             complete(store)
-            weights, labels, first = self._weights(store)
+            weights, keys, first = self._weights(store)
             blocks: list[Block] = []
             tallies: dict[int, Tally] = {}
             left = max_clauses
@@ -265,7 +285,7 @@ class MarkovLogic(Tabular):
         finally:
             store.close()
         return GroundNetwork(
-            self, assembled, weights, labels, tallies, is_closed, constant, time.perf_counter() - started,
+            self, assembled, weights, keys, tallies, is_closed, constant, time.perf_counter() - started,
             tuple(asked or ()),
         )  # fmt: skip
 
@@ -298,10 +318,16 @@ class MarkovLogic(Tabular):
             chosen.discard(name)
         return {name: name in chosen for name in predicates}
 
-    def _weights(self, store: Store) -> tuple[npt.NDArray[np.float64], list[str], list[int]]:
-        """Weights of all rules one behind the other, their names, and where each rule's begin."""
+    def weight_name(self, key: tuple[int, tuple[str, ...]]) -> str:
+        """A weight in words: the formula, with the constants that it is for."""
+        rule, values = self.rules[key[0]], key[1]
+        given = {name: Constant(value) for name, value in zip(rule.each, values, strict=True)} if values else {}
+        return str(substitute(rule.formula, dict(given)))
+
+    def _weights(self, store: Store) -> tuple[npt.NDArray[np.float64], list[tuple[int, tuple[str, ...]]], list[int]]:
+        """Weights of all rules one behind the other, which they are, and where each rule's begin."""
         weights: list[float] = []
-        labels: list[str] = []
+        keys: list[tuple[int, tuple[str, ...]]] = []
         first = [0]
         for i, rule in enumerate(self.rules):
             if not rule.hard:
@@ -310,10 +336,9 @@ class MarkovLogic(Tabular):
                 kinds = [str(types[name]) for name in rule.each]
                 for values in product(*(store.constants[kind] for kind in kinds)):
                     weights.append(self._learned.get((i, values), default))
-                    given = {name: Constant(value) for name, value in zip(rule.each, values, strict=True)}
-                    labels.append(str(substitute(rule.formula, dict(given))))
+                    keys.append((i, values))
             first.append(len(weights))
-        return np.array(weights, np.float64), labels, first
+        return np.array(weights, np.float64), keys, first
 
     def _query_atoms(self, store: Store, asked: list[str] | None, closed: dict[str, bool]) -> IntArray:
         """Numbers of the atoms that are asked for and not known, rising."""

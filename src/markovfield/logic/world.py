@@ -36,8 +36,9 @@ class GroundNetwork(Drawn):
     ----------
     program
         The program.
-    weights
-        ``float64[k]``: the weights of its rules, in their order; a rule with ``+`` variables has several.
+    weights, weight_keys
+        ``float64[k]``: the weights of its rules, in their order; a rule with ``+`` variables has several. The number of
+        each one's rule, and the constants it is for.
     tallies
         For each rule, what became of its groundings.
     predicates
@@ -49,7 +50,7 @@ class GroundNetwork(Drawn):
     program: MarkovLogic
     assembled: Assembled
     weights: npt.NDArray[np.float64]
-    weight_names: Sequence[str]
+    weight_keys: Sequence[tuple[int, tuple[str, ...]]]
     tallies: dict[int, Tally]
     predicates: dict[str, bool]
     log_constant: float
@@ -67,7 +68,8 @@ class GroundNetwork(Drawn):
     def log_linear(self) -> LogLinear:
         """The same as a log-linear model, whose parameters are the weights."""
         base = FactorGraph(self.assembled.structure, self.assembled.base, marks_hold=True)
-        return LogLinear.from_arrays(base, self.assembled.operator, self.weights, self.weight_names)
+        names = [self.program.weight_name(key) for key in self.weight_keys]
+        return LogLinear.from_arrays(base, self.assembled.operator, self.weights, names)
 
     def with_weights(self, weights: npt.ArrayLike) -> GroundNetwork:
         """The same ground formulas with other weights; nothing is grounded again."""
@@ -75,7 +77,7 @@ class GroundNetwork(Drawn):
         if new.shape != self.weights.shape or not np.isfinite(new).all():
             raise ModelError(f"weights must be {len(self.weights)} finite numbers, got an array of shape {new.shape}")
         return GroundNetwork(
-            self.program, self.assembled, new, self.weight_names, self.tallies, self.predicates, float("nan"),
+            self.program, self.assembled, new, self.weight_keys, self.tallies, self.predicates, float("nan"),
             self.seconds, self.query,
         )  # fmt: skip
 
