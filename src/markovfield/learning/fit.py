@@ -48,8 +48,9 @@ def fit(
     ----------
     model
         A `BayesianNetwork`, whose tables need not be there yet (`BayesianNetwork.set_parents` gives the structure), a
-        `LinearGaussianNetwork`, a `GaussianMarkovField` (a graph; data may be `GaussianMoments`), or an undirected model: a `MarkovNetwork` (`MarkovNetwork.from_edges` gives the
-        structure), a `FactorGraph`, or anything else with a ``log_linear()``.
+        `LinearGaussianNetwork`, a `GaussianMarkovField` (a graph, whose data may be `GaussianMoments`), or an
+        undirected model: a `MarkovNetwork` (`MarkovNetwork.from_edges` gives the structure), a `FactorGraph`, or
+        anything else with a ``log_linear()``.
     data
         A dict of columns, a pandas or polars frame, a structured array, `Samples`, or state indices
         ``int[rows, variables]``. Columns are found by name and others ignored; a variable without a column is hidden.

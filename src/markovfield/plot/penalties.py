@@ -24,8 +24,8 @@ def penalty_path(learned: Any, *, truth: Any = None, title: str | None = None, a
     Parameters
     ----------
     learned
-        What `GroupLasso` or `GraphicalLasso` learned, or its ``details``. Edges of the chosen graph are blue, others grey; a dashed line
-        stands at the chosen penalty.
+        What `GroupLasso` or `GraphicalLasso` learned, or its ``details``. Edges of the chosen graph are blue, others
+        grey; a dashed line stands at the chosen penalty.
     truth
         A graph, or pairs of variables, to compare with: its edges are blue then, all others orange.
     title

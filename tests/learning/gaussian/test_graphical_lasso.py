@@ -88,7 +88,9 @@ def test_units_do_not_matter_unless_the_covariance_is_asked_for(twenty):
     assert np.allclose(one.precision.toarray(), 1e4 * two.precision.toarray(), rtol=1e-4, atol=1e-4)
     assert np.allclose(one.gaussian.mean, np.mean(list(rows.values()), axis=1))
     raw = GraphicalLasso(penalty=0.15, standardised=False)
-    assert pairs_of(mf.learn_structure(rows, method=raw).graph) != pairs_of(mf.learn_structure(scaled, method=raw).graph)
+    assert pairs_of(mf.learn_structure(rows, method=raw).graph) != pairs_of(
+        mf.learn_structure(scaled, method=raw).graph
+    )
 
 
 def test_scikit_learn_and_we_agree_on_the_covariance(twenty):
@@ -139,7 +141,9 @@ def test_weights_forbid_and_free_edges_and_adaptive_ones_shrink_less(twenty):
     learned = mf.learn_structure(rows, method=GraphicalLasso(penalty=0.1, weights=weights))
     assert learned.precision[a, b] == 0.0
     weights[a, b] = weights[b, a] = 0.0
-    assert mf.learn_structure(rows, method=GraphicalLasso(penalty=5.0, weights=weights)).edges == ((names[a], names[b]),)
+    assert mf.learn_structure(rows, method=GraphicalLasso(penalty=5.0, weights=weights)).edges == (
+        (names[a], names[b]),
+    )
     plain, adaptive = (mf.learn_structure(rows, method=GraphicalLasso(penalty=0.15, adaptive=x)) for x in (0.0, 1.0))
     assert pairs_of(adaptive.graph) >= pairs_of(graph) & pairs_of(plain.graph)
     strength = {m: np.mean([abs(m.graph.edges[e]["weight"]) for e in graph.edges]) for m in (plain, adaptive)}

@@ -76,7 +76,7 @@ def test_components_are_those_of_the_covariances_above_the_penalty():
 
     s = covariance(30, 5, rows=40)
     for penalty in np.quantile(np.abs(s), [0.5, 0.9, 0.97]):
-        graph = nx.Graph([(i, j) for i in range(30) for j in range(30) if i <= j and abs(s[i, j]) > penalty or i == j])
+        graph = nx.Graph(np.argwhere((np.abs(s) > penalty) | np.eye(30, dtype=bool)).tolist())
         wanted = sorted(sorted(c) for c in nx.connected_components(graph))
         assert sorted(b.tolist() for b in blocks_of(s, penalty)) == wanted
         found = minimise(s, penalty, tolerance=1e-9)

@@ -69,7 +69,10 @@ def test_moments_given_are_read_as_they_are():
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: read_moments({"a": [1.0, np.nan], "b": [1.0, 2.0]}), r"'a' is missing in 1 row, the first of them row 1"),
+        (
+            lambda: read_moments({"a": [1.0, np.nan], "b": [1.0, 2.0]}),
+            r"'a' is missing in 1 row, the first of them row 1",
+        ),
         (lambda: read_moments({"a": [1.0, np.inf]}), r"column 'a' is infinite in row 1"),
         (lambda: read_moments({"a": [5.0, 5.0], "b": [1.0, 2.0]}), r"column 'a' is the same in every row"),
         (lambda: read_moments({"a": ["x", "y"]}), r"column 'a' must hold numbers only"),

@@ -104,8 +104,15 @@ class LearnedGraph(Tabular):
     def _picture(self) -> str:
         return drawing(self.graph, len(self.variables))
 
-    def to_network(self) -> MarkovNetwork:
-        """A `MarkovNetwork` with this structure and no numbers yet: `markovfield.fit` gives them."""
+    def to_network(self) -> Any:
+        """A model with this structure and no numbers yet: `markovfield.fit` gives them.
+
+        A `MarkovNetwork`, or a `GaussianMarkovField` where variables are real-valued.
+        """
+        if not self.states:
+            from markovfield.models.gaussian.markov_field import GaussianMarkovField
+
+            return GaussianMarkovField(self.graph)
         net = MarkovNetwork(
             {
                 v: len(s) if s == tuple(range(len(s))) and not any(isinstance(x, bool) for x in s) else s

@@ -24,9 +24,9 @@ def conjugate_gradients(
 ) -> FloatArray:
     """Solve ``W D W = residual`` on a symmetric pattern, or on the entries of it that are ``inside``.
 
-    ``at`` are rows and columns of the entries, ``layout`` is `lasso_kernel.pattern`'s. Scaled by the Hessian's diagonal;
-    ends when the residual has fallen to ``share`` of itself, in that scale. None: to a share that falls with the
-    residual itself, so that Newton's last steps double the digits.
+    ``at`` are rows and columns of the entries, ``layout`` is that of `lasso_kernel.pattern`. Scaled by the Hessian's
+    diagonal; ends when the residual has fallen to ``share`` of itself, in that scale. None: to a share that falls with
+    the residual itself, so that Newton's last steps double the digits.
     """
     i, j = at
     scale = np.where(i == j, w[i, i] ** 2, w[i, i] * w[j, j] + w[i, j] ** 2)
@@ -35,10 +35,11 @@ def conjugate_gradients(
     p, rho = z.copy(), float(r @ z)
     wanted = (min(0.01, rho) if share is None else share**2) * rho
     product = np.empty(len(r))
+    starts, columns, twins = layout
     for _ in range(2 * len(r) + 20 if most is None else most):
         if rho <= wanted or rho == 0.0:
             break
-        hessian_product(w, *layout, p, product)
+        hessian_product(w, starts, columns, twins, p, product)
         curved = float(p @ product)
         if curved <= 0.0:
             break

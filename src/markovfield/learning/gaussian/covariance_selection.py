@@ -1,4 +1,4 @@
-"""Gaussian graphical models fitted to data on a given graph: of zeros in the precision, and of zeros in the covariance."""
+"""Gaussian models fitted to data on a given graph: with zeros in the precision, or with zeros in the covariance."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.inference.core.limits import memory_limit_bytes
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
 from markovfield.kernels.interpreter import CELL, small
@@ -47,9 +48,7 @@ def read_data(
     return (None, table) if table.has_missing else (table.moments(what), None)
 
 
-def with_numbers(
-    model: Any, precision: FloatArray, mean: FloatArray, report: FitReport
-) -> Any:
+def with_numbers(model: Any, precision: FloatArray, mean: FloatArray, report: FitReport) -> Any:
     """The model with a precision and a mean, and the report."""
     from scipy import sparse
 
@@ -61,7 +60,9 @@ def with_numbers(
 
 @dataclass(frozen=True)
 class CovarianceSelection:
-    """Maximum likelihood of a `GaussianMarkovField`: a precision with zeros where its graph has no edge (Dempster 1972).
+    """Maximum likelihood of a `GaussianMarkovField`: a precision with zeros where the graph has no edge.
+
+    Known as covariance selection since Dempster (1972).
 
     The maximum is unique: its covariance is the data's on the edges and the diagonal. It exists where the rows are more
     than the largest clique of some chordal graph on the same edges. Missing values are filled by expectation
@@ -91,10 +92,10 @@ class CovarianceSelection:
     --------
     >>> import markovfield as mf
     >>> field = mf.GaussianMarkovField([("x", "y"), ("y", "z")])
-    >>> rows = {"x": [1.0, 2.0, 0.5, 3.0], "y": [1.5, 2.0, 1.0, 2.5], "z": [0.0, 1.0, 0.5, 1.5]}
+    >>> rows = {"x": [1.0, 2.0, 0.5, 3.0, 2.5], "y": [1.5, 2.0, 1.0, 2.5, 0.5], "z": [0.0, 1.0, 1.5, 1.0, 2.0]}
     >>> fitted = mf.fit(field, rows)
     >>> fitted.fit_report.details
-    GaussianGoodness(deviance 2.72018, df 1, p 0.09909)
+    GaussianGoodness(deviance 2.35704, df 1, p 0.1247)
     >>> float(fitted.precision[0, 2])
     0.0
     """
@@ -117,6 +118,7 @@ class CovarianceSelection:
             below={"shrinkage": 1},
             choices={"algorithm": ("auto", "closed_form", "newton", "ipf", "regression")},
         )
+        memory_limit_bytes(self.memory_limit)
 
     def fit(self, model: Any, data: Any, *, weights: Any = None, running: Running | None = None) -> Any:
         """A new model with the estimated precision and the mean of the data."""
@@ -155,7 +157,9 @@ class CovarianceSelection:
         fit = goodness(moments.shrunk(self.shrinkage), precision, graph.number_of_edges())
         notes = [f"the {found.algorithm.replace('_', ' ')} was taken"] if self.algorithm == "auto" else []
         if self.shrinkage:
-            notes.append(f"{self.shrinkage:g} of every covariance was taken off: likelihood and deviance are of the rest")
+            notes.append(
+                f"{self.shrinkage:g} of every covariance was taken off: likelihood and deviance are of the rest"
+            )
         return FitReport(
             method=self.name,
             log_likelihood=fit.log_likelihood,
@@ -242,6 +246,7 @@ class IterativeConditionalFitting:
 
     def __post_init__(self) -> None:
         check_method(self, least={"max_iterations": 1}, above={"tolerance": 0})
+        memory_limit_bytes(self.memory_limit)
 
     def fit(self, model: Any, data: Any, *, weights: Any = None, running: Running | None = None) -> Any:
         """A new model whose covariance has the zeros; ``fit_report.details`` has deviance and degrees of freedom."""
@@ -251,8 +256,12 @@ class IterativeConditionalFitting:
             assert table is not None
             moments = table.moments(self.name)
         if log_determinant(moments.covariance) == -np.inf:
-            few = f": {moments.n_rows:g} rows of {moments.n_variables} variables" * (moments.n_rows <= moments.n_variables)
-            raise ModelError(f"{not_definite(moments.covariance, moments.variables, 'the covariance of the data')}{few}")
+            few = f": {moments.n_rows:g} rows of {moments.n_variables} variables" * (
+                moments.n_rows <= moments.n_variables
+            )
+            raise ModelError(
+                f"{not_definite(moments.covariance, moments.variables, 'the covariance of the data')}{few}"
+            )
         graph = positions_of(model.to_networkx(), model.variables)
         with one_blas_thread():
             covariance, history, converged = covariance_graph_maximum(

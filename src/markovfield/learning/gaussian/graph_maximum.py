@@ -74,9 +74,10 @@ def maximum_on_graph(
     for clique in cliques:
         _invertible(moments, clique)
     deviations = moments.deviations
+    history: list[float] = []
     s = moments.correlation
     if algorithm == "closed_form":
-        x, iterations, converged, history = _closed_form(s, graph), 1, True, []
+        x, iterations, converged = _closed_form(s, graph), 1, True
     else:
         x, iterations, converged, history = ALGORITHMS[algorithm](s, graph, tolerance, max_iterations, running)
     x = x / deviations[:, None] / deviations
@@ -88,7 +89,9 @@ def _invertible(moments: GaussianMoments, clique: Sequence[int]) -> None:
     if log_determinant(block) == -np.inf:
         names = [moments.variables[v] for v in clique]
         few = moments.n_rows <= len(clique)
-        rows = f" (a clique of {len(clique)} variables needs more rows than the {moments.n_rows:g} given)" if few else ""
+        rows = (
+            f" (a clique of {len(clique)} variables needs more rows than the {moments.n_rows:g} given)" if few else ""
+        )
         raise ModelError(
             f"{not_definite(block, names, 'the covariance of a clique')}{rows}: take fewer edges, or give shrinkage"
         )
@@ -153,8 +156,7 @@ def _regressions(
     near = [sorted(graph.adj[v]) for v in range(n)]
     sigma = s.copy()
     history = []
-    converged = False
-    for turn in range(1, most + 1):
+    for _ in range(most):
         worst = 0.0
         for j in range(n):
             column = sigma[:, near[j]] @ _slopes(sigma, s, near[j], j) if near[j] else np.zeros(n)
@@ -166,9 +168,8 @@ def _regressions(
         if running is not None:
             running.check(history[-1])
         if worst <= tolerance:
-            converged = True
-            break
-    return x, turn, converged, history
+            return x, len(history), True, history
+    return x, most, False, history
 
 
 def _slopes(sigma: FloatArray, s: FloatArray, near: list[int], j: int) -> FloatArray:

@@ -89,7 +89,7 @@ def em(
     history: list[float] = []
     precision = maximise(moments)
     for _ in range(max_iterations):
-        moments, value = expected_moments(table, moments.mean, np.linalg.inv(precision))
+        moments, value = expected_moments(table, moments.mean, np.asarray(np.linalg.inv(precision)))
         precision = maximise(moments)
         history.append(value)
         if running is not None:

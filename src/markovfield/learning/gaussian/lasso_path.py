@@ -135,9 +135,7 @@ def refit(s: FloatArray, found: LassoMinimum) -> float | None:
         start = dense(precision[block][:, block])
         edges = np.argwhere(np.triu(start, 1))
         part = np.ascontiguousarray(s[at])
-        _, _, converged, history = newton_on_graph(
-            part, edges, start=start, tolerance=1e-6, max_iterations=MOST_REFIT
-        )
+        _, _, converged, history = newton_on_graph(part, edges, start=start, tolerance=1e-6, max_iterations=MOST_REFIT)
         if not converged:
             return None
         total -= 2 * history[-1]

@@ -176,7 +176,7 @@ class _Component:
                 running.check()
             idle = 0 if slack + excess < 0.9 * nearest else idle + 1
             nearest = min(nearest, slack + excess)
-            last = turn == most or (idle >= STUCK and nearest <= ROUNDING ** 0.5)
+            last = turn == most or (idle >= STUCK and nearest <= ROUNDING**0.5)
             if slack + excess <= wanted or last:
                 self._close(w)
                 if self.gap <= tolerance or last:
@@ -244,9 +244,10 @@ def _polished(
     inside = x + d != 0
     sign = np.sign(x + d)
     curved = np.empty(len(d))
+    starts, columns, twins = layout
 
     def value(step: FloatArray) -> float:
-        hessian_product(w, *layout, step, curved)
+        hessian_product(w, starts, columns, twins, step, curved)
         return float(g @ step + 0.5 * step @ curved + bound @ np.abs(x + step))
 
     before = value(d)
