@@ -24,6 +24,7 @@ _TOP = {
     "dependency.dependency_parser": ["DependencyParser"],
     "factors.factor_graph": ["FactorGraph"],
     "gaussian.gaussian_field": ["GaussianField"],
+    "models.gaussian.markov_field": ["GaussianMarkovField"],
     "models": [
         "BayesianNetwork",
         "BoltzmannMachine",
@@ -61,6 +62,7 @@ _TOP = {
     "sequence.tagger": ["ChainTagger"],
     "alignment.alignment_crf": ["AlignmentCRF"],
     "structured.classifier": ["StructuredClassifier"],
+    "time_series.vector_autoregression": ["VectorAutoregression"],
     "structured.estimators": ["GraphCRF", "HierarchicalClassifier", "LatentCRF", "MultiLabelCRF", "MulticlassCRF"],
     "vision.grid_crf": ["GridCRF"],
     "vision.segmentation": ["ImageSegmentation"],
@@ -103,6 +105,14 @@ _LAZY = {
         "sequence.text.templates": ["Template"],
         "sequence.text.token_features": ["TokenFeatures"],
         "sequence.text.vectoriser": ["AttributeVectoriser"],
+    },
+    "time_series": {
+        "time_series.causality": ["CausalityTest", "CausalityTests"],
+        "time_series.forecasts": ["Forecast", "ImpulseResponses"],
+        "time_series.kalman": ["FilteredStates", "SmoothedStates"],
+        "time_series.order_selection": ["OrderSelection"],
+        "time_series.state_space": ["LinearStateSpace"],
+        "time_series.vector_autoregression": ["VectorAutoregression"],
     },
     "grammar": {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],

@@ -10,6 +10,9 @@ Files, in reading order:
 * `_sparse_factor`: a sparse factorisation of the precision, by SciPy's SuperLU: solves, determinant, samples, and the
   diagonal of the inverse by the Takahashi equations.
 
+* `subspace`: a Gaussian whose precision may be singular in known directions, under linear constraints;
+* `constrained_field`: `ConstrainedField`, a field with those, or on a lattice; `grid_names`: names of its sites.
+
 One factorisation, made once and kept, answers all questions. For a planar lattice of n variables it takes about n^1.5
 operations and n log n memory; in the worst case n^3 and n^2. Dense matrices are made only where asked for, and up to
 10,000 variables.
