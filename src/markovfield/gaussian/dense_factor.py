@@ -18,6 +18,7 @@ class DenseFactor:
         from scipy.linalg import lapack
 
         self._lapack: Any = lapack
+        self.matrix = matrix
         self.lower: FloatArray
         self.lower, failed = lapack.dpotrf(matrix, lower=1, clean=1)
         # The first variable without a positive pivot, or -1.
@@ -28,6 +29,8 @@ class DenseFactor:
 
     def solve(self, right: FloatArray) -> FloatArray:
         """``Lambda^-1 right``."""
+        if len(self.lower) == 1:  # without the rounding of a root
+            return np.asarray(right / self.matrix[0, 0])
         found: FloatArray = self._lapack.dpotrs(self.lower, right, lower=1)[0]
         return found
 
@@ -42,5 +45,7 @@ class DenseFactor:
 
     def inverse(self) -> FloatArray:
         """All of it, ``float64[n, n]``."""
+        if len(self.lower) == 1:
+            return 1.0 / self.matrix
         half: FloatArray = self._lapack.dpotri(self.lower, lower=1)[0]
         return np.tril(half) + np.tril(half, -1).T
