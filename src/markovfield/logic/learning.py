@@ -79,7 +79,9 @@ def fit_weights(
     report = made.fit_report
     unused = np.flatnonzero(np.diff(joined.model.operator.tocsc().indptr) == 0)
     note = f"{len(unused)} of {len(joined.keys)} weights have no ground formula that depends on the query"
-    fitted.fit_report = replace(report, notes=(*report.notes, note) if len(unused) else report.notes)
+    # One row is all there is of a world: that atoms do not change in it says nothing.
+    notes = tuple(text for text in report.notes if "never change in the data" not in text)
+    fitted.fit_report = replace(report, notes=(*notes, note) if len(unused) else notes)
     return fitted
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError
-from markovfield.logic.grounding.queries import FALSE, TRUE, clause_query, slots_query
+from markovfield.logic.grounding.queries import FALSE, TRUE, clause_query, slots_query, violation_query
 from markovfield.logic.grounding.rules import HARD, Part
 from markovfield.logic.grounding.store import Store
 
@@ -154,9 +154,13 @@ def _without_repeats(row: IntArray, flat: IntArray, n: int) -> tuple[IntArray, I
 
 
 def _contradiction(store: Store, part: Part) -> None:
+    """Say which hard formula the evidence violates, and for which constants."""
+    row = store.connection.execute(violation_query(store, part.clauses[0], part.types, part.bound)).fetchone() or ()
+    values = zip(part.types.items(), row, strict=False)
+    given = ", ".join(f"{name} = {store.constants[kind][int(value)]}" for (name, kind), value in values)
+    where = f" ({part.rule.where})" if part.rule.where else ""
     raise ImpossibleEvidenceError(
-        f"the evidence violates the hard formula {part.rule.formula}"
-        + (f" ({part.rule.where})" if part.rule.where else "")
+        f"the evidence violates the hard formula {part.rule.formula}{where}{' for ' if given else ''}{given}"
     )
 
 

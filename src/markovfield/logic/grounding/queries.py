@@ -8,7 +8,7 @@ from markovfield.logic.grounding.store import Relation, Store
 from markovfield.logic.language.normal_forms import Clause, Literal
 from markovfield.logic.language.syntax import Atom, Constant, Equal, Term, Variable
 
-__all__ = ["ClauseQuery", "clause_query", "slots_query"]
+__all__ = ["ClauseQuery", "clause_query", "slots_query", "violation_query"]
 
 ABSENT, TRUE, FALSE = -1, -2, -3
 
@@ -184,6 +184,20 @@ def clause_query(
         return ClauseQuery(merged, len(plain), ())
     numbered = f"SELECT row_number() OVER () - 1 AS i, * FROM ({merged})"
     return ClauseQuery(numbered, len(plain), tuple(_some_query(writer, lit) for lit in open_some))
+
+
+def violation_query(store: Store, clause: Clause, types: dict[str, str], bound: dict[str, str]) -> str:
+    """Values of the variables, in their order, for which the evidence makes a clause false; one row at most."""
+    writer = _Writer(store, types, bound)
+    joins: list[str] = []
+    where: list[str] = []
+    for i, lit in enumerate(clause):
+        if isinstance(lit.atom, Atom) and not lit.some and not store.relations[lit.atom.predicate].closed:
+            relation = store.relations[lit.atom.predicate]
+            joins.append(f"JOIN {relation.table} e{i} ON {_all(writer.matches(lit.atom, relation, f'e{i}'))}")
+            where.append(f"{'NOT ' if lit.positive else ''}e{i}.t")
+    columns = ", ".join(f"b.{c}" for c in writer.column.values()) or "0"
+    return f"SELECT {columns} FROM ({bindings(writer, clause)}) b {' '.join(joins)} WHERE {_all(where)} LIMIT 1"
 
 
 def _outer_variables(lit: Literal) -> list[str]:
