@@ -354,6 +354,8 @@ _LAZY = {
         "inference.core.running": ["Progress"],
         "inference.explain": ["Explanation"],
         "inference.gaussian.answers": ["GaussianDecoding", "GaussianMarginals", "GaussianSamples", "Normal"],
+        "inference.gaussian.explanations": ["GaussianExplanation"],
+        "inference.gaussian.queries": ["GaussianDistribution"],
         "inference.core.batches": ["MarginalsBatch"],
         "inference.junction_tree.compiled": ["CompiledJunctionTree"],
         "inference.belief_propagation.compiled": ["CompiledPropagation", "PropagationBatch"],
