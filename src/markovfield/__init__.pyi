@@ -18,6 +18,7 @@ from markovfield import sequence as sequence
 from markovfield import settings as settings
 from markovfield import structured as structured
 from markovfield import structures as structures
+from markovfield import time_series as time_series
 from markovfield import vision as vision
 from markovfield.alignment.alignment_crf import AlignmentCRF as AlignmentCRF
 from markovfield.dependency.dependency_parser import DependencyParser as DependencyParser
@@ -81,6 +82,7 @@ from markovfield.structured.estimators import LatentCRF as LatentCRF
 from markovfield.structured.estimators import MultiLabelCRF as MultiLabelCRF
 from markovfield.structured.estimators import MulticlassCRF as MulticlassCRF
 from markovfield.structured.margin_estimators import GraphSSVM as GraphSSVM
+from markovfield.time_series.vector_autoregression import VectorAutoregression as VectorAutoregression
 from markovfield.vision.grid_crf import GridCRF as GridCRF
 from markovfield.vision.grid_ssvm import GridSSVM as GridSSVM
 from markovfield.vision.segmentation import ImageSegmentation as ImageSegmentation

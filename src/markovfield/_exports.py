@@ -62,6 +62,7 @@ _TOP = {
     "sequence.tagger": ["ChainTagger"],
     "alignment.alignment_crf": ["AlignmentCRF"],
     "structured.classifier": ["StructuredClassifier"],
+    "time_series.vector_autoregression": ["VectorAutoregression"],
     "structured.estimators": ["GraphCRF", "HierarchicalClassifier", "LatentCRF", "MultiLabelCRF", "MulticlassCRF"],
     "vision.grid_crf": ["GridCRF"],
     "vision.segmentation": ["ImageSegmentation"],
@@ -104,6 +105,14 @@ _LAZY = {
         "sequence.text.templates": ["Template"],
         "sequence.text.token_features": ["TokenFeatures"],
         "sequence.text.vectoriser": ["AttributeVectoriser"],
+    },
+    "time_series": {
+        "time_series.causality": ["CausalityTest", "CausalityTests"],
+        "time_series.forecasts": ["Forecast", "ImpulseResponses"],
+        "time_series.kalman": ["FilteredStates", "SmoothedStates"],
+        "time_series.order_selection": ["OrderSelection"],
+        "time_series.state_space": ["LinearStateSpace"],
+        "time_series.vector_autoregression": ["VectorAutoregression"],
     },
     "grammar": {
         "grammar.binarisation": ["Binarisation", "collapse_unaries", "expand_unaries"],
