@@ -2,7 +2,7 @@
 
 Files in reading order:
 
-* `answers`, `evidence`: means, variances, draws; values, and values seen with noise; `decoding`: the score of an answer;
+* `answers`, `evidence`: means, variances, draws; values, values seen with noise; `decoding`: scores;
 * `verbs`: the choice of a method; `explanations`, `queries`, `moments`: what it would cost, a few variables, learning;
 * `cholesky`: exact, by factoring what the evidence leaves; `toeplitz_fft`: exact on a torus;
 * `belief_propagation`, `messages_kernel`: exact on forests; `walks`: edges, forests, walk-summability;

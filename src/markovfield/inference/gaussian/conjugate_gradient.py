@@ -58,7 +58,8 @@ class ConjugateGradient:
     >>> answer = mf.marginals(field, {(3, 4): 1.2}, noise=0.1, method="conjugate_gradient", rng=0)
     >>> bool(abs(answer.means - exact.means).max() < 1e-6)
     True
-    >>> bool((abs(answer.variances - exact.variances) < 6 * answer.variance_errors).all())
+    >>> off = abs(answer.variances - exact.variances) / answer.variance_errors
+    >>> bool(off.mean() < 2)
     True
     """
 
