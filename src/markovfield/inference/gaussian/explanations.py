@@ -103,7 +103,7 @@ def explain(field: GaussianField, verb: str, evidence: Any, noise: Any, method: 
     if chosen.name == "toeplitz_fft":
         reason = "the same at every site of a torus, so exact by Fourier transforms" if method == "auto" else reason
     elif chosen.name == "sparse_cholesky":
-        plan = analyse(rest.precision)
+        plan = analyse(rest.precision, coordinates=rest._cache.get("coordinates"))
         fill, flops = int(plan.fill), float(plan.flops)
         size = float(plan.bytes) + 8.0 * n * (opened + constraints)
         if method == "auto":
