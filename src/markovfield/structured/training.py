@@ -91,12 +91,13 @@ def train(
     n = example_count(X, Y)
     if isinstance(objective, Hinge):
         l2 = np.unique(penalty.l2)
-        if len(l2) != 1 or not l2[0] > 0 or np.any(penalty.l1) or penalty.has_groups:
-            raise ModelError("a hinge is minimised with one l2 above 0 for all weights, and no other penalty")
+        if len(l2) != 1 or not l2[0] > 0 or penalty.has_groups:
+            raise ModelError("a hinge is minimised with one l2 above 0 for all weights, beside it an l1, and no groups")
         if init is not None:
             raise ModelError("max-margin solvers start from nothing: leave init None")
         settings = {"solver": solver, "batch_size": batch_size, "rng": rng, "running": running}
-        trained = train_by_margin(model, objective, data, C=1.0 / float(l2[0]), **settings)
+        l1 = np.asarray(penalty.l1, np.float64) / float(l2[0])
+        trained = train_by_margin(model, objective, data, C=1.0 / float(l2[0]), l1=l1, **settings)
         return *trained, model.known.wide_inference
     notes: list[str] = []
     if init is None and hasattr(objective, "begin_with"):
