@@ -28,7 +28,6 @@ _TOP = {
     "models": [
         "BayesianNetwork",
         "BoltzmannMachine",
-        "ConditionalGaussianNetwork",
         "Feature",
         "Hopfield",
         "Ising",
@@ -39,6 +38,7 @@ _TOP = {
         "RestrictedBoltzmannMachine",
     ],
     "grammar.pcfg": ["PCFG"],
+    "models.mixed.conditional_gaussian": ["ConditionalGaussianNetwork"],
     "inference.verbs": ["decode", "expected_counts", "log_partition", "marginals", "probability", "sample"],
     "inference.analysis.query": ["Distribution", "query"],
     "inference.explain": ["Explanation", "explain"],
@@ -181,6 +181,7 @@ _LAZY = {
         "lattice.simulation": ["LatticeRecord", "LatticeSimulation"],
     },
     "learning": {
+        "learning.mixed.conditional_gaussian": ["conditional_log_likelihood"],
         "learning.boltzmann.annealed": ["annealed_log_partition"],
         "learning.boltzmann.transformer": ["BernoulliRBM"],
         "learning.boltzmann.updates": ["Training"],

@@ -1,4 +1,4 @@
-"""Models: what a user writes down; each compiles itself to a form, a `FactorGraph`, a `GaussianField` or a `MixedField`.
+"""Models: what a user writes down; each compiles itself to a form: `FactorGraph`, `GaussianField`, `MixedField`.
 
 Sources: Murphy 19.3 and 19.4, Caetano 2 to 4; each file names its equations.
 
@@ -29,14 +29,12 @@ from markovfield.models.hopfield import Completion, Hopfield
 from markovfield.models.ising import Ising
 from markovfield.models.log_linear import LogLinear
 from markovfield.models.markov_network import MarkovNetwork
-from markovfield.models.mixed.conditional_gaussian import ConditionalGaussianNetwork
 from markovfield.models.potts import Potts
 
 __all__ = [
     "BayesianNetwork",
     "BoltzmannMachine",
     "Completion",
-    "ConditionalGaussianNetwork",
     "Feature",
     "GaussianCPD",
     "Hopfield",

@@ -24,7 +24,7 @@ def random_network(rng, n_discrete=3, n_real=3, most_states=3):
         real = rng.permutation([j for j in range(i) if rng.random() < 0.7]).astype(int).tolist()
         shape = tuple(cards[j] for j in discrete)
         kinds = [[f"x{j}" for j in real], [f"d{j}" for j in discrete]]
-        parents = sum(kinds if rng.random() < 0.5 else kinds[::-1], [])
+        parents = [v for kind in (kinds if rng.random() < 0.5 else kinds[::-1]) for v in kind]
         net.add_cpd(
             f"x{i}",
             parents,

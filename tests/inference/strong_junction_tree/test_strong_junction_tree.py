@@ -39,9 +39,7 @@ def test_probabilities_moments_and_log_z(seed, n_discrete, n_real):
         np.testing.assert_allclose(answer[v], p, atol=1e-9)
     rest = [net.continuous[i] for i in parts[0][4]]
     mean = weights @ np.array([p[2] for p in parts])
-    spread = sum(
-        w * (p[3] + np.outer(p[2] - mean, p[2] - mean)) for w, p in zip(weights, parts, strict=True)
-    )
+    spread = sum(w * (p[3] + np.outer(p[2] - mean, p[2] - mean)) for w, p in zip(weights, parts, strict=True))
     for i, v in enumerate(rest):
         assert answer[v].mean == pytest.approx(mean[i], abs=1e-8)
         assert answer[v].variance == pytest.approx(spread[i, i], abs=1e-8)
@@ -190,9 +188,7 @@ def test_what_is_refused():
         wide.add_variable(f"x{i}")
         wide.add_cpd(f"x{i}", [f"d{i}", *([f"x{i - 1}"] if i else [])], [0.5] * bool(i))
     wide.add_cpd("x", ["x19"], [1.0])
-    for call, message in (
-        (lambda: mf.marginals(wide), "above the memory limit: its largest clique has 21 variables"),
-    ):
+    for call, message in ((lambda: mf.marginals(wide), "above the memory limit: its largest clique has 21 variables"),):
         with pytest.raises(mf.MemoryLimitError, match=message):
             call()
     for call, message in (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as setting
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,7 +121,7 @@ class MixedMarginals(Answer):
     variances: FloatArray
     log_partition: float
     width: int = -1
-    asked: Any = field(default=None, repr=False)
+    asked: Any = setting(default=None, repr=False)
 
     @property
     def log_partition_bounds(self) -> tuple[float, float]:

@@ -128,8 +128,8 @@ def draw(
             states[v] = drawn.astype(np.int64)
         else:
             weights, bias, variance = (a[0][tuple(states[u] for u in made.discrete)] for a in made.regression(v))
-            rest = [numbers[u] for u in made.continuous if u != v]
-            mean = bias + (np.sum(weights * np.stack(rest, axis=-1), axis=-1) if rest else 0.0)
+            around = [numbers[u] for u in made.continuous if u != v]
+            mean = bias + (np.sum(weights * np.stack(around, axis=-1), axis=-1) if around else 0.0)
             numbers[v] = mean + np.sqrt(variance) * rng.standard_normal(size)
     return states, numbers
 

@@ -107,9 +107,7 @@ class StrongJunctionTree:
         collected = self._collected(field, known, running)
         value = float(collected.log_partition[0])
         _check_possible(field, collected.log_partition, known)
-        return LogPartition(
-            log_partition=value, width=collected.plan.width, method=self.name, seconds=running.seconds
-        )
+        return LogPartition(log_partition=value, width=collected.plan.width, method=self.name, seconds=running.seconds)
 
     def decode(
         self, field: MixedField, known: MixedEvidence, *, variables: Sequence[int] | None, running: Running
@@ -122,8 +120,9 @@ class StrongJunctionTree:
         real = [v for v in chosen if not cards[v]]
         if variables is not None and real and not chosen.issuperset(free):
             raise ModelError(
-                f"decode(variables=...) of a mixed field takes all variables or discrete ones, and {field.variables[real[0]]!r}"
-                " is real-valued: its density given the rest summed is a mixture, which marginals tells of"
+                "decode(variables=...) of a mixed field takes all variables or discrete ones, and "
+                f"{field.variables[real[0]]!r} is real-valued: its density given the rest is a mixture, of which "
+                "marginals tells"
             )
         everything = chosen.issuperset(free)
         stages = {v: FIRST if not cards[v] else MAXIMISED if v in chosen else SUMMED for v in free}
@@ -208,10 +207,7 @@ def discrete_neighbours(field: MixedField, known: set[int], variable: int) -> li
         kept = [
             f
             for f in factors
-            if f.child < 0
-            or f.child == variable
-            or f.child in known
-            or sum(f.child in scope for scope in read) > 1
+            if f.child < 0 or f.child == variable or f.child in known or sum(f.child in scope for scope in read) > 1
         ]
         if len(kept) == len(factors):
             break
@@ -275,9 +271,7 @@ class _Asked:
         near = discrete_neighbours(field, gone, variable)
         stages = {v: SUMMED if cards[v] else FIRST for v in range(len(cards)) if v not in gone}
         stages[variable] = TARGET
-        collected = self.method._collected(
-            field, self.known, Running(), stages=stages, targets=[[variable, *near]]
-        )
+        collected = self.method._collected(field, self.known, Running(), stages=stages, targets=[[variable, *near]])
         own = distribute(collected, cards)[variable].on(near, [variable])
         weights, means, variances = own.probability.ravel(), own.mean.ravel(), own.covariance.ravel()
         kept = weights > 0

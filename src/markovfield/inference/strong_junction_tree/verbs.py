@@ -72,7 +72,9 @@ def probability(field: MixedField, question: Question, event: Any) -> float:
         v = field.names.position(name)
         card = int(field.cardinalities[v])
         if not card:
-            raise ModelError(f"variable {name!r} is real-valued: its mixture in the answer of marginals has `cumulative`")
+            raise ModelError(
+                f"variable {name!r} is real-valued: its mixture in the answer of marginals has `cumulative`"
+            )
         several = value if isinstance(value, list | tuple | set | frozenset | np.ndarray | range) else [value]
         allowed = [field.names.state(v, x, card) for x in several]
         mask = np.full((1, card), -np.inf)
@@ -82,7 +84,9 @@ def probability(field: MixedField, question: Question, event: Any) -> float:
                 return 0.0
             continue
         masks.append(table((v,), mask))
-    method = resolve("strong_junction_tree" if question.method == "auto" else question.method, "marginals", "MixedField")
+    method = resolve(
+        "strong_junction_tree" if question.method == "auto" else question.method, "marginals", "MixedField"
+    )
     below = method.log_partition(field, known, running=question.running)
     asked = MixedEvidence(known.states, known.numbers, (*known.factors, *masks))
     try:
