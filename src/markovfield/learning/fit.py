@@ -50,8 +50,9 @@ def fit(
     ----------
     model
         A `BayesianNetwork`, whose tables need not be there yet (`BayesianNetwork.set_parents` gives the structure), a
-        `LinearGaussianNetwork`, or an undirected model: a `MarkovNetwork` (`MarkovNetwork.from_edges` gives the
-        structure), a `FactorGraph`, or anything else with a ``log_linear()``.
+        `LinearGaussianNetwork`, a `GaussianMarkovField` (a graph, whose data may be `GaussianMoments`), or an
+        undirected model: a `MarkovNetwork` (`MarkovNetwork.from_edges` gives the structure), a `FactorGraph`, or
+        anything else with a ``log_linear()``.
     data
         A dict of columns, a pandas or polars frame, a structured array, `Samples`, or state indices
         ``int[rows, variables]``. Columns are found by name and others ignored; a variable without a column is hidden.
@@ -62,7 +63,7 @@ def fit(
         ``"auto"``: for a Bayesian network counting where the data are complete, `ExpectationMaximization` otherwise;
         for an undirected model `ClosedForm` where it is decomposable, `MaximumLikelihood` where a junction tree is
         cheap, else `PseudoLikelihood` where the data are complete, else `StochasticMaximumLikelihood`;
-        ``fit_report.notes`` says which and why.
+        ``fit_report.notes`` says which and why. For a `GaussianMarkovField` `CovarianceSelection`.
     weights
         One weight for each row, or the name of the column that holds them.
     hidden
@@ -99,6 +100,9 @@ def fit(
         return chosen.fit(model, data, weights=weights, running=running)
     if isinstance(model, ConditionalGaussianNetwork):
         return _fit_mixed(model, data, method, weights, generator, running)
+    if hasattr(model, "with_precision"):
+        chosen = resolve("covariance_selection" if method == "auto" else method, "fit", "GaussianMarkovField")
+        return chosen.fit(model, data, weights=weights, running=running)
     directed = isinstance(model, BayesianNetwork)
     if not directed and not (isinstance(model, FactorGraph | MarkovNetwork) or hasattr(model, "log_linear")):
         raise ModelError(

@@ -172,6 +172,27 @@ ENTRIES = (
         ("fit",),
         form="LinearGaussianNetwork",
     ),
+    Entry(
+        "covariance_selection",
+        "learning.gaussian.covariance_selection:CovarianceSelection",
+        ("fit",),
+        aliases=("gaussian_ipf",),
+        form="GaussianMarkovField",
+    ),
+    Entry(
+        "iterative_conditional_fitting",
+        "learning.gaussian.covariance_selection:IterativeConditionalFitting",
+        ("fit",),
+        aliases=("icf",),
+        form="GaussianMarkovField",
+    ),
+    Entry(
+        "graphical_lasso",
+        "learning.gaussian.graphical_lasso:GraphicalLasso",
+        ("learn_structure",),
+        aliases=("glasso",),
+        form="GaussianMoments",
+    ),
 )
 
 register(*ENTRIES)

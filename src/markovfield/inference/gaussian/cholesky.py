@@ -28,10 +28,10 @@ class SparseCholesky:
     Examples
     --------
     >>> import markovfield as mf
-    >>> field = mf.GaussianField([[2.0, -1.0], [-1.0, 2.0]], variables=["a", "b"])
+    >>> field = mf.GaussianField([[4.0, -1.0], [-1.0, 4.0]], variables=["a", "b"])
     >>> answer = mf.marginals(field, {"a": 1.0})
     >>> answer["b"]
-    Normal(mean=0.5, variance=0.5)
+    Normal(mean=0.25, variance=0.25)
     """
 
     name: ClassVar[str] = "sparse_cholesky"
