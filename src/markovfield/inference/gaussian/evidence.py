@@ -142,6 +142,7 @@ class GaussianEvidence:
         free = np.flatnonzero(mask)
         rows = seen.precision[free]
         information = seen.information[free] - rows[:, self.at] @ self.values
+        seen._cache.setdefault("coordinates", field._coordinates())  # by which a factorisation is planned
         rest = seen.part(free, information)
         if isinstance(seen, ConstrainedField):
             rest = seen.restricted(rest, free, self.at, self.values)
