@@ -60,7 +60,7 @@ def sweep_units(parameters, states, field, first, last, words, state, shift, top
 
 @kernel
 def _add_products(states, weights, gradient, product):
-    """Add the sum over chains of each pair of units, weighted."""
+    """Add the sum over chains of each pair of units, weighted: symmetric to the last bit, as products need not be."""
     scaled = np.empty_like(states)
     for s in range(len(states)):
         for c in range(states.shape[1]):
@@ -68,7 +68,7 @@ def _add_products(states, weights, gradient, product):
     np.dot(scaled, states.T, product)
     for s in range(len(states)):
         for t in range(len(states)):
-            gradient[s, t] += product[s, t]
+            gradient[s, t] += 0.5 * (product[s, t] + product[t, s])
 
 
 @kernel
