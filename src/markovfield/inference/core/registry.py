@@ -171,6 +171,12 @@ ENTRIES = (
     Entry("rejection", "inference.sampling.forward:RejectionSampling", ("sample",)),
     Entry("likelihood_weighting", "inference.sampling.forward:LikelihoodWeighting", ("sample",), aliases=("lw",)),
     Entry(
+        "strong_junction_tree",
+        "inference.strong_junction_tree.strong_junction_tree:StrongJunctionTree",
+        ("sample", "marginals", "decode", "log_partition"),
+        form="MixedField",
+    ),
+    Entry(
         "sparse_cholesky",
         "inference.gaussian.cholesky:SparseCholesky",
         ("sample", "marginals", "decode", "log_partition"),

@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from markovfield._validation import generator_of, whole_number
-from markovfield.columns import single_row
 from markovfield.exceptions import ModelError
 from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.inference.core.answers import LogPartition
 from markovfield.inference.core.method import Question
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.gaussian.answers import GaussianDecoding, GaussianMarginals, GaussianSamples
+from markovfield.inference.gaussian.evidence import GaussianEvidence
 from markovfield.names import VariableName
 
 __all__ = ["decode", "log_partition", "marginals", "sample"]
-
-Known = dict[int, float]
-
-
-def _known(field: GaussianField, evidence: Any) -> Known:
-    """Observed numbers by position."""
-    if evidence is None:
-        return {}
-    row = evidence if isinstance(evidence, Mapping) else single_row(evidence)
-    if row is None:
-        raise ModelError(f"evidence must be a dict from variable to a number, got {type(evidence).__name__}")
-    found: Known = {}
-    for variable, value in row.items():
-        at = field.names.position(variable)
-        try:
-            found[at] = float(value)
-        except (TypeError, ValueError):
-            found[at] = np.nan
-        if not np.isfinite(found[at]):
-            raise ModelError(f"the evidence of variable {variable!r} must be a finite number, got {value!r}")
-    return found
 
 
 def _ask(verb: str, field: GaussianField, question: Question, *words: Any, **asked: Any) -> Any:
@@ -46,7 +23,7 @@ def _ask(verb: str, field: GaussianField, question: Question, *words: Any, **ask
     if question.init is not None:
         raise ModelError("Gaussian fields are answered for exactly, in one step, which takes no init")
     method = resolve("sparse_cholesky" if question.method == "auto" else question.method, verb, "GaussianField")
-    known = _known(field, question.evidence)
+    known = GaussianEvidence.parse(field, question.evidence, question.noise)
     return getattr(method, verb)(field, *words, known, running=question.running, **asked)
 
 

@@ -60,7 +60,7 @@ def sweep_units(parameters, states, field, first, last, words, state, shift, top
 
 @kernel
 def _add_products(states, weights, gradient, product):
-    """Add the sum over chains of each pair of units, weighted: symmetric to the last bit, as products need not be."""
+    """Add the sum over chains of each pair of units, weighted."""
     scaled = np.empty_like(states)
     for s in range(len(states)):
         for c in range(states.shape[1]):
@@ -68,7 +68,7 @@ def _add_products(states, weights, gradient, product):
     np.dot(scaled, states.T, product)
     for s in range(len(states)):
         for t in range(len(states)):
-            gradient[s, t] += 0.5 * (product[s, t] + product[t, s])
+            gradient[s, t] += product[s, t]
 
 
 @kernel
@@ -97,6 +97,9 @@ def train_dense(units, weights, order, batch, n_visible, machine, product, steer
         _add_products(clamped, share, gradient, product)
         share[:m] = -rate / m
         _add_products(free, share, gradient, product)
+        # Products of matrices are symmetric up to rounding only: which half is kept does not matter, that both agree does.
         for s in range(n + 1):
             gradient[s, s] = 0.0
+            for t in range(s):
+                gradient[t, s] = gradient[s, t]
         update(machine, steering, scalars)
