@@ -55,31 +55,31 @@ format: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks.first_call
-	$(BIN)/python -m benchmarks.exact_inference
-	$(BIN)/python -m benchmarks.bayesian_networks
-	$(BIN)/python -m benchmarks.belief_propagation
-	$(BIN)/python -m benchmarks.approximate_accuracy
-	$(BIN)/python -m benchmarks.lattice
-	$(BIN)/python -m benchmarks.sampling
-	$(BIN)/python -m benchmarks.graph_cuts
-	$(BIN)/python -m benchmarks.relaxations
-	$(BIN)/python -m benchmarks.proofs
-	$(BIN)/python -m benchmarks.decode
-	$(BIN)/python -m benchmarks.chain_crf
-	$(BIN)/python -m benchmarks.chain_crf_wapiti
-	$(BIN)/python -m benchmarks.hidden_markov
-	$(BIN)/python -m benchmarks.boltzmann
-	$(BIN)/python -m benchmarks.learning
-	$(BIN)/python -m benchmarks.learning_tables
-	$(BIN)/python -m benchmarks.undirected_structures
-	$(BIN)/python -m benchmarks.solvers
-	$(BIN)/python -m benchmarks.feature_induction
-	$(BIN)/python -m benchmarks.structured_models
-	$(BIN)/python -m benchmarks.structures
-	$(BIN)/python -m benchmarks.max_margin
-	$(BIN)/python -m benchmarks.segments
-	$(BIN)/python -m benchmarks.parsing
-	$(BIN)/python -m benchmarks.alignment
+	$(BIN)/python -m benchmarks.exact.inference
+	$(BIN)/python -m benchmarks.exact.bayesian_networks
+	$(BIN)/python -m benchmarks.approximate.belief_propagation
+	$(BIN)/python -m benchmarks.approximate.accuracy
+	$(BIN)/python -m benchmarks.approximate.lattice
+	$(BIN)/python -m benchmarks.approximate.sampling
+	$(BIN)/python -m benchmarks.decoding.graph_cuts
+	$(BIN)/python -m benchmarks.decoding.relaxations
+	$(BIN)/python -m benchmarks.decoding.proofs
+	$(BIN)/python -m benchmarks.decoding.decode
+	$(BIN)/python -m benchmarks.sequence.chain_crf
+	$(BIN)/python -m benchmarks.sequence.chain_crf_wapiti
+	$(BIN)/python -m benchmarks.sequence.hidden_markov
+	$(BIN)/python -m benchmarks.learning.boltzmann
+	$(BIN)/python -m benchmarks.learning.undirected
+	$(BIN)/python -m benchmarks.learning.tables
+	$(BIN)/python -m benchmarks.learning.undirected_structures
+	$(BIN)/python -m benchmarks.learning.solvers
+	$(BIN)/python -m benchmarks.learning.feature_induction
+	$(BIN)/python -m benchmarks.structured.graphs
+	$(BIN)/python -m benchmarks.structured.structures
+	$(BIN)/python -m benchmarks.structured.max_margin
+	$(BIN)/python -m benchmarks.sequence.segments
+	$(BIN)/python -m benchmarks.structured.parsing
+	$(BIN)/python -m benchmarks.structured.alignment
 
 # The pages; examples that have changed since the last time are run for the gallery.
 docs: .venv/installed

@@ -56,7 +56,9 @@ def test_common_keywords(verb: Callable[..., Any], keywords: dict[str, Any], nam
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize(("model", "named"), [(3, "got int"), (None, "got NoneType"), ("m.uai", "'m.uai'; mf.read_n")])
+@pytest.mark.parametrize(
+    ("model", "named"), [(3, "got int"), (None, "got NoneType"), ("m.uai", "'m.uai'; mf.read reads")]
+)
 def test_what_is_no_model(verb: Callable[..., Any], model: Any, named: str) -> None:
     assert named in refusal(lambda: verb(model))
 

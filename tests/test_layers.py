@@ -22,7 +22,7 @@ LAYERS = [
     {"lattice", "structures"},
     {"learning"},
     {"structured"},
-    {"sequence", "vision", "grammar", "dependency", "alignment"},
+    {"sequence", "vision", "grammar", "dependency", "alignment", "time_series"},
     {"io"},
     {"datasets"},
     {"plot"},

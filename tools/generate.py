@@ -54,7 +54,7 @@ def kind_of(name: str) -> str:
         return "verbs"
     if module.split(".")[1] in {"models", "factors", "gaussian"}:
         return "models"
-    if module.split(".")[1] in {"sequence", "vision", "lattice"}:
+    if module.split(".")[1] in {"sequence", "vision", "lattice", "time_series"}:
         return "estimators"
     return "answers"
 

@@ -18,6 +18,7 @@ from markovfield import sequence as sequence
 from markovfield import settings as settings
 from markovfield import structured as structured
 from markovfield import structures as structures
+from markovfield import time_series as time_series
 from markovfield import vision as vision
 from markovfield.alignment.alignment_crf import AlignmentCRF as AlignmentCRF
 from markovfield.dependency.dependency_parser import DependencyParser as DependencyParser
@@ -65,6 +66,8 @@ from markovfield.models import LogLinear as LogLinear
 from markovfield.models import MarkovNetwork as MarkovNetwork
 from markovfield.models import Potts as Potts
 from markovfield.models import RestrictedBoltzmannMachine as RestrictedBoltzmannMachine
+from markovfield.models.gaussian.markov_field import GaussianMarkovField as GaussianMarkovField
+from markovfield.models.mixed.conditional_gaussian import ConditionalGaussianNetwork as ConditionalGaussianNetwork
 from markovfield.sequence.chain.crf import ChainCRF as ChainCRF
 from markovfield.sequence.conditional.estimators import FactorialCRF as FactorialCRF
 from markovfield.sequence.conditional.estimators import SkipChainCRF as SkipChainCRF
@@ -80,6 +83,7 @@ from markovfield.structured.estimators import LatentCRF as LatentCRF
 from markovfield.structured.estimators import MultiLabelCRF as MultiLabelCRF
 from markovfield.structured.estimators import MulticlassCRF as MulticlassCRF
 from markovfield.structured.margin_estimators import GraphSSVM as GraphSSVM
+from markovfield.time_series.vector_autoregression import VectorAutoregression as VectorAutoregression
 from markovfield.vision.grid_crf import GridCRF as GridCRF
 from markovfield.vision.grid_ssvm import GridSSVM as GridSSVM
 from markovfield.vision.segmentation import ImageSegmentation as ImageSegmentation

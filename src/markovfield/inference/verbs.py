@@ -35,7 +35,10 @@ Callback = Callable[[Progress], bool | None]
 ANSWERED_BY = {
     "FactorGraph": "markovfield.inference.discrete",
     "GaussianField": "markovfield.inference.gaussian.verbs",
+    "ConstrainedField": "markovfield.inference.gaussian.verbs",
 }
+# Those of forms that have real-valued variables.
+REAL_VALUED = (ANSWERED_BY["GaussianField"], "markovfield.inference.strong_junction_tree.verbs")
 
 
 def answered_by(form: Any) -> str | None:
@@ -62,7 +65,7 @@ def graph_of(model: Any) -> FactorGraph:
     """The factor graph behind anything that compiles to one."""
     form = form_of(model)
     if not isinstance(form, FactorGraph):
-        other = "has real-valued ones" if answered_by(form) == ANSWERED_BY["GaussianField"] else "is of structures"
+        other = "has real-valued ones" if answered_by(form) in REAL_VALUED else "is of structures"
         raise ModelError(f"this takes models of discrete variables, and {type(model).__name__} {other}")
     return form
 
@@ -70,7 +73,10 @@ def graph_of(model: Any) -> FactorGraph:
 def _ask(verb: str, model: Any, question: Question, *words: Any) -> Any:
     """Compile the model and hand over to whoever answers for its form."""
     form = form_of(model)
-    return getattr(import_module(str(answered_by(form))), verb)(form, question, *words)
+    where = str(answered_by(form))
+    if question.noise is not None and where not in REAL_VALUED:
+        raise ModelError("noise is the variance of real-valued evidence; a vector of likelihoods is virtual evidence")
+    return getattr(import_module(where), verb)(form, question, *words)
 
 
 @shows_progress
@@ -80,6 +86,7 @@ def marginals(
     targets: Sequence[Sequence[VariableName]] | None = None,
     method: MethodLike = "auto",
     *,
+    noise: Any = None,
     init: Any = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
@@ -93,9 +100,12 @@ def marginals(
     ----------
     model
         A `MarkovNetwork`, a `BayesianNetwork`, a `FactorGraph`, or anything whose ``compile()`` gives one; or a
-        `GaussianField` (a `LinearGaussianNetwork`), whose answer is `GaussianMarginals`: means and variances.
+        `GaussianField` (a `LinearGaussianNetwork`), whose answer is `GaussianMarginals`: means and variances; or a
+        `ConditionalGaussianNetwork`, whose answer has both.
     evidence
-        Variable name to a state, or to a vector of likelihoods of its states (virtual evidence).
+        Variable name to a state, or to a vector of likelihoods of its states (virtual evidence). Of real-valued
+        variables: name to a number, or to a pair of a number and the variance it was seen with; or an array with one
+        entry for each variable, nan where nothing was seen, which may have the shape of a lattice.
     targets
         Sets of variables whose joint distributions will be asked for: they are kept together, so that
         ``answer.joint`` reads them off.
@@ -104,6 +114,8 @@ def marginals(
         that fits the limits.
     init
         An earlier answer of the same method, to start from (methods that iterate).
+    noise
+        Of real-valued variables: the variance with which all evidence was seen that has none of its own.
     rng
         Seed or generator, for methods that draw.
     n_jobs, time_limit, callback
@@ -120,7 +132,7 @@ def marginals(
     >>> answer["B"].round(3).tolist(), answer.guarantee
     ([0.286, 0.714], 'exact')
     """
-    question = Question(evidence, method, init, rng, Running(n_jobs, time_limit, callback))
+    question = Question(evidence, method, init, rng, Running(n_jobs, time_limit, callback), noise)
     found: Marginals = _ask("marginals", model, question, targets)
     return found
 
@@ -131,6 +143,7 @@ def log_partition(
     evidence: Mapping[Any, Any] | Evidence | None = None,
     method: MethodLike = "auto",
     *,
+    noise: Any = None,
     init: Any = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
@@ -150,7 +163,7 @@ def log_partition(
     >>> round(float(mf.log_partition(net)), 4)
     1.3863
     """
-    question = Question(evidence, method, init, rng, Running(n_jobs, time_limit, callback))
+    question = Question(evidence, method, init, rng, Running(n_jobs, time_limit, callback), noise)
     found: LogPartition = _ask("log_partition", model, question)
     return found
 
@@ -164,6 +177,7 @@ def decode(
     n_best: int = 1,
     method: MethodLike = "auto",
     *,
+    noise: Any = None,
     init: Any = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
@@ -202,7 +216,7 @@ def decode(
     >>> [round(s.score, 3) for s in answer.n_best]
     [1.609, 0.693]
     """
-    question = Question(evidence, method, init, rng, Running(n_jobs, time_limit, callback))
+    question = Question(evidence, method, init, rng, Running(n_jobs, time_limit, callback), noise)
     found: Decoding = _ask("decode", model, question, variables, loss, n_best)
     return found
 
@@ -214,6 +228,7 @@ def sample(
     evidence: Mapping[Any, Any] | None = None,
     method: MethodLike = "auto",
     *,
+    noise: Any = None,
     init: Samples | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
@@ -234,7 +249,7 @@ def sample(
     >>> len(drawn), drawn.guarantee
     (1000, 'exact')
     """
-    question = Question(evidence, method, init, rng, Running(n_jobs, time_limit, callback))
+    question = Question(evidence, method, init, rng, Running(n_jobs, time_limit, callback), noise)
     found: Samples = _ask("sample", model, question, size)
     return found
 

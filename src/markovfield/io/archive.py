@@ -68,6 +68,8 @@ _ESTIMATORS = {
             "sequence.segments.semi_markov_crf": ("SemiMarkovCRF",),
             "sequence.strings.ctc_labeller": ("CTCLabeller",),
             "sequence.strings.edit_model": ("EditModel",),
+            "time_series.state_space": ("LinearStateSpace",),
+            "time_series.vector_autoregression": ("VectorAutoregression",),
             "vision.grid_crf": ("GridCRF",),
             "vision.grid_ssvm": ("GridSSVM",),
         }.items()

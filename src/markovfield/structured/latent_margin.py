@@ -139,6 +139,8 @@ class LatentSSVM(StructuredEstimator, MarginEstimator):
     """
 
     early_stopping = None
+    # Its scores are those of the best hidden states, and so are its predictions.
+    sums_hidden = False
 
     def __init__(
         self,
@@ -177,8 +179,9 @@ class LatentSSVM(StructuredEstimator, MarginEstimator):
         return LatentModel(GraphModel() if self.model is None else self.model, self.n_hidden, self.spread)
 
     def _trained(
-        self, model: Any, objective: Hinge, data: Any, *, C: float, running: Running, development: Development | None
-    ) -> tuple[FloatArray, MarginReport]:
+        self, model: Any, objective: Hinge, data: Any, *, C: float, l1: float, running: Running,
+        development: Development | None,
+    ) -> tuple[FloatArray, MarginReport]:  # fmt: skip
         if development is not None:
             raise ModelError("LatentSSVM takes no development set: leave X_dev and y_dev None")
         X, Y, sample_weight = data

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of, whole_number
@@ -15,8 +17,10 @@ from markovfield.inference.core.running import Running
 from markovfield.progress import shows_progress
 from markovfield.structured.conditional_estimator import ConditionalEstimator
 from markovfield.structured.core.reading import example_count
-from markovfield.structured.margin_fit import Development, checked_cost, train_by_margin
+from markovfield.structured.losses.labels import weighted_hamming
+from markovfield.structured.margin_fit import Development, checked_cost, checked_l1, train_by_margin
 from markovfield.structured.margin_report import MarginReport
+from markovfield.structured.models.graph import interaction_states
 from markovfield.structured.objectives.hinge import Hinge
 
 __all__ = ["MarginEstimator"]
@@ -28,6 +32,9 @@ class MarginEstimator(ConditionalEstimator):
     C: float
     loss: Any
     rescaling: str
+    class_weight: Any = None
+    l1: float = 0.0
+    associative: bool = False
     decoding: MethodLike = "auto"
     # Marginals take scores for log-potentials.
     inference: MethodLike = "auto"
@@ -67,9 +74,18 @@ class MarginEstimator(ConditionalEstimator):
             raise ModelError("a development set needs both X_dev and y_dev")
         if patience is not None and X_dev is None:
             raise ModelError("early_stopping needs a development set: pass X_dev and y_dev to fit")
+        l1 = checked_l1(self.l1, type(self).__name__)
         objective = Hinge(self._loss(), self.rescaling, self.decoding)
         example_count(X, y)
-        model = self._model().shaped(X, y)
+        model: Any = self._model().shaped(X, y)
+        if self.class_weight is not None:
+            labels = model.visible_labels(y, model.inputs(X))
+            counts = np.bincount(labels[labels >= 0], minlength=len(model.classes))
+            objective = replace(
+                objective, loss=weighted_hamming(self.loss, self.class_weight, counts, type(self).__name__)
+            )
+        if self.associative:
+            objective = replace(objective, **_associative(model, X, self.decoding, type(self).__name__))
         development = None
         if X_dev is not None:
             watched = copy(self)
@@ -81,7 +97,7 @@ class MarginEstimator(ConditionalEstimator):
 
             development = Development(share_wrong, patience)
         weights, report = self._trained(
-            model, objective, (X, y, sample_weight), C=C, running=running, development=development
+            model, objective, (X, y, sample_weight), C=C, l1=l1, running=running, development=development
         )
         self.model_, self.weights_, self.report_ = model, weights, report
         return self
@@ -91,9 +107,26 @@ class MarginEstimator(ConditionalEstimator):
         return self.loss
 
     def _trained(
-        self, model: Any, objective: Hinge, data: Any, *, C: float, running: Running, development: Development | None
-    ) -> tuple[FloatArray, MarginReport]:
+        self, model: Any, objective: Hinge, data: Any, *, C: float, l1: float, running: Running,
+        development: Development | None,
+    ) -> tuple[FloatArray, MarginReport]:  # fmt: skip
         return train_by_margin(
             model, objective, data, C=C, solver=self.solver, batch_size=self.batch_size, rng=generator_of(self.rng),
-            running=running, development=development,
+            running=running, development=development, l1=np.full(model.n_weights, l1),
         )  # fmt: skip
+
+
+def _associative(model: Any, X: Any, decoding: MethodLike, who: str) -> dict[str, Any]:
+    """What a hinge is told where neighbours must attract each other; errors where they then need not."""
+    single = ("nodes", "pixels", "scores")
+    joined = tuple(name for name in model.layout if name not in single)
+    equal: Any = interaction_states("equal", len(model.classes))
+    for template in model.templates():
+        states = template.states
+        if template.name in joined and (states is None or not np.array_equal(states, equal)):
+            raise ModelError(f"associative=True of {who} needs interaction='equal'")
+    for name, placed in model.inputs(X).placed.items():
+        if name in joined and placed.features is not None and placed.features.min() < 0:
+            raise ModelError(f"associative=True of {who} needs features of {name} that are not negative")
+    cuts = decoding == "auto" and len(model.classes) == 2
+    return {"nonnegative": joined, **({"decoding": "graph_cut"} if cuts else {})}

@@ -31,6 +31,13 @@ class GraphSSVM(StructuredEstimator, MarginEstimator):
     loss, rescaling
         As those of `Hinge`: ``"hamming"`` counts wrong labels, not divided by their number; labels weigh by
         ``Hamming(weights={label: weight})``.
+    class_weight
+        What a wrong label costs by its true label, or ``"balanced"``: as often as it is rare; with ``loss="hamming"``.
+    l1
+        ``l1 |w|_1`` is added to what is minimised: most weights end at exactly 0.
+    associative
+        Whether weights of edges are kept at 0 or above, so that neighbours attract each other and the oracle is a graph
+        cut, exact for two labels; with ``interaction="equal"`` and features of edges that are not negative.
     solver
         ``"auto"`` (block-coordinate Frank-Wolfe), another name, or an object of `markovfield.learning`.
     decoding
@@ -63,6 +70,9 @@ class GraphSSVM(StructuredEstimator, MarginEstimator):
         bias: bool = True,
         loss: Any = "hamming",
         rescaling: str = "margin",
+        class_weight: Any = None,
+        l1: float = 0.0,
+        associative: bool = False,
         solver: Any = "auto",
         decoding: MethodLike = "auto",
         early_stopping: int | None = None,
@@ -75,6 +85,9 @@ class GraphSSVM(StructuredEstimator, MarginEstimator):
         self.bias = bias
         self.loss = loss
         self.rescaling = rescaling
+        self.class_weight = class_weight
+        self.l1 = l1
+        self.associative = associative
         self.solver = solver
         self.decoding = decoding
         self.early_stopping = early_stopping
@@ -91,7 +104,7 @@ class MulticlassSSVM(StructuredEstimator, MarginEstimator):
 
     Parameters
     ----------
-    C, loss, rescaling, solver, early_stopping, batch_size, rng, n_jobs
+    C, loss, rescaling, class_weight, l1, solver, early_stopping, batch_size, rng, n_jobs
         As those of `GraphSSVM`. A table of losses makes it cost-sensitive.
     bias
         Whether there is a constant feature as well (it is penalised as all others).
@@ -111,6 +124,8 @@ class MulticlassSSVM(StructuredEstimator, MarginEstimator):
         bias: bool = True,
         loss: Any = "hamming",
         rescaling: str = "margin",
+        class_weight: Any = None,
+        l1: float = 0.0,
         solver: Any = "auto",
         early_stopping: int | None = None,
         batch_size: int | None = None,
@@ -121,6 +136,8 @@ class MulticlassSSVM(StructuredEstimator, MarginEstimator):
         self.bias = bias
         self.loss = loss
         self.rescaling = rescaling
+        self.class_weight = class_weight
+        self.l1 = l1
         self.solver = solver
         self.early_stopping = early_stopping
         self.batch_size = batch_size
@@ -136,7 +153,7 @@ class MultiLabelSSVM(StructuredEstimator, MarginEstimator):
 
     Parameters
     ----------
-    C, loss, rescaling, solver, decoding, early_stopping, batch_size, rng, n_jobs
+    C, loss, rescaling, l1, solver, decoding, early_stopping, batch_size, rng, n_jobs
         As those of `GraphSSVM`. ``loss="f1"`` and `PrecisionAtK` need ``dependence="independent"``.
     dependence, cardinality, bias
         As those of `MultiLabelModel`.
@@ -158,6 +175,7 @@ class MultiLabelSSVM(StructuredEstimator, MarginEstimator):
         bias: bool = True,
         loss: Any = "hamming",
         rescaling: str = "margin",
+        l1: float = 0.0,
         solver: Any = "auto",
         decoding: MethodLike = "auto",
         early_stopping: int | None = None,
@@ -171,6 +189,7 @@ class MultiLabelSSVM(StructuredEstimator, MarginEstimator):
         self.bias = bias
         self.loss = loss
         self.rescaling = rescaling
+        self.l1 = l1
         self.solver = solver
         self.decoding = decoding
         self.early_stopping = early_stopping

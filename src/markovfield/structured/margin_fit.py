@@ -13,6 +13,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.inference.core.running import Running
 from markovfield.learning.max_margin.problem import MarginMinimum, Planes
+from markovfield.learning.max_margin.restraint import Restraint
 from markovfield.structured.core.conditional import ConditionalModel, example_weights
 from markovfield.structured.core.reading import example_count, some_examples
 from markovfield.structured.losses.loss import loss_of
@@ -21,7 +22,7 @@ from markovfield.structured.margin_training import SHARDS, margin_solver
 from markovfield.structured.objectives.hinge import Hinge
 from markovfield.structured.oracles.problem import MarginProblem
 
-__all__ = ["Development", "checked_cost", "fit_planes", "hinges_at", "train_by_margin"]
+__all__ = ["Development", "checked_cost", "checked_l1", "fit_planes", "hinges_at", "train_by_margin"]
 
 
 def checked_cost(C: Any, who: str) -> float:
@@ -29,6 +30,13 @@ def checked_cost(C: Any, who: str) -> float:
     if not np.isfinite(number(C, f"C of {who}", above=0.0)):
         raise ModelError(f"C of {who} must be finite, got {C}")
     return float(C)
+
+
+def checked_l1(l1: Any, who: str) -> float:
+    """What the absolute values of weights cost, at least 0."""
+    if not np.isfinite(number(l1, f"l1 of {who}", least=0.0)):
+        raise ModelError(f"l1 of {who} must be finite, got {l1}")
+    return float(l1)
 
 
 @dataclass(eq=False)
@@ -78,6 +86,10 @@ class _Watched:
         return self.problem.shards
 
     @property
+    def restraint(self) -> Restraint | None:
+        return self.problem.restraint
+
+    @property
     def exact(self) -> bool:
         return self.problem.exact
 
@@ -99,8 +111,9 @@ def train_by_margin(
     rng: np.random.Generator,
     running: Running,
     development: Development | None = None,
+    l1: FloatArray | None = None,
 ) -> tuple[FloatArray, MarginReport]:
-    """Weights of least ``1/2 |w|^2 + C sum of hinges``, by a solver of planes, and how they were found."""
+    """Weights of least ``1/2 |w|^2 + l1 |w|_1 + C sum of hinges``, by a solver of planes, and how they were found."""
     X, Y, sample_weight = data
     n = example_count(X, Y)
     weights = np.ones(n) if sample_weight is None else example_weights(sample_weight, n)
@@ -113,8 +126,22 @@ def train_by_margin(
     batches = [model.encode(some_examples(X, part), some_examples(Y, part)) for part in parts]
     objective = objective.resolved(model.classes)
     return fit_planes(
-        objective, batches, weights, C=C, solver=chosen, rng=rng, running=running, development=development
-    )
+        objective, batches, weights, C=C, solver=chosen, rng=rng, running=running, development=development,
+        restraint=_restraint(model, objective, l1),
+    )  # fmt: skip
+
+
+def _restraint(model: ConditionalModel, objective: Hinge, l1: FloatArray | None) -> Restraint | None:
+    """What is asked of weights beside their squares."""
+    nonnegative = np.zeros(model.n_weights, np.bool_)
+    for name in objective.nonnegative:
+        if name not in model.layout:
+            kinds = ", ".join(map(repr, model.layout))
+            raise ModelError(f"nonnegative of Hinge names {name!r}; kinds of factors are {kinds}")
+        nonnegative[model.layout[name][0]] = True
+    if not nonnegative.any() and (l1 is None or not l1.any()):
+        return None
+    return Restraint(np.zeros(model.n_weights) if l1 is None else l1, nonnegative)
 
 
 def fit_planes(
@@ -127,28 +154,31 @@ def fit_planes(
     rng: np.random.Generator,
     running: Running,
     development: Development | None = None,
+    restraint: Restraint | None = None,
 ) -> tuple[FloatArray, MarginReport]:
     """The same of batches that are shards; ``weights`` are those of examples."""
     total = float(weights.sum())
     if not total > 0:
         raise ModelError("sample_weight must be positive for some example")
     oracles = [objective.on(batch, running=running, rng=rng) for batch in batches]
-    problem = MarginProblem(oracles, C * weights, batches[0].n_weights)
+    problem = MarginProblem(oracles, C * weights, batches[0].n_weights, restraint)
     planned = running.seconds
     chosen = margin_solver(solver)
     found: MarginMinimum = chosen.run(
         problem if development is None else _Watched(problem, development), rng=rng, running=running
     )
+    if development is not None and not development.values and len(found.weights):
+        development.values.append(float(development.loss(found.weights)))
     w, primal, notes = found.weights, found.primal, []
     if not len(w):
         raise ModelError(f"there are no weights yet: training was stopped before its first pass ({found.message})")
     if development is not None and development.weights is not None and development.patience is not None:
         w = development.weights
-        primal = _primal(problem, w)
+        primal = _anew(objective, batches, problem, running).primal(w)
         notes.append(f"weights are those of the least development loss, after pass {np.argmin(development.values) + 1}")
     estimate, bound = False, float("nan")
     if not found.exact:
-        primal, estimate, bound, said = _checked(objective, batches, problem, w, running)
+        primal, estimate, bound, said = _checked(objective, batches, problem, w, running, found.dual)
         notes.append(said)
     if problem.n_worse:
         notes.append(f"the oracle gave an output worse than the truth {problem.n_worse} times: the truth was taken")
@@ -173,32 +203,31 @@ def hinges_at(objective: Hinge, batches: list[Any], w: FloatArray, running: Runn
     return np.concatenate(found)
 
 
-def _primal(problem: MarginProblem, w: FloatArray) -> float:
-    value = 0.5 * float(w @ w)
-    for shard, blocks in enumerate(problem.shards):
-        value += float(problem.costs[blocks] @ np.maximum(problem.planes(w, shard).heights(w), 0.0))
-    return value
+def _anew(objective: Hinge, batches: list[Any], problem: MarginProblem, running: Running) -> MarginProblem:
+    """The same problem with oracles that nothing stops."""
+    quiet = replace(running.quiet, time_limit=None)
+    oracles = [objective.on(batch, running=quiet) for batch in batches]
+    return MarginProblem(oracles, problem.costs, problem.n_weights, problem.restraint)
 
 
 def _checked(
-    objective: Hinge, batches: list[Any], problem: MarginProblem, w: FloatArray, running: Running
+    objective: Hinge, batches: list[Any], problem: MarginProblem, w: FloatArray, running: Running, dual: float
 ) -> tuple[float, bool, float, str]:
     """The primal anew, by the best decoding there is; whether it is an estimate, a bound above it, and a sentence.
 
     An oracle that misses the worst output undergenerates: its planes are valid and the dual holds, but its primal can
     be too low.
     """
-    quiet = replace(running.quiet, time_limit=None)
-    oracles = [replace(objective, decoding="auto").on(batch, running=quiet) for batch in batches]
-    again = MarginProblem(oracles, problem.costs, problem.n_weights)
-    value = max(_primal(again, w), _primal(problem, w))
+    again = _anew(replace(objective, decoding="auto"), batches, problem, running)
+    # No primal is below the dual: planes that prove it may have been forgotten.
+    value = float(np.nanmax([again.primal(w), problem.primal_seen(w), dual]))
     name = objective.decoding if isinstance(objective.decoding, str) else getattr(objective.decoding, "name", "")
     said = (
         f"the oracle ({name if objective.rescaling == 'margin' else 'slack rescaling'}) is not exact and undergenerates"
     )
     if again.exact:
         return value, False, value, f"{said}; the check at the end proved the primal, so that the gap holds"
-    slack = sum(oracle.gap for oracle in oracles)
+    slack = sum(oracle.gap for oracle in again.oracles)
     bound = value + float(problem.costs.max()) * slack
     above = f"the primal is proven to be at most {bound:.6g}" if np.isfinite(bound) else "nothing bounds the primal"
     return value, True, bound, f"{said}; the gap is an estimate: {above}"

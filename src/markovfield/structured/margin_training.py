@@ -82,7 +82,7 @@ class Automatic:
 def multiclass_data(problem: Any) -> tuple[Any, Classes] | None:
     """Inputs and labels of a problem with a label for each example and a weight for each feature and label, or None."""
     oracles = getattr(problem, "oracles", None)
-    if not oracles or any(type(oracle) is not AdditiveOracle for oracle in oracles):
+    if not oracles or problem.restraint or any(type(oracle) is not AdditiveOracle for oracle in oracles):
         return None
     inputs, labels, tables = [], [], []
     for oracle in oracles:

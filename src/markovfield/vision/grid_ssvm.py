@@ -22,7 +22,7 @@ class GridSSVM(StructuredEstimator, MarginEstimator):
 
     Parameters
     ----------
-    C, loss, rescaling, solver, decoding, early_stopping, batch_size, rng, n_jobs
+    C, loss, rescaling, class_weight, l1, associative, solver, decoding, early_stopping, batch_size, rng, n_jobs
         As those of `GraphSSVM`.
     connectivity, node_features, edge_features, directional, interaction
         Of `GridModel`: which pixels are neighbours, what is looked at, and what is learned of it.
@@ -50,6 +50,9 @@ class GridSSVM(StructuredEstimator, MarginEstimator):
         interaction: str | None = None,
         loss: Any = "hamming",
         rescaling: str = "margin",
+        class_weight: Any = None,
+        l1: float = 0.0,
+        associative: bool = False,
         solver: Any = "auto",
         decoding: MethodLike = "auto",
         early_stopping: int | None = None,
@@ -65,6 +68,9 @@ class GridSSVM(StructuredEstimator, MarginEstimator):
         self.interaction = interaction
         self.loss = loss
         self.rescaling = rescaling
+        self.class_weight = class_weight
+        self.l1 = l1
+        self.associative = associative
         self.solver = solver
         self.decoding = decoding
         self.early_stopping = early_stopping

@@ -19,6 +19,7 @@ class Listed:
     costs: np.ndarray
     size: int = 2
     exact: bool = True
+    restraint: object = None
     calls: int = 0
     interrupt: int | None = None
     shards: list[np.ndarray] = field(init=False)
@@ -46,7 +47,8 @@ class Listed:
 
     def primal(self, w):
         hinges = [max(0.0, (b - a @ w).max()) for a, b in zip(self.features, self.losses, strict=True)]
-        return 0.5 * w @ w + self.costs @ hinges
+        asked = 0.0 if self.restraint is None else self.restraint.l1 @ np.abs(w)
+        return 0.5 * w @ w + asked + self.costs @ hinges
 
     def optimum(self):
         """By clarabel, from the definition."""

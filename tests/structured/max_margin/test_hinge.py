@@ -204,7 +204,6 @@ def test_what_is_refused_and_what_is_stopped():
     X, Y = graphs(6)
     for words, message in (
         ({"l2": 0.0}, "one l2 above 0"),
-        ({"l1": 1.0}, "one l2 above 0"),
         ({"l2": {"nodes": 1.0}}, "one l2 above 0"),
         ({"solver": "lbfgs"}, "solver of a hinge"),
         ({"solver": mf.learning.LBFGS()}, "does not minimise a hinge"),

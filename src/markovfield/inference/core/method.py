@@ -112,6 +112,8 @@ class Question:
     init: Any
     rng: Any
     running: Running
+    # The variance with which evidence was seen, of real-valued variables.
+    noise: Any = None
 
 
 # What a user may give: a name, a class with its defaults, or an object with settings.

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from markovfield.arrays import FloatArray
 from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.inference.core.answers import LogPartition
 from markovfield.inference.core.running import Running
 from markovfield.inference.gaussian.answers import GaussianDecoding, GaussianMarginals, GaussianSamples
+from markovfield.inference.gaussian.decoding import decoding_of
+from markovfield.inference.gaussian.evidence import GaussianEvidence
 
 __all__ = ["SparseCholesky"]
 
@@ -27,10 +28,10 @@ class SparseCholesky:
     Examples
     --------
     >>> import markovfield as mf
-    >>> field = mf.GaussianField([[2.0, -1.0], [-1.0, 2.0]], variables=["a", "b"])
+    >>> field = mf.GaussianField([[4.0, -1.0], [-1.0, 4.0]], variables=["a", "b"])
     >>> answer = mf.marginals(field, {"a": 1.0})
     >>> answer["b"]
-    Normal(mean=0.5, variance=0.5)
+    Normal(mean=0.25, variance=0.25)
     """
 
     name: ClassVar[str] = "sparse_cholesky"
@@ -38,10 +39,10 @@ class SparseCholesky:
     verbs: ClassVar[frozenset[str]] = frozenset({"sample", "marginals", "decode", "log_partition"})
     abilities: ClassVar[frozenset[str]] = frozenset()
 
-    def marginals(self, field: GaussianField, known: Mapping[int, float], *, running: Running) -> GaussianMarginals:
+    def marginals(self, field: GaussianField, known: GaussianEvidence, *, running: Running) -> GaussianMarginals:
         """Means and variances of all variables, and log Z."""
-        free, rest = _conditioned(field, known)
-        means, variances = _filled(field, known), np.zeros(field.n_variables)
+        free, rest, extra = known.condition(field)
+        means, variances = known.filled(field.n_variables), np.zeros(field.n_variables)
         if len(free):
             means[free], variances[free] = rest.mean, rest.variances
         return GaussianMarginals(
@@ -49,86 +50,48 @@ class SparseCholesky:
             posterior=rest,
             means=means,
             variances=variances,
-            log_partition=_log_partition(field, known, rest),
+            log_partition=_log_partition(rest, extra),
             method=self.name,
             seconds=running.seconds,
         )
 
-    def log_partition(self, field: GaussianField, known: Mapping[int, float], *, running: Running) -> LogPartition:
+    def log_partition(self, field: GaussianField, known: GaussianEvidence, *, running: Running) -> LogPartition:
         """log of the integral over what was not observed."""
-        _, rest = _conditioned(field, known)
-        return LogPartition(
-            log_partition=_log_partition(field, known, rest),
-            method=self.name,
-            seconds=running.seconds,
-        )
+        _, rest, extra = known.condition(field)
+        return LogPartition(log_partition=_log_partition(rest, extra), method=self.name, seconds=running.seconds)
 
     def decode(
         self,
         field: GaussianField,
-        known: Mapping[int, float],
+        known: GaussianEvidence,
         *,
         variables: Sequence[int] | None,
         running: Running,
     ) -> GaussianDecoding:
         """The mode; of some variables with the others integrated out, whose means are the same."""
-        free, rest = _conditioned(field, known)
-        values = _filled(field, known)
+        free, rest, _ = known.condition(field)
+        values = known.filled(field.n_variables)
         if len(free):
             values[free] = rest.mean
-        shown = tuple(range(field.n_variables)) if variables is None else tuple(variables)
-        score = _score(field, values)
-        summed = [v for v in free.tolist() if v not in set(shown)]
-        if summed:
-            fixed = {v: float(values[v]) for v in range(field.n_variables) if v not in set(summed)}
-            score = _log_partition(field, fixed, _conditioned(field, fixed)[1])
-            values[summed] = np.nan
-        return GaussianDecoding(
-            field=field,
-            values=values,
-            score=score,
-            variables=shown,
-            method=self.name,
-            seconds=running.seconds,
-        )
+        return decoding_of(field, known, values, variables, method=self.name, seconds=running.seconds)
 
     def sample(
         self,
         field: GaussianField,
         size: int,
-        known: Mapping[int, float],
+        known: GaussianEvidence,
         *,
         rng: np.random.Generator,
         running: Running,
     ) -> GaussianSamples:
         """Independent draws."""
-        free, rest = _conditioned(field, known)
-        values = np.tile(_filled(field, known), (size, 1))
+        free, rest, _ = known.condition(field)
+        values = np.tile(known.filled(field.n_variables), (size, 1))
         if len(free):
             values[:, free] = rest.sample(size, rng)
         return GaussianSamples(field=field, values=values, method=self.name, seconds=running.seconds)
 
 
-def _conditioned(field: GaussianField, known: Mapping[int, float]) -> tuple[np.ndarray, GaussianField]:
-    """Positions of what was not observed, and its field."""
-    free = np.setdiff1d(np.arange(field.n_variables), list(known))
-    if not known:
-        return free, field
-    return free, field.condition({field.variables[v]: x for v, x in known.items()})
-
-
-def _filled(field: GaussianField, known: Mapping[int, float]) -> FloatArray:
-    """Observed values where there are any, zeros elsewhere."""
-    values = np.zeros(field.n_variables)
-    values[list(known)] = list(known.values())
-    return values
-
-
-def _score(field: GaussianField, values: FloatArray) -> float:
-    return float(values @ field.information - 0.5 * values @ (field.precision @ values))
-
-
-def _log_partition(field: GaussianField, known: Mapping[int, float], rest: GaussianField) -> float:
-    """The observed variables' own score, and the integral over the others."""
-    observed = _score(field, _filled(field, known)) if known else 0.0
-    return observed + (rest.log_partition if rest.n_variables else 0.0)
+def _log_partition(rest: GaussianField, extra: float) -> float:
+    """The integral over what is not known, and what the evidence contributes to it."""
+    return extra + (rest.log_partition if rest.n_variables else 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.inference.core.running import STOPS, Running
-from markovfield.learning.max_margin.problem import HingeProblem, MarginMinimum, Watch
+from markovfield.learning.max_margin.problem import HingeProblem, MarginMinimum, MarginPass, Watch
 from markovfield.learning.max_margin.working_set import WorkingSet
+from markovfield.learning.solvers.checkpoint import Checkpoint, Keeper, State, check_same
 
 __all__ = ["BlockFrankWolfe"]
 
@@ -51,6 +53,9 @@ class BlockFrankWolfe:
         Passes from one at fixed weights to the next.
     keep
         Planes without mass are forgotten after so many passes.
+    checkpoint
+        None, or a `Checkpoint`: a file with all planes and masses, written now and then and where training is stopped,
+        and gone on from when it is there.
 
     Notes
     -----
@@ -75,6 +80,7 @@ class BlockFrankWolfe:
     averaged: bool = False
     check_every: int = 5
     keep: int = 2
+    checkpoint: Checkpoint | None = None
 
     name: ClassVar[str] = "block_frank_wolfe"
 
@@ -87,12 +93,29 @@ class BlockFrankWolfe:
 
     def run(self, problem: HingeProblem, *, rng: np.random.Generator, running: Running) -> MarginMinimum:
         """Minimise; what stops it ends it with the best weights so far."""
-        watch, kept = Watch(problem, running), WorkingSet(problem.costs, problem.n_weights, self.steps)
+        watch = Watch(problem, running)
+        kept = WorkingSet(problem.costs, problem.n_weights, self.steps, problem.restraint)
         mean, seen = np.zeros(problem.n_weights), 0
         gaps = np.full(len(problem.shards), np.inf)
         message = "as many passes as were allowed"
+        keeper, first = Keeper(self.checkpoint, self.name), 0
+        state = keeper.read(problem.n_weights)
+        if state is not None:
+            first, seen, mean = int(state["step"]), int(state["seen"]), state["mean"].copy()
+            kept.restore(state)
+            _restore(watch, state)
+
+        def now(step: int) -> State:
+            return {"step": step, "seen": seen, "mean": mean, **_state(watch), **kept.state()}
+
+        step = first
         try:
-            for step in range(self.max_passes):
+            if state is not None:
+                known = watch.primal
+                check_same(watch.everywhere(watch.weights)[1], [known])
+            for step in range(first, self.max_passes):
+                if step > first:
+                    keeper.offer(partial(now, step))
                 before = kept.dual
                 if step % self.check_every == 0 or gaps.sum() <= self.gap * kept.dual:
                     kept.refresh()
@@ -116,11 +139,14 @@ class BlockFrankWolfe:
                     kept.settle(rng, WORTH * (kept.dual - before), self.sweeps)
                 kept.forget(self.keep)
             else:
+                step = max(first, self.max_passes)
                 watch.everywhere(mean if self.averaged else kept.w)
         except STOPS as stop:
             message = str(stop) or "stopped by the keyboard"
             if not len(watch.weights):
                 watch.weights = kept.w.copy()
+        if watch.history:
+            keeper.offer(partial(now, step), now=True)
         return watch.ended(kept.dual, self.gap, message, n_planes=kept.n_planes)
 
     def _order(self, gaps: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -131,3 +157,19 @@ class BlockFrankWolfe:
         # Estimates are of other weights: a tenth of the draws is of all shards alike.
         found: IntArray = rng.choice(n, n, p=0.9 * gaps / total + 0.1 / n)
         return found
+
+
+def _state(watch: Watch) -> State:
+    """What was seen so far."""
+    history = np.array([[one.oracle_calls, one.seconds, one.primal, one.dual] for one in watch.history])
+    return {
+        "weights": watch.weights, "primal": watch.primal, "calls": watch.calls, "history": history,
+        "oracle_seconds": watch.oracle_seconds,
+    }  # fmt: skip
+
+
+def _restore(watch: Watch, state: State) -> None:
+    watch.weights, watch.primal, watch.calls = state["weights"].copy(), float(state["primal"]), int(state["calls"])
+    watch.oracle_seconds = float(state["oracle_seconds"])
+    for calls, seconds, primal, dual in state["history"].reshape(-1, 4).tolist():
+        watch.history.append(MarginPass(int(calls), seconds, primal, dual))

@@ -16,7 +16,7 @@ from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import STOPS, Running
-from markovfield.learning.max_margin.problem import HingeProblem, MarginMinimum, Planes, Watch
+from markovfield.learning.max_margin.problem import HingeProblem, MarginMinimum, Planes, Watch, only_squares
 from markovfield.learning.max_margin.working_set import WorkingSet
 from markovfield.learning.max_margin.working_set_kernel import PAIRWISE, climb
 
@@ -74,6 +74,8 @@ class CuttingPlane:
     def run(self, problem: HingeProblem, *, rng: np.random.Generator, running: Running) -> MarginMinimum:
         """Minimise; what stops it ends it with the best weights so far."""
         dual: _Joint | _Separate
+        if self.slack == "one":
+            only_squares(problem, "CuttingPlane('one')")
         dual = _Joint(problem, self.keep) if self.slack == "one" else _Separate(problem, self.keep, rng)
         watch = Watch(problem, running)
         message, at = "as many passes as were allowed", dual.w
@@ -94,11 +96,15 @@ class CuttingPlane:
         return watch.ended(dual.value, self.gap, message, n_planes=dual.n_planes)
 
 
+def _kept(problem: HingeProblem) -> WorkingSet:
+    return WorkingSet(problem.costs, problem.n_weights, restraint=problem.restraint)
+
+
 class _Separate:
     """Planes of every example."""
 
     def __init__(self, problem: HingeProblem, keep: int, rng: np.random.Generator) -> None:
-        self._set, self._keep, self._rng = WorkingSet(problem.costs, problem.n_weights), keep, rng
+        self._set, self._keep, self._rng = _kept(problem), keep, rng
 
     @property
     def w(self) -> FloatArray:

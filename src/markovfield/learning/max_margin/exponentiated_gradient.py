@@ -16,6 +16,7 @@ __all__ = ["ExponentiatedGradient"]
 
 # What a step is multiplied by after one that raised the dual, and after one that went too far; and how often to try.
 LONGER, SHORTER, TRIES = 1.3, 0.5, 30
+MOST = 1e6
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ class ExponentiatedGradient:
                             late = (changed - loss) < float(moved @ (moved - w))
                             cells[shard], parts[shard] = tried, part
                             w, loss, dual = moved, changed, value
-                            steps[shard] *= SHORTER if late else LONGER
+                            # Where nothing is gained, as of examples that weigh nothing, steps would grow for ever.
+                            steps[shard] = min(steps[shard] * (SHORTER if late else LONGER), MOST)
                             break
                         steps[shard] *= SHORTER
             else:

@@ -9,7 +9,7 @@ import numpy as np
 
 from markovfield._validation import check_method
 from markovfield.inference.core.running import STOPS, Running
-from markovfield.learning.max_margin.problem import HingeProblem, MarginMinimum, Watch
+from markovfield.learning.max_margin.problem import HingeProblem, MarginMinimum, Watch, only_squares
 
 __all__ = ["FrankWolfe"]
 
@@ -51,6 +51,7 @@ class FrankWolfe:
 
     def run(self, problem: HingeProblem, *, rng: np.random.Generator, running: Running) -> MarginMinimum:
         """Minimise; what stops it ends it with the best weights so far."""
+        only_squares(problem, "FrankWolfe")
         watch, w, loss = Watch(problem, running), np.zeros(problem.n_weights), 0.0
         dual, message = 0.0, "as many passes as were allowed"
         try:

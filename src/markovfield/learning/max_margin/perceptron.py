@@ -9,7 +9,7 @@ import numpy as np
 
 from markovfield._validation import check_method
 from markovfield.inference.core.running import STOPS, Running
-from markovfield.learning.max_margin.problem import HingeProblem, MarginMinimum, Watch
+from markovfield.learning.max_margin.problem import HingeProblem, MarginMinimum, Watch, only_squares
 
 __all__ = ["StructuredPerceptron"]
 
@@ -56,6 +56,7 @@ class StructuredPerceptron:
 
     def run(self, problem: HingeProblem, *, rng: np.random.Generator, running: Running) -> MarginMinimum:
         """Train; what stops it ends it with the weights so far."""
+        only_squares(problem, "StructuredPerceptron")
         watch = Watch(problem, running)
         w, total, seen = np.zeros(problem.n_weights), np.zeros(problem.n_weights), 0
         mistakes: list[int] = []
@@ -70,9 +71,9 @@ class StructuredPerceptron:
                         part = slice(planes.offsets[k], planes.offsets[k + 1])
                         columns, values = planes.columns[part], planes.values[part]
                         seen += 1
-                        if not len(columns):
-                            continue
                         step, square = 1.0, float(values @ values)
+                        if not square:
+                            continue
                         radius = max(radius, np.sqrt(square))
                         if self.margin_infused:
                             height = planes.losses[k] - float(w[columns] @ values)

@@ -11,8 +11,9 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
+from markovfield.learning.max_margin.restraint import Restraint
 
-__all__ = ["HingeProblem", "MarginMinimum", "MarginPass", "Planes", "Watch"]
+__all__ = ["HingeProblem", "MarginMinimum", "MarginPass", "Planes", "Watch", "only_squares", "weight_cost"]
 
 
 class Planes(NamedTuple):
@@ -59,16 +60,33 @@ class HingeProblem(Protocol):
         Blocks that the oracle is asked of together.
     exact
         Whether the oracle finds the highest plane; where it may not, gaps are estimates.
+    restraint
+        What is asked of weights beside their squares, or None.
     """
 
     n_weights: int
     costs: FloatArray
     shards: list[IntArray]
     exact: bool
+    restraint: Restraint | None
 
     def planes(self, w: FloatArray, shard: int, *, losses: bool = True) -> Planes:
         """The highest plane of each block of a shard; without ``losses`` the output of highest score."""
         ...
+
+
+def weight_cost(w: FloatArray, restraint: Restraint | None) -> float:
+    """What weights cost by themselves: half their square, and an l1."""
+    return 0.5 * float(w @ w) + (0.0 if restraint is None else restraint.cost(w))
+
+
+def only_squares(problem: HingeProblem, who: str) -> None:
+    """An error of a solver that knows no restraint of weights."""
+    if problem.restraint is not None:
+        raise ModelError(
+            f"{who} knows no l1 and no weights that must not be negative: take solver='block_frank_wolfe', "
+            "CuttingPlane('n') or Subgradient()"
+        )
 
 
 @dataclass(frozen=True)
@@ -164,7 +182,7 @@ class Watch:
     def everywhere(self, w: FloatArray) -> tuple[list[Planes], float]:
         """The planes of all blocks at the same weights, and the primal there, which is kept where it is the least."""
         found = [self.planes(w, shard) for shard in range(len(self.problem.shards))]
-        value = 0.5 * float(w @ w)
+        value = weight_cost(w, self.problem.restraint)
         for planes in found:
             value += float(self.problem.costs[planes.blocks] @ np.maximum(planes.heights(w), 0.0))
         if value < self.primal:

@@ -55,7 +55,7 @@ class Subgradient:
         watch = Watch(problem, running)
         w, mean = np.zeros(problem.n_weights), np.zeros(problem.n_weights)
         n = len(problem.shards)
-        radius, t = np.inf, 0
+        radius, t, restraint = np.inf, 0, problem.restraint
         message = "as many passes as were asked for"
         try:
             if self.projected:
@@ -69,7 +69,11 @@ class Subgradient:
                     active = planes.heights(w) > 0.0
                     slope, _ = planes.summed(problem.n_weights, problem.costs[planes.blocks] * active)
                     rate = 1.0 / t
+                    if restraint is not None:
+                        slope -= restraint.l1 * np.sign(w) / n
                     w = (1.0 - rate) * w + (rate * n) * slope
+                    if restraint is not None:
+                        w[restraint.nonnegative & (w < 0.0)] = 0.0
                     length = float(np.linalg.norm(w))
                     if length > radius:
                         w *= radius / length

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
+from markovfield.exceptions import ModelError
 from markovfield.learning.max_margin.problem import Planes
+from markovfield.learning.max_margin.restraint import Restraint
 from markovfield.learning.max_margin.working_set_kernel import (
     AWAY,
     PAIRWISE,
@@ -41,19 +45,24 @@ class WorkingSet:
         ``float64[n_blocks]``: what the masses of a block add up to.
     steps
         ``"pairwise"``, ``"away"`` or ``"toward"``: how mass is moved.
+    restraint
+        What is asked of weights beside their squares, or None.
 
     Attributes
     ----------
     w
-        ``sum of mass times features``.
+        ``sum of mass times features``, and prices where there is a restraint.
     dual
         ``sum of mass times loss - 1/2 |w|^2``; it never falls.
     """
 
-    def __init__(self, costs: FloatArray, n_weights: int, steps: str = "pairwise") -> None:
+    def __init__(
+        self, costs: FloatArray, n_weights: int, steps: str = "pairwise", restraint: Restraint | None = None
+    ) -> None:
         n = len(costs)
         self.costs, self._kind = np.array(costs, np.float64), STEPS[steps]
         self.w, self.dual = np.zeros(n_weights), 0.0
+        self._restraint, self._prices = restraint, np.zeros(n_weights)
         self._scratch = np.zeros(n_weights)
         # Of each block: slots that are used, slots there are, the first of them, and where inner products start.
         self._layout = np.zeros((4, n), np.int64)
@@ -85,9 +94,7 @@ class WorkingSet:
             self.masses, self._losses, self._gram, self._columns, self._values, self._used, self.w, self._scratch,
             self.costs, 1e-12, n_steps, SHARE, enough, self._kind, gaps, rise,
         )  # fmt: skip
-        total = float(rise.sum())
-        self.dual += total
-        return gaps, total
+        return gaps, self._risen(float(rise.sum()))
 
     def ascend(self, blocks: IntArray, n_steps: int = 20, share: float = SHARE, enough: float = 1e-12) -> float:
         """Steps on some blocks, in their order; the rise of the dual."""
@@ -96,9 +103,17 @@ class WorkingSet:
             blocks, self._layout, self._slots, self.masses, self._losses, self._gram, self._columns, self._values,
             self.w, self.costs, n_steps, share, enough, self._kind, rise,
         )  # fmt: skip
-        total = float(rise.sum())
-        self.dual += total
-        return total
+        return self._risen(float(rise.sum()))
+
+    def _risen(self, rise: float) -> float:
+        """Count a rise of the dual, and that of the prices that are then the best; both together."""
+        if self._restraint is not None:
+            v, square = self.w - self._prices, float(self.w @ self.w)
+            self._prices = self._restraint.prices(v)
+            np.add(v, self._prices, out=self.w)
+            rise += 0.5 * (square - float(self.w @ self.w))
+        self.dual += rise
+        return rise
 
     def settle(self, rng: np.random.Generator, least: float, most: int) -> int:
         """Sweeps over all blocks until one raises the dual by less than ``least``, at most so many; how many."""
@@ -121,7 +136,29 @@ class WorkingSet:
             self._layout, self._slots, self.masses, self._losses, self._columns, self._values, columns, values, self.w
         )
         self._columns, self._values, self._used = columns, values, size
+        if self._restraint is not None:
+            self._prices = self._restraint.prices(self.w)
+            self.w += self._prices
         self.dual = gain - 0.5 * float(self.w @ self.w)
+
+    def state(self) -> dict[str, Any]:
+        """All there is, as arrays, to go on from."""
+        return {
+            "layout": self._layout, "slots": self._slots, "losses": self._losses, "masses": self.masses,
+            "gram": self._gram, "columns": self._columns[: self._used], "values": self._values[: self._used],
+            "costs": self.costs,
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from there; an error where it is of other examples."""
+        if not np.array_equal(state["costs"], self.costs):
+            raise ModelError("the checkpoint is of other examples, or of another C: remove it")
+        names = ("layout", "slots", "losses", "masses", "gram", "columns", "values")
+        layout, slots, self._losses, self.masses, self._gram, self._columns, self._values = (
+            state[name].copy() for name in names
+        )
+        self._layout, self._slots, self._used = layout.reshape(4, -1), slots.reshape(3, -1), len(self._values)
+        self.refresh()
 
     def _room(self, blocks: IntArray, n_values: int) -> None:
         """An empty slot for each of some blocks, and room for so many features, twice as much as there was."""

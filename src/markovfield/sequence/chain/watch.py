@@ -25,8 +25,8 @@ METRICS = ("auto", "accuracy", "f1")
 # Early stopping begins when an iteration lowers the objective by less than the first number times itself, or times a
 # share of its first value, the second number: before, scores go up and down by more than they have yet to gain, and the
 # best of them is best by chance. A pass of an online solver moves more. Chosen by replaying curves of F1 on parts of
-# the corpora of benchmarks/early_stopping.py: three times the first number of batch solvers ended up to 0.02 below the
-# converged run, half of it a few iterations later and no better.
+# the corpora of benchmarks/sequence/early_stopping.py: three times the first number of batch solvers ended up to 0.02
+# below the converged run, half of it a few iterations later and no better.
 SETTLED, SETTLED_ONLINE = (1e-3, 1e-2), (1e-2, 1e-1)
 EARLY = "early stopping"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
+from markovfield.learning.max_margin.restraint import Restraint
 from markovfield.progress import shows_progress
 from markovfield.sequence.chain.archive import VERSION, described
 from markovfield.sequence.chain.batch import ChainBatch
@@ -28,9 +29,9 @@ from markovfield.sequence.margin.decoder import shards_of
 from markovfield.structured.core.conditional import example_weights
 from markovfield.structured.latent_margin import concave_convex
 from markovfield.structured.losses.hidden import HiddenLoss
-from markovfield.structured.losses.labels import Hamming
+from markovfield.structured.losses.labels import weighted_hamming
 from markovfield.structured.losses.loss import loss_of
-from markovfield.structured.margin_fit import Development, checked_cost, fit_planes
+from markovfield.structured.margin_fit import Development, checked_cost, checked_l1, fit_planes
 from markovfield.structured.margin_report import MarginReport
 from markovfield.structured.margin_training import margin_solver
 from markovfield.structured.objectives.hinge import Hinge
@@ -66,6 +67,8 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
         As those of `ChainCRF`.
     class_weight
         What a wrong token costs by its true label, or ``"balanced"``; with ``loss="hamming"``.
+    l1
+        ``l1 |w|_1`` is added to what is minimised: most weights end at exactly 0. Not with hidden states.
     early_stopping
         None, or after how many passes without a lower share of wrong labels on the development set to stop; the weights
         of the lowest are then kept.
@@ -116,6 +119,7 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
         constraints: str | None = None,
         hashing: int | None = None,
         class_weight: Any = None,
+        l1: float = 0.0,
         early_stopping: int | None = None,
         batch_size: int | None = None,
         n_jobs: int | None = None,
@@ -133,6 +137,7 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
         self.constraints = constraints
         self.hashing = hashing
         self.class_weight = class_weight
+        self.l1 = l1
         self.early_stopping = early_stopping
         self.batch_size = batch_size
         self.n_jobs = n_jobs
@@ -171,6 +176,9 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
         C, chosen = checked_cost(self.C, "ChainSSVM"), margin_solver(self.solver)
         patience = None if self.early_stopping is None else whole_number(self.early_stopping, "early_stopping", 1)
         check_development(X_dev, y_dev, edges, edges_dev)
+        l1 = checked_l1(self.l1, "ChainSSVM")
+        if l1 and self.hidden_states != 1:
+            raise ModelError("hidden_states above 1 takes no l1: leave it 0")
         if patience is not None and X_dev is None:
             raise ModelError("early_stopping needs a development set: pass X_dev and y_dev to fit")
         before = dict(vars(self))
@@ -192,7 +200,7 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
             else:
                 w, self.report_ = fit_planes(
                     objective, shards_of(batch, size), weights, C=C, solver=chosen, rng=rng, running=running,
-                    development=development,
+                    development=development, restraint=Restraint.of(l1, batch.n_weights),
                 )  # fmt: skip
             self.model_ = chain_model(batch.features, w, self._forbidden())
             self.n_iter_ = self.report_.iterations
@@ -248,18 +256,8 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
         return w, replace(report, loss=own.name)
 
     def _objective(self, batch: ChainBatch) -> Hinge:
-        loss = self.loss
-        if self.class_weight is not None:
-            if loss != "hamming":
-                raise ModelError("class_weight of ChainSSVM is for loss='hamming': give a table of losses instead")
-            if self.class_weight == "balanced":
-                counts = np.bincount(batch.labels, minlength=len(self.classes_))
-                loss = Hamming(weights=tuple((len(batch.labels) / (len(counts) * np.maximum(counts, 1))).tolist()))
-            elif isinstance(self.class_weight, Mapping):
-                loss = Hamming(weights=self.class_weight)
-            else:
-                raise ModelError(f"class_weight must be 'balanced' or a dict of labels, got {self.class_weight!r}")
-        return Hinge(loss, self.rescaling)
+        counts = np.bincount(batch.labels, minlength=len(self.classes_))
+        return Hinge(weighted_hamming(self.loss, self.class_weight, counts, "ChainSSVM"), self.rescaling)
 
     def _development(
         self, features: ChainFeatures, X: Iterable[Any], y: Any, edges: Any, patience: int | None

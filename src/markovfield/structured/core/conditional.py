@@ -182,7 +182,10 @@ class ConditionalModel(ABC):
 
 def example_weights(weights: npt.ArrayLike, n: int) -> FloatArray:
     """What examples weigh, checked."""
-    given = np.array(weights, np.float64)
+    try:
+        given = np.array(weights, np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"sample_weight needs one number for each of {n} examples, got {weights!r:.60}") from None
     if given.shape != (n,):
         raise ModelError(f"sample_weight needs one number for each of {n} examples, got shape {given.shape}")
     if not np.isfinite(given).all() or (given < 0).any():

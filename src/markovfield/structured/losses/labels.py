@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.structured.losses.loss import Loss, TrueParts, Truth
 
-__all__ = ["Hamming", "TableLoss", "ZeroOne"]
+__all__ = ["Hamming", "TableLoss", "ZeroOne", "weighted_hamming"]
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,19 @@ class Hamming(Loss):
 
     def table(self, n_labels: int) -> FloatArray:
         return np.asarray(self._weights(n_labels)[:, None] * (1.0 - np.eye(n_labels)))
+
+
+def weighted_hamming(loss: Any, class_weight: Any, counts: npt.NDArray[Any], who: str) -> Any:
+    """``loss="hamming"`` with weights of labels; ``counts`` says how often each label is the truth."""
+    if class_weight is None:
+        return loss
+    if not isinstance(loss, str) or loss != "hamming":
+        raise ModelError(f"class_weight of {who} is for loss='hamming': give a table of losses instead")
+    if isinstance(class_weight, Mapping):
+        return Hamming(weights=class_weight)
+    if not isinstance(class_weight, str) or class_weight != "balanced":
+        raise ModelError(f"class_weight must be 'balanced' or a dict of labels, got {class_weight!r}")
+    return Hamming(weights=tuple((counts.sum() / (len(counts) * np.maximum(counts, 1))).tolist()))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from markovfield.inference.core.evidence import no_evidence
 from markovfield.inference.core.running import Running
 from markovfield.learning.max_margin.marginal_problem import Moments
 from markovfield.learning.max_margin.max_margin_network import Polytope
-from markovfield.learning.max_margin.problem import Planes
+from markovfield.learning.max_margin.problem import Planes, only_squares
 from markovfield.structured.core.batch import Batch
 from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.core.inference import choose_inference
@@ -26,6 +26,8 @@ from markovfield.structured.marginals.polytope import polytope_of
 from markovfield.structured.oracles.oracles import AdditiveOracle
 
 __all__ = ["MarginalShards"]
+
+NO_MARGINALS = "which ChainSSVM and other structures do not make: take solver='block_frank_wolfe', or GraphSSVM"
 
 
 class _Shard(Protocol):
@@ -105,6 +107,8 @@ class MarginalShards:
         self.n_weights: int = self.problem.n_weights
         self.costs: FloatArray = self.problem.costs
         self.shards: list[IntArray] = self.problem.shards
+        only_squares(self.problem, f"solver {self.who!r}")
+        self.restraint = None
         # Of a problem that is watched, the problem itself.
         self._oracles: Sequence[Any] = getattr(self.problem, "problem", self.problem).oracles
         for oracle in self._oracles:
@@ -121,7 +125,7 @@ class MarginalShards:
             return _Graphs(batch, costs, oracle.costs, self.running)
         if isinstance(batch, FormBatch):
             return _Forms(batch, costs, oracle.costs, self.running)
-        raise ModelError(f"solver {self.who!r} needs marginals, which {type(oracle.decoder).__name__} has not")
+        raise ModelError(f"solver {self.who!r} needs marginals, {NO_MARGINALS}")
 
     @property
     def exact(self) -> bool:
@@ -141,7 +145,7 @@ class MarginalShards:
         """The marginals of factor graphs as equations."""
         batches: list[Any] = [getattr(oracle.decoder, "batch", None) for oracle in self._oracles]
         if not all(isinstance(batch, Batch) for batch in batches):
-            raise ModelError(f"solver {self.who!r} is for factor graphs, and not for other structures")
+            raise ModelError(f"solver {self.who!r} is for factor graphs, {NO_MARGINALS}")
         return polytope_of(batches, [oracle.costs for oracle in self._oracles], self.costs, relaxation, max_cells)
 
     def moments(self, cells: FloatArray, shard: int) -> Moments:

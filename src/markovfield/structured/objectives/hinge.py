@@ -36,6 +36,10 @@ class Hinge:
     decoding
         What finds the most violated output of a factor graph: ``"auto"``, or a method of `markovfield.decode`. One that
         is not exact makes gaps estimates.
+    nonnegative
+        Kinds of factors whose weights are kept at 0 or above, such as ``("edges",)``. With ``interaction="equal"`` and
+        features of edges that are not negative, neighbours then attract each other whatever the data: associative
+        networks, which graph cuts decode (Taskar, Chatalbashev and Koller 2004).
 
     Examples
     --------
@@ -51,11 +55,15 @@ class Hinge:
     loss: Any = "hamming"
     rescaling: str = "margin"
     decoding: MethodLike = "auto"
+    nonnegative: tuple[str, ...] = ()
 
     name: ClassVar[str] = "hinge"
 
     def __post_init__(self) -> None:
         check_method(self, choices={"rescaling": ("margin", "slack")})
+        if isinstance(self.nonnegative, str) or not all(isinstance(name, str) for name in self.nonnegative):
+            raise ModelError(f"nonnegative of Hinge must be names of kinds of factors, got {self.nonnegative!r}")
+        object.__setattr__(self, "nonnegative", tuple(self.nonnegative))
         if not isinstance(self.loss, str):
             object.__setattr__(self, "loss", loss_of(self.loss))
         loss_of(self.loss)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
-from markovfield.learning.max_margin.problem import Planes
+from markovfield.learning.max_margin.problem import Planes, weight_cost
+from markovfield.learning.max_margin.restraint import Restraint
 from markovfield.structured.oracles.oracles import Oracle
 
 __all__ = ["MarginProblem"]
@@ -26,6 +28,8 @@ class MarginProblem:
 
     Attributes
     ----------
+    restraint
+        What is asked of weights beside their squares, or None.
     n_worse
         How often an oracle gave an output that is worse than the truth, which was then taken in its place.
     """
@@ -33,6 +37,7 @@ class MarginProblem:
     oracles: Sequence[Oracle]
     costs: FloatArray
     n_weights: int
+    restraint: Restraint | None = None
     shards: list[IntArray] = field(init=False)
     n_worse: int = 0
     _seen: dict[int, list[Planes]] = field(default_factory=dict, repr=False)
@@ -54,6 +59,25 @@ class MarginProblem:
             return found
         found = self._truth_or_better(w, shard, found)
         return found if self.oracles[shard].sure else self._best_seen(w, shard, found)
+
+    def primal(self, w: FloatArray) -> float:
+        """The objective at some weights."""
+        return self._objective(w, self.planes)
+
+    def primal_seen(self, w: FloatArray) -> float:
+        """What is known of the objective without asking the oracle: by the planes that one not sure has given."""
+
+        def highest(w: FloatArray, shard: int) -> Planes:
+            seen = self._seen[shard]
+            return self._best_seen(w, shard, seen[-1])
+
+        return self._objective(w, highest, [shard for shard in range(len(self.shards)) if self._seen.get(shard)])
+
+    def _objective(self, w: FloatArray, planes: Callable[[FloatArray, int], Planes], shards: Any = None) -> float:
+        value = weight_cost(w, self.restraint)
+        for shard in range(len(self.shards)) if shards is None else shards:
+            value += float(self.costs[self.shards[shard]] @ np.maximum(planes(w, shard).heights(w), 0.0))
+        return value
 
     def _best_seen(self, w: FloatArray, shard: int, found: Planes) -> Planes:
         """Of an oracle that may not be exact: the highest of all planes that it gave, so that the primal is never below

@@ -1,0 +1,1 @@
+"""Approximate inference: messages, sampling, lattices of spins."""

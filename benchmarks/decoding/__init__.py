@@ -1,0 +1,1 @@
+"""Most likely assignments: cuts, moves, relaxations, proofs, pictures."""

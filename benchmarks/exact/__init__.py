@@ -1,0 +1,1 @@
+"""Exact inference: junction trees, Bayesian networks, first calls by file format."""

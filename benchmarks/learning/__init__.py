@@ -1,0 +1,1 @@
+"""Learning of undirected models: tables, machines, structures, solvers."""

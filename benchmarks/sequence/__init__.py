@@ -1,0 +1,1 @@
+"""Sequences: chain CRFs, hidden Markov models, segments."""

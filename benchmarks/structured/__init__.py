@@ -1,0 +1,1 @@
+"""Structured prediction on graphs, trees, charts and matchings."""
