@@ -227,12 +227,12 @@ class SegmentModel(FormModel):
 
 
 def _chunks(labels: Any, i: int) -> list[tuple[str, int, int]]:
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
+    if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
         raise ModelError(f"example {i}: labels must be a list of texts in IOB2, got {labels!r}")
     strange = next((label for label in labels if not isinstance(label, str)), None)
     if strange is not None:
         raise ModelError(f"example {i}: labels must be texts in IOB2, such as 'B-PER', got {strange!r}")
-    found = spans(labels)
+    found = spans(list(labels))
     bare = next((t for kind, t, _ in found if not kind), None)
     if bare is not None:
         raise ModelError(f"example {i}: labels must be O or have a type, as 'B-PER' has, got {labels[bare]!r}")

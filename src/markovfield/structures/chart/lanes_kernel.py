@@ -102,7 +102,7 @@ def _read_words(pool, begins, n, room):
 
 @kernel
 def _ratios(scale, width, ratio):
-    """For every split of a width the product of both scales relative to the largest, whose log it is; NaN: too small."""
+    """For each split of a width the product of both scales relative to the largest, whose log it is; NaN: too small."""
     top, least = -np.inf, 0.0
     for d in range(1, width):
         ratio[d] = scale[d] + scale[width - d]

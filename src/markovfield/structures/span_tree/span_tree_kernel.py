@@ -100,7 +100,7 @@ def _largest(values):
         e, f, g, h = max(e, values[k + 4]), max(f, values[k + 5]), max(g, values[k + 6]), max(h, values[k + 7])
     for k in range(whole, len(values)):
         a = max(a, values[k])
-    return max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
+    return max(a, b, c, d, e, f, g, h)
 
 
 @kernel
