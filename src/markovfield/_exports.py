@@ -380,6 +380,8 @@ _LAZY = {
         "gaussian.mixed_field": ["MixedField"],
         "models.mixed.conditional_gaussian": ["ConditionalGaussian"],
         "inference.gaussian.answers": ["GaussianDecoding", "GaussianMarginals", "GaussianSamples", "Normal"],
+        "inference.gaussian.explanations": ["GaussianExplanation"],
+        "inference.gaussian.queries": ["GaussianDistribution"],
         "inference.core.batches": ["MarginalsBatch"],
         "inference.junction_tree.compiled": ["CompiledJunctionTree"],
         "inference.belief_propagation.compiled": ["CompiledPropagation", "PropagationBatch"],

@@ -19,6 +19,8 @@ from markovfield.inference.gaussian.answers import GaussianDecoding as GaussianD
 from markovfield.inference.gaussian.answers import GaussianMarginals as GaussianMarginals
 from markovfield.inference.gaussian.answers import GaussianSamples as GaussianSamples
 from markovfield.inference.gaussian.answers import Normal as Normal
+from markovfield.inference.gaussian.explanations import GaussianExplanation as GaussianExplanation
+from markovfield.inference.gaussian.queries import GaussianDistribution as GaussianDistribution
 from markovfield.inference.junction_tree.compiled import CompiledJunctionTree as CompiledJunctionTree
 from markovfield.inference.sandwich import BoundStep as BoundStep
 from markovfield.inference.sandwich import SandwichLogPartition as SandwichLogPartition

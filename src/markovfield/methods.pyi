@@ -8,7 +8,11 @@ from markovfield.inference.cluster_sampling.swendsen_wang import SwendsenWang as
 from markovfield.inference.cluster_sampling.wolff import Wolff as Wolff
 from markovfield.inference.dual_decomposition.dual_decomposition import DualDecomposition as DualDecomposition
 from markovfield.inference.enumeration import Enumeration as Enumeration
+from markovfield.inference.gaussian.belief_propagation import GaussianBeliefPropagation as GaussianBeliefPropagation
 from markovfield.inference.gaussian.cholesky import SparseCholesky as SparseCholesky
+from markovfield.inference.gaussian.conjugate_gradient import ConjugateGradient as ConjugateGradient
+from markovfield.inference.gaussian.gibbs import GaussianGibbs as GaussianGibbs
+from markovfield.inference.gaussian.toeplitz_fft import ToeplitzFFT as ToeplitzFFT
 from markovfield.inference.generalized_bp.generalized_bp import GeneralizedBP as GeneralizedBP
 from markovfield.inference.gibbs.gibbs import Gibbs as Gibbs
 from markovfield.inference.gibbs.metropolis import Metropolis as Metropolis
