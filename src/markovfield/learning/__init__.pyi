@@ -42,6 +42,7 @@ from markovfield.learning.max_margin.problem import MarginMinimum as MarginMinim
 from markovfield.learning.max_margin.problem import MarginPass as MarginPass
 from markovfield.learning.max_margin.problem import Planes as Planes
 from markovfield.learning.max_margin.subgradient import Subgradient as Subgradient
+from markovfield.learning.mixed.conditional_gaussian import conditional_log_likelihood as conditional_log_likelihood
 from markovfield.learning.solvers.checkpoint import Checkpoint as Checkpoint
 from markovfield.learning.solvers.lbfgs import LBFGS as LBFGS
 from markovfield.learning.solvers.penalty import Penalty as Penalty

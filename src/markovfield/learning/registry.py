@@ -155,6 +155,18 @@ ENTRIES = (
         form="LogLinear",
     ),
     Entry(
+        "conditional_gaussian_ml",
+        "learning.mixed.conditional_gaussian:ConditionalGaussianML",
+        ("fit",),
+        form="ConditionalGaussianNetwork",
+    ),
+    Entry(
+        "conditional_gaussian_em",
+        "learning.mixed.conditional_gaussian:ConditionalGaussianEM",
+        ("fit",),
+        form="ConditionalGaussianNetwork",
+    ),
+    Entry(
         "least_squares",
         "learning.directed.linear_gaussian:LeastSquares",
         ("fit",),

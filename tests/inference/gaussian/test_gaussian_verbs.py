@@ -89,9 +89,9 @@ def test_mistakes_are_told_in_one_sentence():
         mf.sample(field, 3, {"a": np.inf})
     with pytest.raises(mf.ModelError, match="one mode"):
         mf.decode(field, n_best=2)
-    with pytest.raises(mf.ModelError, match="there is no method 'gibbs'"):
-        mf.sample(field, 3, method="gibbs")
+    with pytest.raises(mf.ModelError, match="there is no method 'metropolis'"):
+        mf.sample(field, 3, method="metropolis")
     with pytest.raises(mf.ModelError, match="discrete variables"):
-        mf.query(field, "a")
+        mf.predict(field, [])
     with pytest.raises(mf.ModelError, match="takes no init"):
         mf.marginals(field, init=mf.marginals(field))

@@ -145,6 +145,9 @@ class GaussianEvidence:
         information = seen.information[free] - rows[:, self.at] @ self.values
         names = Names(tuple(seen.variables[i] for i in free.tolist()))
         rest = GaussianField.trusted(rows[:, free], information, names)
+        places = field._coordinates()
+        if places is not None:  # by which a factorisation is planned
+            rest._cache["coordinates"] = places[free]
         if isinstance(seen, ConstrainedField):
             rest = seen.restricted(rest, free, self.at, self.values)
         return free, rest, extra
