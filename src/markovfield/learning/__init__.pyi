@@ -18,6 +18,13 @@ from markovfield.learning.feature_induction.induction import InducedFeature as I
 from markovfield.learning.feature_induction.patterns import Alphabet as Alphabet
 from markovfield.learning.feature_induction.word_field import WordField as WordField
 from markovfield.learning.gaussian.goodness import GaussianGoodness as GaussianGoodness
+from markovfield.learning.gaussian.hyper_wishart import HyperInverseWishart as HyperInverseWishart
+from markovfield.learning.gaussian.hyper_wishart import hyper_inverse_wishart as hyper_inverse_wishart
+from markovfield.learning.gaussian.independence import GaussianTest as GaussianTest
+from markovfield.learning.gaussian.independence import PairTests as PairTests
+from markovfield.learning.gaussian.independence import correlation_tests as correlation_tests
+from markovfield.learning.gaussian.independence import gaussian_independence as gaussian_independence
+from markovfield.learning.gaussian.joint_graphical_lasso import JointGraphs as JointGraphs
 from markovfield.learning.gaussian.lasso_path import GaussianPath as GaussianPath
 from markovfield.learning.gaussian.moments import GaussianMoments as GaussianMoments
 from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe as BlockFrankWolfe
