@@ -18,9 +18,11 @@ from markovfield.learning.core.data import encode
 from markovfield.learning.core.missing import missing_cells, warn_of_missing
 from markovfield.learning.core.rows import as_rows, hidden_units
 from markovfield.learning.directed.parameters import template
+from markovfield.learning.mixed.columns import MixedTable
 from markovfield.learning.registry import registered, resolve
 from markovfield.models import BayesianNetwork, LinearGaussianNetwork, LogLinear, MarkovNetwork
 from markovfield.models.log_linear import with_parameters
+from markovfield.models.mixed.conditional_gaussian import ConditionalGaussianNetwork
 from markovfield.names import VariableName
 from markovfield.progress import shows_progress
 
@@ -96,6 +98,8 @@ def fit(
     if isinstance(model, LinearGaussianNetwork):
         chosen = resolve("least_squares" if method == "auto" else method, "fit", "LinearGaussianNetwork")
         return chosen.fit(model, data, weights=weights, running=running)
+    if isinstance(model, ConditionalGaussianNetwork):
+        return _fit_mixed(model, data, method, weights, generator, running)
     if hasattr(model, "with_precision"):
         chosen = resolve("covariance_selection" if method == "auto" else method, "fit", "GaussianMarkovField")
         return chosen.fit(model, data, weights=weights, running=running)
@@ -127,6 +131,22 @@ def fit(
     notes = (why, *report.notes) if why else report.notes
     made.fit_report = replace(report, missing=missing_cells(table), notes=notes)
     return made
+
+
+def _fit_mixed(
+    model: ConditionalGaussianNetwork, data: Any, method: Any, weights: Any, rng: np.random.Generator, running: Running
+) -> ConditionalGaussianNetwork:
+    """Counts and regressions where the data are complete, EM otherwise."""
+    if method == "auto":
+        known = {v: model.states(v) if model.cardinality(v) else None for v in model.variables}
+        table = MixedTable.of(data, "fit(model, data)", weights, known)
+        gaps = any((c < 0).any() for c in table.codes.values()) or any(
+            np.isnan(c).any() for c in table.numbers.values()
+        )
+        method = "conditional_gaussian_em" if gaps else "conditional_gaussian_ml"
+    chosen = resolve(method, "fit", "ConditionalGaussianNetwork")
+    fitted: ConditionalGaussianNetwork = chosen.fit(model, data, weights=weights, rng=rng, running=running)
+    return fitted
 
 
 def _checked(method: Any, form: str) -> Any:
