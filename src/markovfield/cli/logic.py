@@ -60,7 +60,8 @@ def infer(
         graph = world.compile()
         chosen = configured_method(method, verb, graph, {}, memory_limit)
         running: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit, "rng": seed}
-        answer = (mf.decode if best else mf.marginals)(world, method=chosen, callback=waiting.callback, **running)
+        verb_of: Any = mf.decode if best else mf.marginals
+        answer = verb_of(world, method=chosen, callback=waiting.callback, **running)
     if as_json:
         found = report.to_json("MPE" if best else "MAR", answer)
         report.write_json(out, {**found, "n_ground_formulas": graph.n_factors, "log_constant": world.log_constant})

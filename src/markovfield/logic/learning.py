@@ -114,7 +114,7 @@ def _joined(
 ) -> _Joined:
     """Ground every world with its query atoms open, and put the networks side by side."""
     open_names = set(program.predicates) if query is None else {q.partition("(")[0].strip() for q in query} | hidden
-    limits = {} if max_clauses is None else {"max_clauses": max_clauses}
+    limits: dict[str, Any] = {} if max_clauses is None else {"max_clauses": max_clauses}
     given = sorted(set(program.predicates) - open_names) if closed is None else closed
     grounds, rows = [], []
     for facts in worlds:
