@@ -182,6 +182,8 @@ _LAZY = {
     },
     "learning": {
         "learning.mixed.conditional_gaussian": ["conditional_log_likelihood"],
+        "learning.mixed.mixed_group_lasso": ["MixedPath"],
+        "models.mixed.mixed_graphical_model": ["MixedGraphicalModel"],
         "learning.boltzmann.annealed": ["annealed_log_partition"],
         "learning.boltzmann.transformer": ["BernoulliRBM"],
         "learning.boltzmann.updates": ["Training"],

@@ -66,6 +66,7 @@ from markovfield.learning.max_margin.subgradient import Subgradient as Subgradie
 from markovfield.learning.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
 from markovfield.learning.mixed.conditional_gaussian import ConditionalGaussianEM as ConditionalGaussianEM
 from markovfield.learning.mixed.conditional_gaussian import ConditionalGaussianML as ConditionalGaussianML
+from markovfield.learning.mixed.mixed_group_lasso import MixedGroupLasso as MixedGroupLasso
 from markovfield.learning.structures.chow_liu import ChowLiu as ChowLiu
 from markovfield.learning.structures.dependency_network import DependencyNetwork as DependencyNetwork
 from markovfield.learning.structures.group_lasso import GroupLasso as GroupLasso

@@ -43,6 +43,7 @@ from markovfield.learning.max_margin.problem import MarginPass as MarginPass
 from markovfield.learning.max_margin.problem import Planes as Planes
 from markovfield.learning.max_margin.subgradient import Subgradient as Subgradient
 from markovfield.learning.mixed.conditional_gaussian import conditional_log_likelihood as conditional_log_likelihood
+from markovfield.learning.mixed.mixed_group_lasso import MixedPath as MixedPath
 from markovfield.learning.solvers.checkpoint import Checkpoint as Checkpoint
 from markovfield.learning.solvers.lbfgs import LBFGS as LBFGS
 from markovfield.learning.solvers.penalty import Penalty as Penalty
@@ -75,3 +76,4 @@ from markovfield.learning.undirected.moments import empirical_moments as empiric
 from markovfield.learning.undirected.moments import expected_moments as expected_moments
 from markovfield.learning.undirected.posterior import ParameterPosterior as ParameterPosterior
 from markovfield.learning.undirected.posterior import parameter_posterior as parameter_posterior
+from markovfield.models.mixed.mixed_graphical_model import MixedGraphicalModel as MixedGraphicalModel

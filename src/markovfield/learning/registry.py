@@ -155,6 +155,13 @@ ENTRIES = (
         form="LogLinear",
     ),
     Entry(
+        "mixed_group_lasso",
+        "learning.mixed.mixed_group_lasso:MixedGroupLasso",
+        ("learn_structure",),
+        aliases=("mgm",),
+        form="MixedTable",
+    ),
+    Entry(
         "conditional_gaussian_ml",
         "learning.mixed.conditional_gaussian:ConditionalGaussianML",
         ("fit",),
