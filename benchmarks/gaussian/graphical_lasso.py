@@ -3,8 +3,9 @@
 A section of ``python -m benchmarks.gaussian``. Rows of a Gaussian on a random graph of about three neighbours, 1000 of
 them; correlation matrices; penalty 0.1, not on the diagonal (as scikit-learn's and GGLasso's; R's glasso has it there).
 The duality gap of every answer is computed by the same function from its precision and covariance, and ours is asked to
-be no larger than the smallest of the peers'. Seconds are of the processor, one thread, medians of runs in turns; where a
-peer takes over ten seconds, of one run. ``goal`` is that of the project; R's glasso and huge and QUIC are not run here.
+be no larger than that of the peer it runs in turn with (1e-2 at the most). Seconds are of the processor, one thread,
+medians; where a peer takes over ten seconds, of one run. ``goal`` is that of the project; R's glasso and huge and QUIC
+are not run here.
 """
 
 from __future__ import annotations

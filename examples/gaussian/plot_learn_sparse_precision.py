@@ -67,7 +67,7 @@ shown = {
     "fitted anew": mf.fit(learned.to_network(), rows).precision.toarray(),
 }
 figure, ax = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
-for i, (name, matrix) in enumerate(shown.items()):
+for i, matrix in enumerate(shown.values()):
     ax.scatter(strengths(matrix), i + np.random.default_rng(i).uniform(-0.2, 0.2, len(true)), s=9, alpha=0.7)
 ax.axvline(0.22, color="0.4", linestyle="--", linewidth=1)
 ax.set_yticks(range(3), list(shown))

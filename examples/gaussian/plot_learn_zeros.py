@@ -2,8 +2,8 @@
 Two kinds of zeros
 ==================
 
-A Gaussian has two graphs (Murphy 19.4.4 and figure 19.11). Zeros of its precision are pairs that are independent given all
-others: the undirected graph. Zeros of its covariance are pairs that are independent by themselves: the covariance
+A Gaussian has two graphs (Murphy 19.4.4 and figure 19.11). Zeros of its precision are pairs that are independent given
+all others: the undirected graph. Zeros of its covariance are pairs that are independent by themselves: the covariance
 graph, whose edges have two heads. Data tell which of the two is the sparse one."""
 
 import matplotlib.pyplot as plt
