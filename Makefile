@@ -14,7 +14,7 @@ demo: .venv/installed
 	$(BIN)/markovfield demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest -m "not slow" -n 2
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
 test-all: .venv/installed
 	$(BIN)/python -m pytest
