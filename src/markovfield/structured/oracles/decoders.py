@@ -20,10 +20,10 @@ from markovfield.inference.core.running import Running
 from markovfield.structured.core.batch import Batch, Factors
 from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.core.inference import choose_decoding, choose_inference
+from markovfield.structured.core.labels import check_labels
 from markovfield.structured.core.operators import LinearTerms
 from markovfield.structured.losses.counts import CountLoss
 from markovfield.structured.losses.loss import TrueParts, Truth
-from markovfield.structured.objectives.labels import check_labels
 from markovfield.structures.core.family import Parts
 
 __all__ = ["Decoder", "FormDecoder", "GraphDecoder", "Rows", "most_by_counts"]
