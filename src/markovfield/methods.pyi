@@ -49,7 +49,9 @@ from markovfield.learning.directed.estimators import DirichletEstimate as Dirich
 from markovfield.learning.directed.linear_gaussian import LeastSquares as LeastSquares
 from markovfield.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
 from markovfield.learning.gaussian.covariance_selection import CovarianceSelection as CovarianceSelection
-from markovfield.learning.gaussian.covariance_selection import IterativeConditionalFitting as IterativeConditionalFitting
+from markovfield.learning.gaussian.covariance_selection import (
+    IterativeConditionalFitting as IterativeConditionalFitting,
+)
 from markovfield.learning.gaussian.graphical_lasso import GraphicalLasso as GraphicalLasso
 from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe as BlockFrankWolfe
 from markovfield.learning.max_margin.cutting_plane import CuttingPlane as CuttingPlane
