@@ -55,8 +55,8 @@ for name, image in found.items():
     print(f"{name:>28}: {mf.vision.disparity_error(np.rint(image).astype(int), pair.disparity):.1%} bad pixels")
 
 # %%
-# What is very smooth runs over borders, and contrast gives much of them back; by bad pixels alone a little smoothness is
-# as good. Robust potentials (19.70) keep borders better than any Gaussian, which has one exact answer in a moment.
+# What is very smooth runs over borders, and contrast gives much of them back; by bad pixels alone a little smoothness
+# is as good. Robust potentials (19.70) keep borders better than any Gaussian, which has one exact answer in a moment.
 
 limits = (0.0, float(pair.max_disparity))
 images = [np.nan_to_num(pair.disparity), *found.values()]

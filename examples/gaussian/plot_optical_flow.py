@@ -3,7 +3,8 @@ Optical flow: how an image moves
 ================================
 
 Two frames of something that moves. Brightness stays with what it belongs to, which says something of the motion at each
-pixel: one equation for two unknowns (Horn and Schunck 1981). A Gaussian prior, that neighbours move alike, does the rest.
+pixel: one equation for two unknowns (Horn and Schunck 1981). A Gaussian prior, that neighbours move alike, does the
+rest.
 """
 
 import matplotlib.pyplot as plt
@@ -54,8 +55,8 @@ print(
 )
 
 # %%
-# The motion found (red) upon the true one (black), and how sure the posterior is of it: the sum of two variances at
-# each pixel, least where the texture has slopes in more than one direction.
+# The motion found (red) upon the true one (black), and how sure the posterior is of it: the root of the sum of both
+# variances at each pixel, largest along the border, where nothing was used.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), constrained_layout=True)
 step = (slice(6, None, 9), slice(6, None, 9))

@@ -2,9 +2,9 @@
 Noise and holes in a photograph, with the uncertainty
 =====================================================
 
-Brightness is a Gaussian Markov random field on the pixels. What was seen has noise upon it, or is missing; the posterior
-is Gaussian again, and one sparse factorisation gives the mean of every pixel, its variance, and the evidence by which
-the smoothness of the prior is chosen.
+Brightness is a Gaussian Markov random field on the pixels. What was seen has noise upon it, or is missing; the
+posterior is Gaussian again, and one sparse factorisation gives the mean of every pixel, its variance, and the evidence
+by which the smoothness of the prior is chosen.
 """
 
 import matplotlib.pyplot as plt
