@@ -8,7 +8,7 @@ import numpy as np
 
 from markovfield.arrays import FloatArray
 
-__all__ = ["DenseFactor"]
+__all__ = ["DenseFactor", "dense_inverse"]
 
 
 class DenseFactor:
@@ -49,3 +49,21 @@ class DenseFactor:
             return 1.0 / self.matrix
         half: FloatArray = self._lapack.dpotri(self.lower, lower=1)[0]
         return np.tril(half) + np.tril(half, -1).T
+
+
+def dense_inverse(matrix: FloatArray) -> FloatArray | None:
+    """Inverse of a symmetric matrix, itself symmetric to the last bit, or None when it is not positive definite."""
+    n = len(matrix)
+    diagonal = np.diag(matrix)
+    if not (diagonal > 0).all():
+        return None
+    scale = np.sqrt(diagonal)
+    try:
+        factor = np.linalg.cholesky(matrix / scale[:, None] / scale)
+    except np.linalg.LinAlgError:
+        return None
+    if (np.diag(factor) ** 2 <= n * 2.0**-52).any():
+        return None
+    half = np.linalg.inv(factor) / scale
+    inverse = half.T @ half
+    return (inverse + inverse.T) / 2

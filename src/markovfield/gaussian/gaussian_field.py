@@ -17,7 +17,8 @@ from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray, Frozen, IntArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.frames import Drawn
-from markovfield.gaussian.sparse_cholesky import SelectedInverse, SparseFactor, analyse
+from markovfield.gaussian.dense_factor import dense_inverse
+from markovfield.gaussian.sparse_cholesky import CholeskyPlan, SelectedInverse, SparseFactor, analyse
 from markovfield.names import Names, VariableName, check_name
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class GaussianField(Drawn, Frozen):
         _guard_dense(n, "the covariance")
         names = _names(variables, n, "GaussianField.from_moments(variables=...)")
         at = _vector(mean, n, "GaussianField.from_moments(mean)")
-        precision = _dense_inverse(matrix.toarray())
+        precision = dense_inverse(matrix.toarray())
         if precision is None:
             raise ModelError(f"{what} is not positive definite{_culprit(matrix, names)}")
         scale = np.sqrt(np.diag(precision))
@@ -183,8 +184,28 @@ class GaussianField(Drawn, Frozen):
 
     def _factor(self) -> SparseFactor:
         if "factor" not in self._cache:
-            self._cache["factor"] = _factorise(self.precision, self.names, self._cache.get("coordinates"))
+            limit = self._cache.get("memory_limit")
+            self._cache["factor"] = self.plan.factorise(
+                self.precision.data, names=self.names.variables, memory_limit=limit
+            )
         return self._cache["factor"]
+
+    @property
+    def plan(self) -> CholeskyPlan:
+        """Order, fill, memory and operations of a factorisation, from the pattern alone; remembered with the pattern.
+
+        Examples
+        --------
+        >>> import markovfield as mf
+        >>> mf.GaussianField([[2.0, -1.0], [-1.0, 2.0]]).plan.fill
+        3
+        """
+        return analyse(self.precision, coordinates=self._cache.get("coordinates"))
+
+    def allow(self, memory_limit: float) -> None:
+        """Refuse at once a factor that needs more bytes than this, and make one that needs less than this."""
+        self.plan.check_memory(memory_limit)
+        self._cache["memory_limit"] = memory_limit
 
     @property
     def factor(self) -> SparseFactor:
@@ -278,10 +299,12 @@ class GaussianField(Drawn, Frozen):
         at = self.names.positions(list(evidence))
         known = np.array([_number(v, value) for v, value in evidence.items()], np.float64)
         free = np.setdiff1d(np.arange(self.n_variables), at)
-        rows = self.precision[free]
-        vector = self.information[free] - rows[:, at] @ known
-        names = Names(tuple(self.variables[i] for i in free))
-        rest = GaussianField.trusted(rows[:, free], vector, names)
+        return self.part(free, self.information[free] - self.precision[free][:, at] @ known)
+
+    def part(self, free: IntArray, information: FloatArray) -> GaussianField:
+        """The field of some positions, in order, with their block of the precision and another information vector."""
+        names = Names(tuple(self.variables[i] for i in free.tolist()))
+        rest = GaussianField.trusted(self.precision[free][:, free], information, names)
         places = self._coordinates()
         if places is not None:
             rest._cache["coordinates"] = places[free]
@@ -404,8 +427,8 @@ class GaussianField(Drawn, Frozen):
         return graph
 
 
-def _factorise(precision: Any, names: Names, coordinates: IntArray | None = None) -> SparseFactor:
-    return analyse(precision, coordinates=coordinates).factorise(precision.data, names=names.variables)
+def _factorise(precision: Any, names: Names) -> SparseFactor:
+    return analyse(precision).factorise(precision.data, names=names.variables)
 
 
 def _like(matrix: Any, values: FloatArray) -> Any:
@@ -460,24 +483,6 @@ def _listed(variables: Any, what: str, *, single: bool = False) -> list[Any]:
             return [variables]
         raise ModelError(f"{what} is a sequence of variable names; write [{variables!r}]")
     return list(variables)
-
-
-def _dense_inverse(matrix: FloatArray) -> FloatArray | None:
-    """Inverse of a symmetric matrix, itself symmetric to the last bit, or None when it is not positive definite."""
-    n = len(matrix)
-    diagonal = np.diag(matrix)
-    if not (diagonal > 0).all():
-        return None
-    scale = np.sqrt(diagonal)
-    try:
-        factor = np.linalg.cholesky(matrix / scale[:, None] / scale)
-    except np.linalg.LinAlgError:
-        return None
-    if (np.diag(factor) ** 2 <= n * 2.0**-52).any():
-        return None
-    half = np.linalg.inv(factor) / scale
-    inverse = half.T @ half
-    return (inverse + inverse.T) / 2
 
 
 def _culprit(matrix: Any, names: Names) -> str:

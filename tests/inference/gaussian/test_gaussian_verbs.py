@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import markovfield as mf
 
@@ -95,3 +96,15 @@ def test_mistakes_are_told_in_one_sentence():
         mf.predict(field, [])
     with pytest.raises(mf.ModelError, match="takes no init"):
         mf.marginals(field, init=mf.marginals(field))
+
+
+def test_a_factor_beyond_the_memory_limit_is_refused():
+    n = 400
+    path = sparse.diags_array([[-1.0] * (n - 1), [2.0] * n, [-1.0] * (n - 1)], offsets=[-1, 0, 1])
+    field = mf.GaussianField(path)
+    method = mf.methods.SparseCholesky(memory_limit="1 KiB")
+    with pytest.raises(mf.MemoryLimitError, match=r"needs .* KiB, more than the memory limit of 1 KiB"):
+        mf.marginals(field, {0: 1.0}, method=method)
+    assert mf.marginals(field, {0: 1.0}, method=mf.methods.SparseCholesky(memory_limit="1 MiB"))[1].mean > 0
+    with pytest.raises(mf.ModelError, match="memory_limit must be a number of bytes"):
+        mf.methods.SparseCholesky(memory_limit="much")
