@@ -67,6 +67,7 @@ from markovfield.models import MarkovNetwork as MarkovNetwork
 from markovfield.models import Potts as Potts
 from markovfield.models import RestrictedBoltzmannMachine as RestrictedBoltzmannMachine
 from markovfield.models.gaussian.markov_field import GaussianMarkovField as GaussianMarkovField
+from markovfield.models.mixed.conditional_gaussian import ConditionalGaussianNetwork as ConditionalGaussianNetwork
 from markovfield.sequence.chain.crf import ChainCRF as ChainCRF
 from markovfield.sequence.conditional.estimators import FactorialCRF as FactorialCRF
 from markovfield.sequence.conditional.estimators import SkipChainCRF as SkipChainCRF

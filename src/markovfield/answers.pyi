@@ -1,6 +1,7 @@
 """Types of ``markovfield.answers``, for type checkers. Made by tools/generate.py."""
 
 from markovfield.factors.structure import Structure as Structure
+from markovfield.gaussian.mixed_field import MixedField as MixedField
 from markovfield.inference.belief_propagation.compiled import CompiledPropagation as CompiledPropagation
 from markovfield.inference.belief_propagation.compiled import PropagationBatch as PropagationBatch
 from markovfield.inference.core.answers import Answer as Answer
@@ -18,9 +19,18 @@ from markovfield.inference.gaussian.answers import GaussianDecoding as GaussianD
 from markovfield.inference.gaussian.answers import GaussianMarginals as GaussianMarginals
 from markovfield.inference.gaussian.answers import GaussianSamples as GaussianSamples
 from markovfield.inference.gaussian.answers import Normal as Normal
+from markovfield.inference.gaussian.explanations import GaussianExplanation as GaussianExplanation
+from markovfield.inference.gaussian.queries import GaussianDistribution as GaussianDistribution
 from markovfield.inference.junction_tree.compiled import CompiledJunctionTree as CompiledJunctionTree
 from markovfield.inference.sandwich import BoundStep as BoundStep
 from markovfield.inference.sandwich import SandwichLogPartition as SandwichLogPartition
 from markovfield.inference.sandwich import SandwichMarginals as SandwichMarginals
+from markovfield.inference.strong_junction_tree.answers import MixedDecoding as MixedDecoding
+from markovfield.inference.strong_junction_tree.answers import MixedJoint as MixedJoint
+from markovfield.inference.strong_junction_tree.answers import MixedMarginals as MixedMarginals
+from markovfield.inference.strong_junction_tree.answers import MixedSamples as MixedSamples
+from markovfield.inference.strong_junction_tree.answers import Mixture as Mixture
+from markovfield.inference.strong_junction_tree.answers import Moments as Moments
 from markovfield.models.gaussian_network import GaussianCPD as GaussianCPD
 from markovfield.models.hopfield import Completion as Completion
+from markovfield.models.mixed.conditional_gaussian import ConditionalGaussian as ConditionalGaussian

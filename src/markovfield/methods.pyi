@@ -8,7 +8,11 @@ from markovfield.inference.cluster_sampling.swendsen_wang import SwendsenWang as
 from markovfield.inference.cluster_sampling.wolff import Wolff as Wolff
 from markovfield.inference.dual_decomposition.dual_decomposition import DualDecomposition as DualDecomposition
 from markovfield.inference.enumeration import Enumeration as Enumeration
+from markovfield.inference.gaussian.belief_propagation import GaussianBeliefPropagation as GaussianBeliefPropagation
 from markovfield.inference.gaussian.cholesky import SparseCholesky as SparseCholesky
+from markovfield.inference.gaussian.conjugate_gradient import ConjugateGradient as ConjugateGradient
+from markovfield.inference.gaussian.gibbs import GaussianGibbs as GaussianGibbs
+from markovfield.inference.gaussian.toeplitz_fft import ToeplitzFFT as ToeplitzFFT
 from markovfield.inference.generalized_bp.generalized_bp import GeneralizedBP as GeneralizedBP
 from markovfield.inference.gibbs.gibbs import Gibbs as Gibbs
 from markovfield.inference.gibbs.metropolis import Metropolis as Metropolis
@@ -37,12 +41,16 @@ from markovfield.inference.sampling.forward import AncestralSampling as Ancestra
 from markovfield.inference.sampling.forward import LikelihoodWeighting as LikelihoodWeighting
 from markovfield.inference.sampling.forward import RejectionSampling as RejectionSampling
 from markovfield.inference.sandwich import Sandwich as Sandwich
+from markovfield.inference.strong_junction_tree.strong_junction_tree import StrongJunctionTree as StrongJunctionTree
 from markovfield.inference.tree_reweighted.tree_reweighted import TreeReweighted as TreeReweighted
 from markovfield.inference.trws.trws import TRWS as TRWS
 from markovfield.inference.variable_elimination import VariableElimination as VariableElimination
 from markovfield.learning.directed.estimators import DirichletEstimate as DirichletEstimate
 from markovfield.learning.directed.linear_gaussian import LeastSquares as LeastSquares
 from markovfield.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
+from markovfield.learning.gaussian.covariance_selection import CovarianceSelection as CovarianceSelection
+from markovfield.learning.gaussian.covariance_selection import IterativeConditionalFitting as IterativeConditionalFitting
+from markovfield.learning.gaussian.graphical_lasso import GraphicalLasso as GraphicalLasso
 from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe as BlockFrankWolfe
 from markovfield.learning.max_margin.cutting_plane import CuttingPlane as CuttingPlane
 from markovfield.learning.max_margin.dual_extragradient import DualExtragradient as DualExtragradient
@@ -53,6 +61,8 @@ from markovfield.learning.max_margin.max_margin_network import MaxMarginMarkovNe
 from markovfield.learning.max_margin.perceptron import StructuredPerceptron as StructuredPerceptron
 from markovfield.learning.max_margin.subgradient import Subgradient as Subgradient
 from markovfield.learning.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
+from markovfield.learning.mixed.conditional_gaussian import ConditionalGaussianEM as ConditionalGaussianEM
+from markovfield.learning.mixed.conditional_gaussian import ConditionalGaussianML as ConditionalGaussianML
 from markovfield.learning.structures.chow_liu import ChowLiu as ChowLiu
 from markovfield.learning.structures.dependency_network import DependencyNetwork as DependencyNetwork
 from markovfield.learning.structures.group_lasso import GroupLasso as GroupLasso

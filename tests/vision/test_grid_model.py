@@ -270,7 +270,7 @@ def test_what_is_refused():
         ({"edge_features": "colour"}, "edge_features of GridModel must be a list"),
         ({"edge_features": []}, "edge_features of GridModel must be a list"),
         ({"interaction": "any"}, "interaction of GridModel must be one of 'symmetric'"),
-        ({"n_bins": 0}, "n_bins of GridModel must be an integer of at least 1, got 0"),
+        ({"n_bins": 0}, "n_bins of GridModel must be at least 1, got 0"),
         ({"truncation": 1.5}, "truncation of GridModel must be an integer"),
         ({"beta": -1}, "beta of GridModel"),
         ({"window": 2}, "window must be an odd number"),

@@ -7,9 +7,10 @@ a zero of the precision is a missing edge (Murphy 19.28). The verbs take it by
 Files, in reading order:
 
 * `gaussian_field`: `GaussianField`, what can be asked of it, and its graphs;
-* `_sparse_factor`: a sparse factorisation of the precision, by SciPy's SuperLU: solves, determinant, samples, and the
-  diagonal of the inverse by the Takahashi equations.
-
+* `sparse_cholesky`: plans of factorisations, factors, and what they answer; `dense_factor`: small ones, by LAPACK;
+* `fill_reducing`: the order of elimination; `degree_kernel` (minimum degree), `dissection_kernel` (lattices);
+* `symbolic_kernel`: tree, counts, supernodes; `factor_kernel`, `solve_kernel`, `inverse_kernel`: their numbers;
+* `dense_kernel`: what these do inside a supernode, by `markovfield.kernels.tiles`;
 * `subspace`: a Gaussian whose precision may be singular in known directions, under linear constraints;
 * `constrained_field`: `ConstrainedField`, a field with those, or on a lattice; `grid_names`: names of its sites.
 

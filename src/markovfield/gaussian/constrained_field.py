@@ -148,6 +148,11 @@ class ConstrainedField(GaussianField):
         parts = (self.precision, self.information, self.names, self.null_space, self.constraints, self.values)
         return self._remembered("subspace", partial(Subspace, *parts))
 
+    def _coordinates(self) -> Any:
+        if "coordinates" not in self._cache and self.shape is not None:
+            self._cache["coordinates"] = np.stack([axis.ravel() for axis in np.indices(self.shape)], axis=1)
+        return super()._coordinates()
+
     def _factor(self) -> Any:
         if self.plain:
             return super()._factor()

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure
 from markovfield.frames import Tabular
+from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.inference.automatic import ENUMERATION_BITS, candidates
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.registry import check_verb
 from markovfield.inference.enumeration import Enumeration, joint_states
-from markovfield.inference.verbs import graph_of
+from markovfield.inference.verbs import form_of, graph_of
 from markovfield.names import VariableName
 
 __all__ = ["Explanation", "explain"]
@@ -101,6 +102,7 @@ def explain(
     *,
     variables: Sequence[VariableName] | None = None,
     targets: Sequence[Sequence[VariableName]] | None = None,
+    noise: Any = None,
 ) -> Explanation:
     """What a verb would do on this model: the method, the structure found, width, memory, operations, guarantee.
 
@@ -110,6 +112,8 @@ def explain(
         ``"marginals"``, ``"log_partition"``, ``"decode"`` or ``"sample"``.
     variables, targets
         As for `decode` (marginal MAP) and `marginals` (sets kept together).
+    noise
+        As for `marginals` of Gaussian fields, whose explanation has the entries, bytes and operations of a factor.
 
     Examples
     --------
@@ -126,7 +130,13 @@ def explain(
       operations  2^2.0
     """
     check_verb(verb)
-    graph = graph_of(model)
+    form = form_of(model)
+    if isinstance(form, GaussianField):
+        from markovfield.inference.gaussian.explanations import explain as explain_field
+
+        told: Any = explain_field(form, verb, evidence, noise, method)
+        return cast("Explanation", told)
+    graph = graph_of(form)
     known = Evidence.parse(graph.structure, evidence)
     maximised = None if variables is None else graph.names.positions(variables)
     methods = candidates(method, verb, graph, known, variables=maximised)

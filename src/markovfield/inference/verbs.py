@@ -37,6 +37,8 @@ ANSWERED_BY = {
     "GaussianField": "markovfield.inference.gaussian.verbs",
     "ConstrainedField": "markovfield.inference.gaussian.verbs",
 }
+# Those of forms that have real-valued variables.
+REAL_VALUED = (ANSWERED_BY["GaussianField"], "markovfield.inference.strong_junction_tree.verbs")
 
 
 def answered_by(form: Any) -> str | None:
@@ -63,7 +65,7 @@ def graph_of(model: Any) -> FactorGraph:
     """The factor graph behind anything that compiles to one."""
     form = form_of(model)
     if not isinstance(form, FactorGraph):
-        other = "has real-valued ones" if answered_by(form) == ANSWERED_BY["GaussianField"] else "is of structures"
+        other = "has real-valued ones" if answered_by(form) in REAL_VALUED else "is of structures"
         raise ModelError(f"this takes models of discrete variables, and {type(model).__name__} {other}")
     return form
 
@@ -72,7 +74,7 @@ def _ask(verb: str, model: Any, question: Question, *words: Any) -> Any:
     """Compile the model and hand over to whoever answers for its form."""
     form = form_of(model)
     where = str(answered_by(form))
-    if question.noise is not None and where != ANSWERED_BY["GaussianField"]:
+    if question.noise is not None and where not in REAL_VALUED:
         raise ModelError("noise is the variance of real-valued evidence; a vector of likelihoods is virtual evidence")
     return getattr(import_module(where), verb)(form, question, *words)
 
@@ -98,7 +100,8 @@ def marginals(
     ----------
     model
         A `MarkovNetwork`, a `BayesianNetwork`, a `FactorGraph`, or anything whose ``compile()`` gives one; or a
-        `GaussianField` (a `LinearGaussianNetwork`), whose answer is `GaussianMarginals`: means and variances.
+        `GaussianField` (a `LinearGaussianNetwork`), whose answer is `GaussianMarginals`: means and variances; or a
+        `ConditionalGaussianNetwork`, whose answer has both.
     evidence
         Variable name to a state, or to a vector of likelihoods of its states (virtual evidence). Of real-valued
         variables: name to a number, or to a pair of a number and the variance it was seen with; or an array with one

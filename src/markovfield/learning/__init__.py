@@ -11,6 +11,7 @@ Folders, in reading order:
 * `boltzmann`: restricted Boltzmann machines, also as a scikit-learn transformer;
 * `undirected`: parameters of all undirected models;
 * `structures`: which variables depend on which;
+* `gaussian`: the numbers and the graphs of real-valued variables;
 * `feature_induction`: random fields over words that grow by patterns.
 
 Files: `fit` and `structure` are the verbs, `registry` lists their methods and `automatic` chooses one;

@@ -17,6 +17,9 @@ from markovfield.learning.feature_induction.induction import FeatureInduction as
 from markovfield.learning.feature_induction.induction import InducedFeature as InducedFeature
 from markovfield.learning.feature_induction.patterns import Alphabet as Alphabet
 from markovfield.learning.feature_induction.word_field import WordField as WordField
+from markovfield.learning.gaussian.goodness import GaussianGoodness as GaussianGoodness
+from markovfield.learning.gaussian.lasso_path import GaussianPath as GaussianPath
+from markovfield.learning.gaussian.moments import GaussianMoments as GaussianMoments
 from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe as BlockFrankWolfe
 from markovfield.learning.max_margin.cutting_plane import CuttingPlane as CuttingPlane
 from markovfield.learning.max_margin.dual_extragradient import DualExtragradient as DualExtragradient
@@ -32,6 +35,7 @@ from markovfield.learning.max_margin.problem import MarginMinimum as MarginMinim
 from markovfield.learning.max_margin.problem import MarginPass as MarginPass
 from markovfield.learning.max_margin.problem import Planes as Planes
 from markovfield.learning.max_margin.subgradient import Subgradient as Subgradient
+from markovfield.learning.mixed.conditional_gaussian import conditional_log_likelihood as conditional_log_likelihood
 from markovfield.learning.solvers.checkpoint import Checkpoint as Checkpoint
 from markovfield.learning.solvers.lbfgs import LBFGS as LBFGS
 from markovfield.learning.solvers.penalty import Penalty as Penalty

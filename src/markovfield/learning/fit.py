@@ -18,9 +18,11 @@ from markovfield.learning.core.data import encode
 from markovfield.learning.core.missing import missing_cells, warn_of_missing
 from markovfield.learning.core.rows import as_rows, hidden_units
 from markovfield.learning.directed.parameters import template
+from markovfield.learning.mixed.columns import MixedTable
 from markovfield.learning.registry import registered, resolve
 from markovfield.models import BayesianNetwork, LinearGaussianNetwork, LogLinear, MarkovNetwork
 from markovfield.models.log_linear import with_parameters
+from markovfield.models.mixed.conditional_gaussian import ConditionalGaussianNetwork
 from markovfield.names import VariableName
 from markovfield.progress import shows_progress
 
@@ -48,8 +50,9 @@ def fit(
     ----------
     model
         A `BayesianNetwork`, whose tables need not be there yet (`BayesianNetwork.set_parents` gives the structure), a
-        `LinearGaussianNetwork`, or an undirected model: a `MarkovNetwork` (`MarkovNetwork.from_edges` gives the
-        structure), a `FactorGraph`, or anything else with a ``log_linear()``.
+        `LinearGaussianNetwork`, a `GaussianMarkovField` (a graph, whose data may be `GaussianMoments`), or an
+        undirected model: a `MarkovNetwork` (`MarkovNetwork.from_edges` gives the structure), a `FactorGraph`, or
+        anything else with a ``log_linear()``.
     data
         A dict of columns, a pandas or polars frame, a structured array, `Samples`, or state indices
         ``int[rows, variables]``. Columns are found by name and others ignored; a variable without a column is hidden.
@@ -60,7 +63,7 @@ def fit(
         ``"auto"``: for a Bayesian network counting where the data are complete, `ExpectationMaximization` otherwise;
         for an undirected model `ClosedForm` where it is decomposable, `MaximumLikelihood` where a junction tree is
         cheap, else `PseudoLikelihood` where the data are complete, else `StochasticMaximumLikelihood`;
-        ``fit_report.notes`` says which and why.
+        ``fit_report.notes`` says which and why. For a `GaussianMarkovField` `CovarianceSelection`.
     weights
         One weight for each row, or the name of the column that holds them.
     hidden
@@ -95,6 +98,11 @@ def fit(
     if isinstance(model, LinearGaussianNetwork):
         chosen = resolve("least_squares" if method == "auto" else method, "fit", "LinearGaussianNetwork")
         return chosen.fit(model, data, weights=weights, running=running)
+    if isinstance(model, ConditionalGaussianNetwork):
+        return _fit_mixed(model, data, method, weights, generator, running)
+    if hasattr(model, "with_precision"):
+        chosen = resolve("covariance_selection" if method == "auto" else method, "fit", "GaussianMarkovField")
+        return chosen.fit(model, data, weights=weights, running=running)
     directed = isinstance(model, BayesianNetwork)
     if not directed and not (isinstance(model, FactorGraph | MarkovNetwork) or hasattr(model, "log_linear")):
         raise ModelError(
@@ -123,6 +131,22 @@ def fit(
     notes = (why, *report.notes) if why else report.notes
     made.fit_report = replace(report, missing=missing_cells(table), notes=notes)
     return made
+
+
+def _fit_mixed(
+    model: ConditionalGaussianNetwork, data: Any, method: Any, weights: Any, rng: np.random.Generator, running: Running
+) -> ConditionalGaussianNetwork:
+    """Counts and regressions where the data are complete, EM otherwise."""
+    if method == "auto":
+        known = {v: model.states(v) if model.cardinality(v) else None for v in model.variables}
+        table = MixedTable.of(data, "fit(model, data)", weights, known)
+        gaps = any((c < 0).any() for c in table.codes.values()) or any(
+            np.isnan(c).any() for c in table.numbers.values()
+        )
+        method = "conditional_gaussian_em" if gaps else "conditional_gaussian_ml"
+    chosen = resolve(method, "fit", "ConditionalGaussianNetwork")
+    fitted: ConditionalGaussianNetwork = chosen.fit(model, data, weights=weights, rng=rng, running=running)
+    return fitted
 
 
 def _checked(method: Any, form: str) -> Any:

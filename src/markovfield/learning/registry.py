@@ -155,10 +155,43 @@ ENTRIES = (
         form="LogLinear",
     ),
     Entry(
+        "conditional_gaussian_ml",
+        "learning.mixed.conditional_gaussian:ConditionalGaussianML",
+        ("fit",),
+        form="ConditionalGaussianNetwork",
+    ),
+    Entry(
+        "conditional_gaussian_em",
+        "learning.mixed.conditional_gaussian:ConditionalGaussianEM",
+        ("fit",),
+        form="ConditionalGaussianNetwork",
+    ),
+    Entry(
         "least_squares",
         "learning.directed.linear_gaussian:LeastSquares",
         ("fit",),
         form="LinearGaussianNetwork",
+    ),
+    Entry(
+        "covariance_selection",
+        "learning.gaussian.covariance_selection:CovarianceSelection",
+        ("fit",),
+        aliases=("gaussian_ipf",),
+        form="GaussianMarkovField",
+    ),
+    Entry(
+        "iterative_conditional_fitting",
+        "learning.gaussian.covariance_selection:IterativeConditionalFitting",
+        ("fit",),
+        aliases=("icf",),
+        form="GaussianMarkovField",
+    ),
+    Entry(
+        "graphical_lasso",
+        "learning.gaussian.graphical_lasso:GraphicalLasso",
+        ("learn_structure",),
+        aliases=("glasso",),
+        form="GaussianMoments",
     ),
 )
 

@@ -15,7 +15,8 @@ from markovfield.kernels.compilations import clock
 from markovfield.learning.core.data import encode
 from markovfield.learning.core.learned_graph import LearnedGraph
 from markovfield.learning.core.learned_structure import LearnedStructure
-from markovfield.learning.registry import resolve
+from markovfield.learning.gaussian.moments import GaussianMoments
+from markovfield.learning.registry import registered, resolve
 from markovfield.progress import shows_progress
 
 __all__ = ["learn_structure"]
@@ -46,7 +47,9 @@ def learn_structure(
         ``"hill_climbing"`` (the best score found by adding, deleting and reversing arcs), ``"chow_liu"`` (the best
         tree), ``"pc"`` (tests of independence), or a method object such as ``HillClimbing(score="bdeu")``; ``"auto"``
         is the first. Undirected structures: ``"group_lasso"`` (sparse pairwise models by penalised pseudo-likelihood),
-        ``"nodewise"`` (a logistic regression for each variable), ``"dependency_network"``.
+        ``"nodewise"`` (a logistic regression for each variable), ``"dependency_network"``. Of real-valued variables:
+        ``"graphical_lasso"`` (a sparse precision), ``"neighbourhood_selection"`` (a lasso for each variable),
+        ``"decomposable_search"`` (marginal likelihoods of chordal graphs); these take `GaussianMoments` as well.
     network
         A model that names the variables and their states, in their order; its arcs are not used.
     weights
@@ -78,7 +81,16 @@ def learn_structure(
     BayesianNetwork(3 variables, 1 arc)
     """
     running = Running(n_jobs, time_limit, callback)
-    chosen = resolve("hill_climbing" if method == "auto" else method, "learn_structure", "DataTable")
+    if method == "auto":
+        method = "graphical_lasso" if isinstance(data, GaussianMoments) else "hill_climbing"
+    form = _form(method)
+    chosen = resolve(method, "learn_structure", form)
+    if form != "DataTable":
+        if network is not None or drop_missing:
+            raise ModelError(f"network and drop_missing of learn_structure are not for method {chosen.name!r}")
+        started = clock()
+        gaussian: LearnedGraph = chosen.learn(data, weights=weights, running=running, rng=generator_of(rng))
+        return replace(gaussian, seconds=clock() - started)
     table = encode(data, network, weights=weights)
     if drop_missing:
         table = table.complete_rows()
@@ -87,3 +99,11 @@ def learn_structure(
     started = clock()
     learned: LearnedStructure | LearnedGraph = chosen.learn(table, running=running, rng=generator_of(rng))
     return replace(learned, seconds=clock() - started)
+
+
+def _form(method: Any) -> str:
+    """What a method reads: tables of states, or real-valued variables."""
+    if isinstance(method, str):
+        entries = [e for e in registered() if "learn_structure" in e.verbs]
+        return next((e.form for e in entries if method == e.name or method in e.aliases), "DataTable")
+    return str(getattr(method, "form", "DataTable"))

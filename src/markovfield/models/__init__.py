@@ -1,4 +1,4 @@
-"""Models: what a user writes down; each compiles itself to a form, a `FactorGraph` or a `GaussianField`.
+"""Models: what a user writes down; each compiles itself to a form: `FactorGraph`, `GaussianField`, `MixedField`.
 
 Sources: Murphy 19.3 and 19.4, Caetano 2 to 4; each file names its equations.
 
@@ -9,6 +9,7 @@ Files, in reading order:
 * `bayesian_network`: each variable with its distribution given its parents; tables and noisy-max;
 * `gaussian_network`: linear-Gaussian networks (Murphy 19.4.4.1); `gaussian/`: Gaussian Markov random fields on
   lattices, graphs and meshes;
+* `mixed/`: discrete and real-valued variables together;
 * `ising`, `potts`: spins and labels on a lattice or any graph (Murphy 19.4.1, 19.4.3);
 * `hopfield`, `boltzmann`: fully connected networks of neurons, restricted ones (Murphy 19.4.2);
 * `_conditionals`, `_assembly`, `_cycles`: distributions given parents, checked; their factor graph; directed cycles;

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from markovfield.exceptions import ModelError
+from markovfield.learning.gaussian.lasso_path import GaussianPath
 from markovfield.learning.structures.penalty_path import PenaltyPath
 from markovfield.plot import _style as style
 from markovfield.plot.convergence import _dress
@@ -23,8 +24,8 @@ def penalty_path(learned: Any, *, truth: Any = None, title: str | None = None, a
     Parameters
     ----------
     learned
-        What `GroupLasso` learned, or its ``details``. Edges of the chosen graph are blue, others grey; a dashed line
-        stands at the chosen penalty.
+        What `GroupLasso` or `GraphicalLasso` learned, or its ``details``. Edges of the chosen graph are blue, others
+        grey; a dashed line stands at the chosen penalty.
     truth
         A graph, or pairs of variables, to compare with: its edges are blue then, all others orange.
     title
@@ -48,11 +49,13 @@ def penalty_path(learned: Any, *, truth: Any = None, title: str | None = None, a
     ('log', True)
     """
     path = getattr(learned, "details", learned)
-    if not isinstance(path, PenaltyPath):
-        raise ModelError(f"plot.penalty_path draws what GroupLasso learned, got {type(learned).__name__}")
+    if not isinstance(path, PenaltyPath | GaussianPath):
+        raise ModelError(
+            f"plot.penalty_path draws what GroupLasso or GraphicalLasso learned, got {type(learned).__name__}"
+        )
     if truth is None:
         edges = getattr(learned, "edges", None) if learned is not path else None
-        blue = {frozenset(e) for e in (edges if edges is not None else path.couplings)}
+        blue = {frozenset(e) for e in (edges if edges is not None else _chosen(path))}
     else:
         blue = {frozenset(e) for e in (truth.edges if hasattr(truth, "edges") else truth)}
     other = style.LINE if truth is None else style.ORANGE
@@ -84,3 +87,8 @@ def penalty_path(learned: Any, *, truth: Any = None, title: str | None = None, a
     n = path.n_edges[path.chosen] if learned is path else len(learned.edges)
     style.title(ax, title if title is not None else f"{n} edges chosen; how many at each penalty, above")
     return ax
+
+
+def _chosen(path: Any) -> list[Any]:
+    """The edges of a path at its chosen penalty."""
+    return [edge for edge, there in zip(path.edges, path.strengths[path.chosen] != 0, strict=True) if there]

@@ -16,7 +16,8 @@ __all__ = ["StructuredClassifier"]
 class StructuredClassifier(StructuredEstimator):
     """Any conditional model with any objective and solver.
 
-    Minimises ``objective + l1 |w|_1 + l2/2 |w|^2 + group_l1 (norms of groups)``, the objective summed over examples.
+    Minimises ``objective + l1 |w|_1 + l2/2 |w|^2 + group_l1 sum_g sqrt(size_g) |w_g|``, the objective summed over
+    examples.
 
     Parameters
     ----------
@@ -39,8 +40,8 @@ class StructuredClassifier(StructuredEstimator):
         Penalties: numbers, or by kind of factor, as ``l1={"edges": 0.1}`` (Murphy 19.77); kinds that a dict does not
         name cost nothing.
     group_l1
-        On norms of groups, in the same way: a feature of the input, with the weights of all its labels, or a table is
-        in or out as a whole.
+        On norms of groups, each times the root of its size, in the same way: a feature of the input, with the weights
+        of all its labels, or a table is in or out as a whole.
     batch_size
         Examples of a mini-batch; None is 16.
     rng

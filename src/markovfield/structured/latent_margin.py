@@ -139,6 +139,8 @@ class LatentSSVM(StructuredEstimator, MarginEstimator):
     """
 
     early_stopping = None
+    # Its scores are those of the best hidden states, and so are its predictions.
+    sums_hidden = False
 
     def __init__(
         self,

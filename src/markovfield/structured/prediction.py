@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
-from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Answer
 from markovfield.inference.core.component_counts import counts_by_component
 from markovfield.inference.core.evidence import Evidence, no_evidence
 from markovfield.inference.core.method import MethodLike, taken
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
-from markovfield.structured.core.batch import Batch, Factors
+from markovfield.structured.core.batch import Batch
 from markovfield.structured.core.inference import choose_decoding, choose_inference
-from markovfield.structured.core.operators import LinearTerms
 from markovfield.structured.core.reading import starts
 from markovfield.structured.losses.loss import Loss, loss_of
 
@@ -29,10 +28,13 @@ __all__ = [
     "OutputMarginals",
     "Outputs",
     "best_outputs",
-    "constrained",
+    "impossible",
+    "label_scores",
     "least_loss",
     "log_likelihoods",
     "output_marginals",
+    "ranked_outputs",
+    "split_values",
 ]
 
 
@@ -106,8 +108,7 @@ def best_outputs(
     batch: Batch, w: FloatArray, method: MethodLike, running: Running
 ) -> tuple[npt.NDArray[np.int32], Any]:
     """The states of highest score of all examples, labels that are known staying as they are; and the answer."""
-    pool = batch.restricted(batch.pool(w))
-    graph = FactorGraph(batch.structure, pool, marks_hold=True)
+    graph = batch.restricted_graph(w)
     chosen: Any
     if method == "auto":
         chosen = choose_decoding(batch.structure, batch.variable_offsets, running)
@@ -117,13 +118,24 @@ def best_outputs(
         drawn = taken(chosen, rng=np.random.default_rng(0))
         answer = chosen.decode(graph, Evidence(batch.labels), running=running, **drawn)
     except ImpossibleEvidenceError:
-        raise _impossible() from None
+        raise impossible() from None
     if not np.isfinite(answer.score):
-        raise _impossible()
+        raise impossible()
     return answer.states, answer
 
 
-def _impossible() -> ModelError:
+def ranked_outputs(batch: Batch, w: FloatArray, n: int, running: Running) -> list[tuple[Any, float]]:
+    """The n best states of one example and their scores, labels that are known staying as they are."""
+    tree = resolve("junction_tree", "decode")
+    try:
+        answer = tree.decode(batch.restricted_graph(w), Evidence(batch.labels), n_best=n, running=running)
+    except ImpossibleEvidenceError:
+        raise impossible() from None
+    return [(one.states, one.score) for one in answer.n_best]
+
+
+def impossible() -> ModelError:
+    """What is said where nothing is left to predict."""
     return ModelError("no output has all the labels that are fixed and keeps the constraints")
 
 
@@ -134,31 +146,36 @@ def _inference(batch: Batch, method: MethodLike, running: Running) -> Any:
     return choose_inference(batch.structure, batch.variable_offsets, running, batch.wide_inference)
 
 
-def output_marginals(batch: Batch, w: FloatArray, method: MethodLike, running: Running) -> tuple[FloatArray, Any]:
+def output_marginals(
+    batch: Batch, w: FloatArray, method: MethodLike, running: Running, rng: Any = None
+) -> tuple[FloatArray, Any]:
     """Marginals of all variables, one after the other, labels that are known clamped; and the answer."""
-    pool = batch.restricted(batch.pool(w))
-    graph = FactorGraph(batch.structure, pool, marks_hold=True)
     chosen = _inference(batch, method, running)
     try:
-        answer = chosen.marginals(graph, Evidence(batch.labels), running=running)
+        drawn = taken(chosen, rng=generator_of(rng))
+        answer = chosen.marginals(batch.restricted_graph(w), Evidence(batch.labels), running=running, **drawn)
     except ImpossibleEvidenceError:
-        raise _impossible() from None
+        raise impossible() from None
     return answer.values, answer
 
 
 def log_likelihoods(batch: Batch, w: FloatArray, method: MethodLike, running: Running) -> FloatArray:
     """The log-probability of the labels of each example, those that are not known summed over."""
     chosen = _inference(batch, method, running)
-    pool = batch.pool(w)
-    free = counts_by_component(
-        chosen, FactorGraph(batch.structure, pool, marks_hold=True), no_evidence(batch.structure),
-        batch.variable_offsets, running=running,
-    )  # fmt: skip
+    evidence, offsets = no_evidence(batch.structure), batch.variable_offsets
+    free = counts_by_component(chosen, batch.graph(w), evidence, offsets, running=running).log_partition
+    if np.isnan(free).any():
+        raise ModelError(f"{chosen.name} does not estimate log Z, which a log-likelihood needs: use another inference")
+    return label_scores(batch, w, chosen, running) - free
+
+
+def label_scores(batch: Batch, w: FloatArray, method: MethodLike, running: Running) -> FloatArray:
+    """The log of what the states that go with the labels of each example add to Z; with all known, their score."""
     if batch.is_labelled:
-        return batch.scores(pool) - free.log_partition
-    graph = FactorGraph(batch.structure, batch.restricted(pool), marks_hold=True)
-    clamped = counts_by_component(chosen, graph, Evidence(batch.labels), batch.variable_offsets, running=running)
-    return np.asarray(clamped.log_partition - free.log_partition)
+        return batch.scores(batch.pool(w))
+    chosen, graph = _inference(batch, method, running), batch.restricted_graph(w)
+    found = counts_by_component(chosen, graph, Evidence(batch.labels), batch.variable_offsets, running=running)
+    return np.asarray(found.log_partition)
 
 
 def least_loss(
@@ -182,7 +199,10 @@ def least_loss(
                 f"loss {given.name!r} does not add up over variables: decision='mpm' takes 'hamming' or a table"
             )
     if loss is not None:
-        table = np.asarray(loss, np.float64)
+        try:
+            table = np.asarray(loss, np.float64)
+        except (TypeError, ValueError):
+            raise ModelError(f"loss must be a table [true, predicted] of numbers, got {loss!r:.60}") from None
         if not alike or table.shape != (k, k):
             raise ModelError(f"loss must be a table [{k}, {k}] of true and predicted labels, got shape {table.shape}")
         if not np.isfinite(table).all():
@@ -191,42 +211,6 @@ def least_loss(
     if alike:
         return np.asarray(values.reshape(-1, k).argmax(axis=1), np.int32)
     return np.array([part.argmax() for part in np.split(values, starts(sizes)[1:-1])], np.int32)
-
-
-def constrained(batch: Batch, constraints: Sequence[Any]) -> Batch:
-    """A batch in which some combinations of labels are ruled out.
-
-    ``constraints`` has an entry for each example, None or a list of ``(variables, allowed)``: positions within the
-    example, and a table of truth values over their states, or ``"equal"`` or ``"different"``.
-    """
-    if len(constraints) != batch.n_examples:
-        raise ModelError(f"constraints need an entry for each of {batch.n_examples} examples, got {len(constraints)}")
-    added: dict[int, list[tuple[Any, Any]]] = {}
-    cards = batch.structure.cardinalities
-    for i, given in enumerate(constraints):
-        first, last = int(batch.variable_offsets[i]), int(batch.variable_offsets[i + 1])
-        for variables, allowed in given or ():
-            scope = np.atleast_1d(np.asarray(variables, np.int64))
-            if scope.ndim != 1 or not len(scope) or scope.min() < 0 or scope.max() >= last - first:
-                raise ModelError(f"example {i}: a constraint is on {variables}, and there are {last - first} variables")
-            shape = tuple(cards[scope + first].tolist())
-            if isinstance(allowed, str):
-                if allowed not in ("equal", "different") or len(shape) != 2 or shape[0] != shape[1]:
-                    raise ModelError(f"example {i}: 'equal' and 'different' are constraints on two variables of a kind")
-                table = np.eye(shape[0], dtype=bool) == (allowed == "equal")
-            else:
-                table = np.asarray(allowed, bool)
-            if table.shape != shape:
-                raise ModelError(f"example {i}: a constraint needs a table of shape {shape}, got {table.shape}")
-            added.setdefault(len(scope), []).append((scope + first, np.where(table, 0.0, -np.inf).ravel()))
-    kinds = list(batch.factors)
-    base = [np.zeros(batch.structure.n_cells) if batch.base is None else batch.base]
-    for _, found in sorted(added.items()):
-        cells = np.concatenate([table for _, table in found])
-        kinds.append(Factors(np.array([scope for scope, _ in found]), LinearTerms(np.zeros((len(cells), 0))), 0))
-        base.append(cells)
-    made = Batch.of(cards, batch.variable_offsets, kinds, batch.n_weights, batch.labels, base=np.concatenate(base))
-    return replace(made, weights=batch.weights, possible=batch.possible, wide_inference=batch.wide_inference)
 
 
 def split_values(values: FloatArray, sizes: IntArray, variable_offsets: IntArray) -> list[Any]:

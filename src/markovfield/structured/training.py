@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from markovfield._validation import number, whole_number
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.inference.core.counts import is_sampler
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.report import FitReport
 from markovfield.learning.solvers.lbfgs import LBFGS
@@ -20,7 +21,7 @@ from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.solvers.proximal_gradient import ProximalGradient
 from markovfield.learning.solvers.solve import solve, solver_of
 from markovfield.learning.solvers.stochastic import AdaGrad, Adam, StochasticGradient
-from markovfield.structured.core.conditional import ConditionalModel
+from markovfield.structured.core.conditional import ConditionalModel, example_weights
 from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.core.reading import example_count, some_examples
 from markovfield.structured.margin_fit import train_by_margin
@@ -105,7 +106,8 @@ def train(
         settings = {"solver": "auto", "batch_size": None, "rng": rng, "running": running}
         init = train(model, first, data, penalty=penalty, init=None, **settings)[0]
         notes.append(f"begun with the weights of {first.name}")
-    total = float(n if sample_weight is None else np.sum(sample_weight))
+    sample_weight = None if sample_weight is None else example_weights(sample_weight, n)
+    total = float(n if sample_weight is None else sample_weight.sum())
     if not total > 0:
         raise ModelError("sample_weight must be positive for some example")
     default = ProximalGradient() if penalty.has_groups else DEFAULT
@@ -119,14 +121,10 @@ def train(
         if size < 1:
             raise ModelError(f"batch_size must be at least 1, got {size}")
         parts = [slice(a, min(a + size, n)) for a in range(0, n, size)]
-        weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
         shards = []
         for part in parts:
-            running.check()
-            encoded = model.encode(
-                some_examples(X, part), some_examples(Y, part), None if weights is None else weights[part]
-            )
-            batch = _taken(objective, encoded)
+            own = None if sample_weight is None else sample_weight[part]
+            batch = _taken(objective, model.encode(some_examples(X, part), some_examples(Y, part), own))
             shards.append(objective.on(batch, running=running.quiet, rng=rng))
         evaluated = value = ShardedObjective(shards, total)
         sizes = [shard.batch.details for shard in shards]
@@ -134,6 +132,9 @@ def train(
     else:
         batch = _taken(objective, model.encode(X, Y, sample_weight))
         evaluated = objective.on(batch, running=running.quiet, rng=rng)
+        method = getattr(evaluated, "method", None)
+        if hasattr(method, "verbs") and is_sampler(method):
+            raise ModelError(f"{chosen.name} cannot follow a sampler's gradient: use 'sgd', 'adagrad' or 'adam'")
         details = batch.details
 
         def value(w: FloatArray) -> tuple[float, FloatArray]:
@@ -141,9 +142,7 @@ def train(
             return found / total, gradient / total
 
     planned = running.seconds
-    start = model.start(rng) if init is None else np.array(init, np.float64)
-    if start.shape != (model.n_weights,):
-        raise ModelError(f"init must be {model.n_weights} weights, got shape {start.shape}")
+    start = model.start(rng) if init is None else _weights(init, model.n_weights)
     penalty.check(model.n_weights)
     penalty = replace(
         penalty,
@@ -195,6 +194,17 @@ def train(
         details=details,
     )
     return found.weights, report, wide_inference
+
+
+def _weights(init: Any, n_weights: int) -> FloatArray:
+    """Weights that a user gives to start from."""
+    try:
+        start = np.array(init, np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"init must be {n_weights} weights, such as weights_ of a fit, got {init!r:.60}") from None
+    if start.shape != (n_weights,) or not np.isfinite(start).all():
+        raise ModelError(f"init must be {n_weights} finite weights, got shape {start.shape}")
+    return start
 
 
 def penalty_of(model: ConditionalModel, l2: Any, l1: Any, group_l1: Any = 0.0) -> Penalty:

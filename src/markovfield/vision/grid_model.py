@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.structured.core.conditional import Shape, Template
@@ -115,6 +116,7 @@ class GridModel(StructuredModel):
     name: ClassVar[str] = "grid"
 
     def __post_init__(self) -> None:
+        check_method(self, least={"n_bins": 1, "truncation": 1, "beta": 0.0}, below={"beta": np.inf})
         if self.connectivity not in (4, 8):
             raise ModelError(f"connectivity of GridModel must be 4 or 8, got {self.connectivity!r}")
         if self.node_features is not None:
@@ -127,12 +129,6 @@ class GridModel(StructuredModel):
                 f"interaction of GridModel must be one of {', '.join(map(repr, (*INTERACTIONS, 'distance')))} or None, "
                 f"got {self.interaction!r}"
             )
-        for name, least in (("n_bins", 1), ("truncation", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise ModelError(f"{name} of GridModel must be an integer of at least {least}, got {value!r}")
-        if self.beta is not None and not 0 <= self.beta < np.inf:
-            raise ModelError(f"beta of GridModel must be None or a number of at least 0, got {self.beta!r}")
 
     # ---- what the settings mean -------------------------------------------------------------------------------
 
@@ -178,6 +174,11 @@ class GridModel(StructuredModel):
         return np.eye(self.truncation + 1)[np.minimum(apart, self.truncation)]
 
     # ---- the protocol -----------------------------------------------------------------------------------------
+
+    @property
+    def takes_hidden(self) -> bool:
+        """Hidden states have no distance."""
+        return self.interaction != "distance"
 
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """The labels, and the numbers of channels and of scores of a class."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import markovfield as mf
 
@@ -89,9 +90,21 @@ def test_mistakes_are_told_in_one_sentence():
         mf.sample(field, 3, {"a": np.inf})
     with pytest.raises(mf.ModelError, match="one mode"):
         mf.decode(field, n_best=2)
-    with pytest.raises(mf.ModelError, match="there is no method 'gibbs'"):
-        mf.sample(field, 3, method="gibbs")
+    with pytest.raises(mf.ModelError, match="there is no method 'metropolis'"):
+        mf.sample(field, 3, method="metropolis")
     with pytest.raises(mf.ModelError, match="discrete variables"):
-        mf.query(field, "a")
+        mf.predict(field, [])
     with pytest.raises(mf.ModelError, match="takes no init"):
         mf.marginals(field, init=mf.marginals(field))
+
+
+def test_a_factor_beyond_the_memory_limit_is_refused():
+    n = 400
+    path = sparse.diags_array([[-1.0] * (n - 1), [2.0] * n, [-1.0] * (n - 1)], offsets=[-1, 0, 1])
+    field = mf.GaussianField(path)
+    method = mf.methods.SparseCholesky(memory_limit="1 KiB")
+    with pytest.raises(mf.MemoryLimitError, match=r"needs .* KiB, more than the memory limit of 1 KiB"):
+        mf.marginals(field, {0: 1.0}, method=method)
+    assert mf.marginals(field, {0: 1.0}, method=mf.methods.SparseCholesky(memory_limit="1 MiB"))[1].mean > 0
+    with pytest.raises(mf.ModelError, match="memory_limit must be a number of bytes"):
+        mf.methods.SparseCholesky(memory_limit="much")

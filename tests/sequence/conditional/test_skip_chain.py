@@ -140,9 +140,9 @@ def test_outputs_are_lists_of_labels_and_empty_sentences_stay():
     [
         ({"link": "same"}, "link must be 'equal', 'equal_capitalised', a function or None, got 'same'"),
         ({"interaction": "potts"}, "interaction must be one of 'symmetric'"),
-        ({"max_links": 0}, "max_links must be None or an integer from 1 on, got 0"),
-        ({"max_distance": 1}, "max_distance must be None or an integer from 2 on, got 1"),
-        ({"min_count": True}, "min_count must be an integer from 1 on, got True"),
+        ({"max_links": 0}, "max_links of SkipChainModel must be at least 1, got 0"),
+        ({"max_distance": 1}, "max_distance of SkipChainModel must be at least 2, got 1"),
+        ({"min_count": True}, "min_count of SkipChainModel must be an integer, got True"),
     ],
 )
 def test_settings_are_checked(settings, message):

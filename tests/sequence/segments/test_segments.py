@@ -181,8 +181,8 @@ def test_lengths_and_labels():
         ({}, X[:1], [["O", "B-LOC"]], "4 tokens and 2 labels"),
         ({}, X[:1], [["O", "B-LOC", 3, "O"]], "example 0: labels must be texts"),
         ({}, X[:1], [["O", "B", "I", "O"]], "example 0: labels must be O or have a type"),
-        ({"max_length": 0}, X, Y, "max_length must be None or an integer from 1"),
-        ({"min_count": 0}, X, Y, "min_count must be"),
+        ({"max_length": 0}, X, Y, "max_length of SegmentModel must be at least 1"),
+        ({"min_count": 0}, X, Y, "min_count of SegmentModel must be at least 1"),
         ({"word": "lemma"}, X, Y, "no token has a word"),
     ],
 )

@@ -99,5 +99,5 @@ def test_labels_weigh_by_how_rare_they_are():
         mf.structured.MulticlassSSVM(class_weight="balanced", loss="zero_one").fit(X, y)
     with pytest.raises(mf.ModelError, match="'balanced' or a dict"):
         mf.structured.MulticlassSSVM(class_weight="even").fit(X, y)
-    with pytest.raises(mf.ModelError, match="needs a number for each of 40 examples"):
+    with pytest.raises(mf.ModelError, match="needs one number for each of 40 examples"):
         mf.structured.MulticlassSSVM().fit(X, y, sample_weight="heavy")

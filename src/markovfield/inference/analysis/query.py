@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from markovfield.arrays import FloatArray, Frozen
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.frames import Tabular, fresh_name
+from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.inference.automatic import ENUMERATION_BITS, choose
 from markovfield.inference.core.answers import Guarantee
 from markovfield.inference.core.evidence import Evidence
@@ -21,7 +22,7 @@ from markovfield.inference.core.method import MethodLike, taken
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
-from markovfield.inference.verbs import Callback, graph_of
+from markovfield.inference.verbs import Callback, form_of, graph_of
 from markovfield.names import VariableName
 from markovfield.progress import shows_progress
 
@@ -131,6 +132,7 @@ def query(
     *,
     given: VariableName | Sequence[VariableName] = (),
     method: MethodLike = "auto",
+    noise: Any = None,
     n_jobs: int | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
@@ -151,11 +153,14 @@ def query(
         Variables to condition on without saying their state: the answer has a distribution for each configuration.
     method
         As for `marginals`; ``"auto"`` is exact.
+    noise
+        As for `marginals`, of Gaussian fields.
 
     Returns
     -------
     Distribution
-        An array with names; ``answer.values`` has the axes of ``given``, then of ``targets``.
+        An array with names; ``answer.values`` has the axes of ``given``, then of ``targets``. Of a Gaussian field a
+        `GaussianDistribution`: the means of the targets, as linear functions of ``given``, and their covariance.
 
     Notes
     -----
@@ -173,7 +178,13 @@ def query(
     [[0.947, 0.053], [0.333, 0.667]]
     """
     running = Running(n_jobs, time_limit, callback)
-    graph = graph_of(model)
+    form = form_of(model)
+    if isinstance(form, GaussianField):
+        from markovfield.inference.gaussian.queries import query as query_field
+
+        found: Any = query_field(form, targets, evidence, noise, given, method, running)
+        return cast("Distribution", found)
+    graph = graph_of(form)
     known = Evidence.parse(graph.structure, evidence)
     wanted, conditions = _listed(graph, targets), _listed(graph, given)
     if not wanted:

@@ -171,10 +171,43 @@ ENTRIES = (
     Entry("rejection", "inference.sampling.forward:RejectionSampling", ("sample",)),
     Entry("likelihood_weighting", "inference.sampling.forward:LikelihoodWeighting", ("sample",), aliases=("lw",)),
     Entry(
+        "strong_junction_tree",
+        "inference.strong_junction_tree.strong_junction_tree:StrongJunctionTree",
+        ("sample", "marginals", "decode", "log_partition"),
+        form="MixedField",
+    ),
+    Entry(
         "sparse_cholesky",
         "inference.gaussian.cholesky:SparseCholesky",
         ("sample", "marginals", "decode", "log_partition"),
         aliases=("cholesky",),
+        form="GaussianField",
+    ),
+    Entry(
+        "toeplitz_fft",
+        "inference.gaussian.toeplitz_fft:ToeplitzFFT",
+        ("sample", "marginals", "decode", "log_partition"),
+        aliases=("fft",),
+        form="GaussianField",
+    ),
+    Entry(
+        "gaussian_belief_propagation",
+        "inference.gaussian.belief_propagation:GaussianBeliefPropagation",
+        ("marginals", "decode", "log_partition"),
+        aliases=("belief_propagation", "bp", "gabp"),
+        form="GaussianField",
+    ),
+    Entry(
+        "conjugate_gradient",
+        "inference.gaussian.conjugate_gradient:ConjugateGradient",
+        ("sample", "marginals", "decode", "log_partition"),
+        aliases=("cg",),
+        form="GaussianField",
+    ),
+    Entry(
+        "gibbs",
+        "inference.gaussian.gibbs:GaussianGibbs",
+        ("sample", "marginals"),
         form="GaussianField",
     ),
 )

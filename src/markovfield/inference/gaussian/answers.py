@@ -39,8 +39,8 @@ class GaussianMarginals(Answer):
         The field of the variables that are not known, with what was seen with noise multiplied into it.
     means, variances
         ``float64[n]`` in position order; the variance of what was observed is zero.
-    variance_errors
-        ``float64[n]``, standard errors of estimated variances; None where they are no estimates.
+    mean_errors, variance_errors
+        ``float64[n]``, standard errors of estimated means and variances; None where they are no estimates.
     log_partition
         log of the integral of exp(score) over the variables that were not observed; nan where it was not estimated.
     guarantees
@@ -56,6 +56,7 @@ class GaussianMarginals(Answer):
     log_partition: float
     means_guarantee: Guarantee = "exact"
     variances_guarantee: Guarantee = "exact"
+    mean_errors: FloatArray | None = None
     variance_errors: FloatArray | None = None
     log_partition_error: float | None = None
 
@@ -126,8 +127,9 @@ class GaussianMarginals(Answer):
         shown = slice(0, limit)
         names = list(self.field.variables[shown])
         columns = {"variable": names, "mean": self.means[shown], "variance": self.variances[shown]}
-        if self.variance_errors is not None:
-            columns["variance_error"] = self.variance_errors[shown]
+        for name, errors in (("mean_error", self.mean_errors), ("variance_error", self.variance_errors)):
+            if errors is not None:
+                columns[name] = errors[shown]
         return columns
 
     def __repr__(self) -> str:
@@ -163,6 +165,8 @@ class GaussianDecoding(Answer):
         integrated out, log of the integral.
     gap
         How far the score may be from the best: zero of exact methods, a bound from the residual of iterative ones.
+    tolerance
+        How much of a gap still counts as optimal.
     """
 
     field: GaussianField
@@ -170,6 +174,7 @@ class GaussianDecoding(Answer):
     score: float
     variables: tuple[int, ...]
     gap: float = 0.0
+    tolerance: float = 0.0
 
     @property
     def assignment(self) -> dict[VariableName, float]:
@@ -178,8 +183,8 @@ class GaussianDecoding(Answer):
 
     @property
     def optimal(self) -> bool:
-        """Whether this is the mode up to rounding: a Gaussian has one, and an exact method finds it."""
-        return self.gap == 0.0
+        """Whether this is the mode, of which a Gaussian has one: the gap is within the tolerance."""
+        return self.gap <= self.tolerance
 
     @property
     def value(self) -> FloatArray:

@@ -53,6 +53,8 @@ def decoding_of(
         score=score,
         variables=shown,
         gap=gap,
+        # Of an iteration: what doubles lose of a score.
+        tolerance=1e-9 * max(1.0, abs(score)) if gap else 0.0,
         method=method,
         converged=converged,
         iterations=iterations,

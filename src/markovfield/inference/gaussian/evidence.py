@@ -19,7 +19,6 @@ from markovfield.columns import single_row
 from markovfield.exceptions import ModelError
 from markovfield.gaussian.constrained_field import ConstrainedField
 from markovfield.gaussian.gaussian_field import GaussianField
-from markovfield.names import Names
 
 __all__ = ["GaussianEvidence"]
 
@@ -143,8 +142,8 @@ class GaussianEvidence:
         free = np.flatnonzero(mask)
         rows = seen.precision[free]
         information = seen.information[free] - rows[:, self.at] @ self.values
-        names = Names(tuple(seen.variables[i] for i in free.tolist()))
-        rest = GaussianField.trusted(rows[:, free], information, names)
+        seen._cache.setdefault("coordinates", field._coordinates())  # by which a factorisation is planned
+        rest = seen.part(free, information)
         if isinstance(seen, ConstrainedField):
             rest = seen.restricted(rest, free, self.at, self.values)
         return free, rest, extra

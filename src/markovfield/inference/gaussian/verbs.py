@@ -6,25 +6,62 @@ from collections.abc import Sequence
 from typing import Any
 
 from markovfield._validation import generator_of, whole_number
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import MemoryLimitError, ModelError
+from markovfield.gaussian.constrained_field import ConstrainedField
 from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.inference.core.answers import LogPartition
-from markovfield.inference.core.method import Question
+from markovfield.inference.core.method import MethodLike, Question
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.gaussian.answers import GaussianDecoding, GaussianMarginals, GaussianSamples
 from markovfield.inference.gaussian.evidence import GaussianEvidence
+from markovfield.inference.gaussian.toeplitz_fft import is_stationary
 from markovfield.names import VariableName
 
-__all__ = ["decode", "log_partition", "marginals", "sample"]
+__all__ = ["candidates", "decode", "log_partition", "marginals", "sample"]
+
+FORM = "GaussianField"
+# From here on a Fourier transform is quicker than a factorisation.
+MANY = 1000
+
+
+def candidates(method: MethodLike, verb: str, field: GaussianField, known: GaussianEvidence) -> list[Any]:
+    """The methods to try in turn: the one that was named, or those of ``"auto"``.
+
+    It transforms large stationary fields, factors whatever fits the memory limit, and iterates where that is refused.
+    """
+    if method != "auto":
+        return [resolve(method, verb, FORM)]
+    if field.n_variables >= MANY and is_stationary(field, known):
+        return [resolve("toeplitz_fft", verb, FORM)]
+    return [resolve("sparse_cholesky", verb, FORM), resolve("conjugate_gradient", verb, FORM)]
 
 
 def _ask(verb: str, field: GaussianField, question: Question, *words: Any, **asked: Any) -> Any:
-    """The answer of the method that was named."""
-    if question.init is not None:
-        raise ModelError("Gaussian fields are answered for exactly, in one step, which takes no init")
-    method = resolve("sparse_cholesky" if question.method == "auto" else question.method, verb, "GaussianField")
+    """The answer of the method that was named, or of the first of ``"auto"``'s that does not refuse for memory."""
     known = GaussianEvidence.parse(field, question.evidence, question.noise)
-    return getattr(method, verb)(field, *words, known, running=question.running, **asked)
+    methods = candidates(question.method, verb, field, known)
+    if question.init is not None:
+        raise ModelError(f"method {methods[0].name!r} does not go on from an earlier answer and takes no init")
+    refused: MemoryLimitError | None = None
+    for method in methods:
+        extra = dict(asked)
+        if "rng" in method.abilities or verb == "sample":
+            extra["rng"] = generator_of(question.rng)
+        if refused is not None and not _iterates(field, known):
+            raise refused
+        try:
+            return getattr(method, verb)(field, *words, known, running=question.running, **extra)
+        except MemoryLimitError as error:
+            if method is methods[-1]:
+                raise
+            refused = error
+    raise AssertionError("auto has methods")
+
+
+def _iterates(field: GaussianField, known: GaussianEvidence) -> bool:
+    """Whether what is left can be iterated on: without constraints and open directions."""
+    rest = known.condition(field)[1]
+    return not isinstance(rest, ConstrainedField) or rest.plain
 
 
 def marginals(
@@ -57,5 +94,5 @@ def decode(
 def sample(field: GaussianField, question: Question, size: int) -> GaussianSamples:
     """Independent draws given the evidence."""
     size = whole_number(size, "size", 0)
-    answer: GaussianSamples = _ask("sample", field, question, size, rng=generator_of(question.rng))
+    answer: GaussianSamples = _ask("sample", field, question, size)
     return answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from markovfield.exceptions import ModelError
 from markovfield.frames import Tabular, drawing
 from markovfield.learning.core.data import DataTable
 from markovfield.models import MarkovNetwork
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import networkx as nx
+
+    from markovfield.arrays import FloatArray
+    from markovfield.gaussian.gaussian_field import GaussianField
 
 __all__ = ["EdgeMove", "LearnedGraph", "undirected_graph"]
 
@@ -49,6 +53,8 @@ class LearnedGraph(Tabular):
         The steps from the start to `graph`, with their gains.
     converged
         False when the search was stopped before its end; `stopped` says by what.
+    gaussian
+        The `GaussianField` that was estimated with the graph, where variables are real-valued; None otherwise.
     details
         What else a method has to show: a path of penalties, frequencies of edges, a goodness of fit.
     """
@@ -66,12 +72,28 @@ class LearnedGraph(Tabular):
     stopped: str | None = None
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    gaussian: GaussianField | None = field(default=None, repr=False)
     details: Any = field(default=None, repr=False)
 
     @property
     def edges(self) -> tuple[tuple[VariableName, VariableName], ...]:
         """Pairs of neighbours."""
         return tuple(self.graph.edges())
+
+    @property
+    def precision(self) -> Any:
+        """The estimated precision matrix of real-valued variables, a SciPy CSC array in the order of `variables`."""
+        return self._field().precision
+
+    @property
+    def covariance(self) -> FloatArray:
+        """``float64[n, n]``, the inverse of `precision`."""
+        return self._field().covariance
+
+    def _field(self) -> GaussianField:
+        if self.gaussian is None:
+            raise ModelError(f"method {self.method!r} learns a graph without numbers: fit a model on it")
+        return self.gaussian
 
     def _columns(self, limit: int | None = None) -> dict[Any, Any]:
         edges = self.edges[:limit]
@@ -82,8 +104,15 @@ class LearnedGraph(Tabular):
     def _picture(self) -> str:
         return drawing(self.graph, len(self.variables))
 
-    def to_network(self) -> MarkovNetwork:
-        """A `MarkovNetwork` with this structure and no numbers yet: `markovfield.fit` gives them."""
+    def to_network(self) -> Any:
+        """A model with this structure and no numbers yet: `markovfield.fit` gives them.
+
+        A `MarkovNetwork`, or a `GaussianMarkovField` where variables are real-valued.
+        """
+        if not self.states:
+            from markovfield.models.gaussian.markov_field import GaussianMarkovField
+
+            return GaussianMarkovField(self.graph)
         net = MarkovNetwork(
             {
                 v: len(s) if s == tuple(range(len(s))) and not any(isinstance(x, bool) for x in s) else s

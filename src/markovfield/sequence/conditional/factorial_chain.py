@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.arrays import IntArray
 from markovfield.exceptions import ModelError
 from markovfield.sequence.conditional.tokens import (
     TokenShape,
     attribute_matrix,
-    check_number,
     learned_vectoriser,
     neighbours,
 )
@@ -68,11 +68,16 @@ class FactorialChainModel(StructuredModel):
     shape_class: ClassVar[type[Shape]] = TokenShape
 
     def __post_init__(self) -> None:
+        check_method(self, least={"min_count": 1})
         layers = self.layers
         fine = not isinstance(layers, str) and len(layers) > 0 and all(isinstance(name, str) for name in layers)
         if not fine or len(set(layers)) < len(layers):
             raise ModelError(f"FactorialChainModel: layers must be different names, at least one, got {layers!r}")
-        check_number("FactorialChainModel", "min_count", self.min_count, least=1, none=False)
+
+    @property
+    def takes_hidden(self) -> bool:
+        """Layers have labels of their own."""
+        return False
 
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """The labels of each layer and the attributes."""

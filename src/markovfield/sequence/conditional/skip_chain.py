@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.sequence.conditional.links import LINKS, equal_pairs, ruled_pairs, words_of
 from markovfield.sequence.conditional.tokens import (
     TokenShape,
     attribute_matrix,
-    check_number,
     learned_vectoriser,
     neighbours,
 )
@@ -81,15 +81,13 @@ class SkipChainModel(StructuredModel):
     shape_class: ClassVar[type[Shape]] = TokenShape
 
     def __post_init__(self) -> None:
+        check_method(self, least={"max_links": 1, "max_distance": 2, "min_count": 1})
         if not (self.link is None or callable(self.link) or (isinstance(self.link, str) and self.link in LINKS)):
             names = ", ".join(map(repr, LINKS))
             raise ModelError(f"SkipChainModel: link must be {names}, a function or None, got {self.link!r}")
         if self.interaction not in INTERACTIONS:
             names = ", ".join(map(repr, INTERACTIONS))
             raise ModelError(f"SkipChainModel: interaction must be one of {names}, got {self.interaction!r}")
-        check_number("SkipChainModel", "max_links", self.max_links, least=1, none=True)
-        check_number("SkipChainModel", "max_distance", self.max_distance, least=2, none=True)
-        check_number("SkipChainModel", "min_count", self.min_count, least=1, none=False)
 
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """The labels and the attributes."""

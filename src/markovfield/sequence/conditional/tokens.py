@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from markovfield.arrays import IntArray
-from markovfield.exceptions import FormatError, ModelError
+from markovfield.exceptions import FormatError
 from markovfield.sequence.text.sequences import SequenceData
 from markovfield.sequence.text.vectoriser import AttributeVectoriser
 from markovfield.structured.core.conditional import Shape
@@ -59,12 +59,3 @@ def neighbours(offsets: IntArray) -> IntArray:
     last[ends - 1] = True
     first = np.flatnonzero(~last)
     return np.column_stack([first, first + 1])
-
-
-def check_number(owner: str, name: str, value: Any, *, least: int, none: bool) -> None:
-    """Refuse a setting that is not an integer from ``least`` on."""
-    if value is None and none:
-        return
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        what = f"None or an integer from {least} on" if none else f"an integer from {least} on"
-        raise ModelError(f"{owner}: {name} must be {what}, got {value!r}")

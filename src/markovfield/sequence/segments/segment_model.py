@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from markovfield._validation import check_method
 from markovfield.arrays import IntArray
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.sequence.conditional.links import words_of
-from markovfield.sequence.conditional.tokens import TokenShape, attribute_matrix, check_number, learned_vectoriser
+from markovfield.sequence.conditional.tokens import TokenShape, attribute_matrix, learned_vectoriser
 from markovfield.sequence.segments.operators import ROLES, SegmentTokens
 from markovfield.sequence.segments.strings import KINDS, SegmentTexts
 from markovfield.sequence.text.entities import entity_report
@@ -97,8 +98,7 @@ class SegmentModel(FormModel):
     form_class: ClassVar[type[SemiMarkov]] = SemiMarkov
 
     def __post_init__(self) -> None:
-        check_number("SegmentModel", "max_length", self.max_length, least=1, none=True)
-        check_number("SegmentModel", "min_count", self.min_count, least=1, none=False)
+        check_method(self, least={"max_length": 1, "min_count": 1})
 
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """Types of chunks, attributes, the longest segment and the texts of segments."""

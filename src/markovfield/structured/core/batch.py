@@ -211,6 +211,10 @@ class Batch:
         """The union with the log-potentials of some weights."""
         return FactorGraph(self.structure, self.pool(w), marks_hold=True)
 
+    def restricted_graph(self, w: FloatArray) -> FactorGraph:
+        """The same in which states that are not `possible` are ruled out."""
+        return FactorGraph(self.structure, self.restricted(self.pool(w)), marks_hold=True)
+
     def restricted(self, pool: FloatArray) -> FloatArray:
         """A pool in which states that are not `possible` are ruled out."""
         if self.possible is None:

@@ -185,7 +185,7 @@ def example_weights(weights: npt.ArrayLike, n: int) -> FloatArray:
     try:
         given = np.array(weights, np.float64)
     except (TypeError, ValueError):
-        raise ModelError(f"sample_weight needs a number for each of {n} examples, got {weights!r}") from None
+        raise ModelError(f"sample_weight needs one number for each of {n} examples, got {weights!r:.60}") from None
     if given.shape != (n,):
         raise ModelError(f"sample_weight needs one number for each of {n} examples, got shape {given.shape}")
     if not np.isfinite(given).all() or (given < 0).any():

@@ -112,9 +112,15 @@ class StructuredModel(ConditionalModel):
         values = np.asarray(self.classes)[states]
         return np.split(values, inputs.variable_offsets[1:-1])
 
-    def label_values(self, values: FloatArray) -> FloatArray:
-        """Marginals of states as those of labels, where these are not the same."""
-        return values
+    @property
+    def hidden_per_label(self) -> int:
+        """How many states, one after the other, a label stands for."""
+        return 1
+
+    @property
+    def takes_hidden(self) -> bool:
+        """Whether states may be hidden states of labels: weights of states mean nothing but the states."""
+        return True
 
     def visible_labels(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.int32]:
         """Outputs as states of labels, where these are not states of variables."""

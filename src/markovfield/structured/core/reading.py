@@ -89,7 +89,12 @@ def pairs_of(edges: Any, n_nodes: int, index: int, what: str = "edges") -> IntAr
 
 def _flat(y: Any, index: int) -> npt.NDArray[Any]:
     """Labels of one example as a vector of objects or of their own type."""
-    array = np.asarray(y)
+    try:
+        array = np.asarray(y)
+    except ValueError:
+        raise ModelError(f"example {index}: labels must be a list, a label for each variable") from None
+    if array.dtype.kind == "U" and isinstance(y, list | tuple) and not all(isinstance(label, str) for label in y):
+        array = np.asarray(y, object)  # numbers beside texts stay numbers
     if array.dtype.kind not in "biufUSO":
         raise ModelError(f"example {index}: labels must be numbers or text, got {array.dtype}")
     return array.ravel()
@@ -101,8 +106,9 @@ def known_classes(Y: Any, unknown: Any = None) -> tuple[Any, ...]:
     for i, y in enumerate(Y):
         flat = _flat(y, i)
         if flat.dtype.kind == "f":
-            if np.isnan(flat).any():
-                raise ModelError(f"example {i}: a label is nan; write None for a label that is not known")
+            if not np.isfinite(flat).all():
+                bad = "nan" if np.isnan(flat).any() else "infinite"
+                raise ModelError(f"example {i}: a label is {bad}; write None for a label that is not known")
             if (flat == np.round(flat)).all():
                 flat = flat.astype(np.int64)
         found |= set(flat.tolist() if flat.dtype.kind == "O" else np.unique(flat).tolist())

@@ -45,6 +45,11 @@ class EnergyModel(StructuredModel):
 
     name: ClassVar[str] = "energy"
 
+    @property
+    def takes_hidden(self) -> bool:
+        """Energies are given for each state."""
+        return False
+
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """The number of terms."""
         given = 0 if self.terms is None else len(self.terms)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.structured.core.conditional import Shape, Template
@@ -52,6 +53,7 @@ class FactorTemplate:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinds", (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds))
+        check_method(self)
         if not self.kinds:
             raise ModelError(f"template {self.name!r} needs at least one kind of variable")
         if isinstance(self.states, str) and self.states not in ("equal", "symmetric"):
@@ -124,6 +126,11 @@ class FactorModel(StructuredModel):
     def kinds(self) -> tuple[str, ...]:
         """Kinds of variables, in the order in which templates name them."""
         return tuple(dict.fromkeys(kind for t in self.factors for kind in t.kinds))
+
+    @property
+    def takes_hidden(self) -> bool:
+        """It has hidden variables by its domains."""
+        return False
 
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """The labels of each kind, and the number of features of each template."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from markovfield._validation import check_method
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.structured.core.conditional import Shape, Template
@@ -67,6 +68,7 @@ class GraphModel(StructuredModel):
     name: ClassVar[str] = "graph"
 
     def __post_init__(self) -> None:
+        check_method(self)
         given = self.interaction.values() if isinstance(self.interaction, Mapping) else [self.interaction]
         for one in given:
             if one not in INTERACTIONS:
@@ -86,6 +88,11 @@ class GraphModel(StructuredModel):
         kinds = {kind for i, x in enumerate(X) for kind in _parts(x, i)[1]}
         for kind in kinds:
             sizes.setdefault(kind, 0)
+        if isinstance(self.interaction, Mapping) and set(self.interaction) - kinds:
+            raise ModelError(
+                f"interaction of GraphModel names {min(set(self.interaction) - kinds)!r}; types of edges in training "
+                f"are {', '.join(map(repr, sorted(kinds)))}"
+            )
         return Shape(known_classes(Y), {"nodes": sizes.pop("nodes"), **dict(sorted(sizes.items()))})
 
     def templates(self) -> Sequence[Template]:
@@ -123,6 +130,8 @@ class GraphModel(StructuredModel):
                 pairs = pairs_of(edges, n, i, kind)
                 scopes[kind].append(pairs + at)
                 if not sizes[kind]:
+                    if given is not None and len(pairs) and feature_rows(given, i, f"features of {kind}").shape[1]:
+                        raise ModelError(f"example {i}: {kind} had no features in training and have some here")
                     continue
                 if given is None and len(pairs):
                     raise ModelError(f"example {i}: {kind} had {sizes[kind]} features in training and have none here")

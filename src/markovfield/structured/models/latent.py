@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.structured.core.conditional import Shape, Template
@@ -53,8 +54,19 @@ class LatentModel(StructuredModel):
     def __post_init__(self) -> None:
         if not isinstance(self.model, StructuredModel):
             raise ModelError("LatentModel needs a model, such as LatentModel(GraphModel(), n_hidden=2)")
-        if self.n_hidden < 1:
-            raise ModelError(f"n_hidden of LatentModel must be at least 1, got {self.n_hidden}")
+        check_method(self, least={"n_hidden": 1, "spread": 0.0})
+        if not self.model.takes_hidden:
+            raise ModelError(f"labels of {type(self.model).__name__} as it is set cannot stand for hidden states")
+
+    @property
+    def hidden_per_label(self) -> int:
+        """`n_hidden`."""
+        return self.n_hidden
+
+    @property
+    def takes_hidden(self) -> bool:
+        """Hidden states have no hidden states of their own: a larger `n_hidden` is the same model."""
+        return False
 
     @cached_property
     def inner(self) -> StructuredModel:
@@ -72,10 +84,7 @@ class LatentModel(StructuredModel):
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """That of the model."""
         assert self.model is not None
-        shape = self.model.shape_of(X, Y)
-        if any(isinstance(label, tuple) for label in shape.classes) or not shape.classes:
-            raise ModelError(f"LatentModel takes models with one set of labels, not {type(self.model).__name__}")
-        return shape
+        return self.model.shape_of(X, Y)
 
     def templates(self) -> Sequence[Template]:
         """Those of the model, on hidden states."""
@@ -115,7 +124,3 @@ class LatentModel(StructuredModel):
         """Those of the model."""
         assert self.model is not None
         return replace(self.model, shape=self.known).outputs(states, inputs)
-
-    def label_values(self, values: FloatArray) -> FloatArray:
-        """Marginals of hidden states as those of labels."""
-        return np.asarray(values.reshape(-1, self.n_hidden).sum(axis=1))

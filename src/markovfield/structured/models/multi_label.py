@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import encode
@@ -58,11 +59,12 @@ class MultiLabelModel(StructuredModel):
     name: ClassVar[str] = "multi_label"
 
     def __post_init__(self) -> None:
-        if self.dependence not in DEPENDENCES:
-            raise ModelError(
-                f"dependence of MultiLabelModel must be one of {', '.join(map(repr, DEPENDENCES))}, "
-                f"got {self.dependence!r}"
-            )
+        check_method(self, choices={"dependence": DEPENDENCES})
+
+    @property
+    def takes_hidden(self) -> bool:
+        """A label is there or not: there is nothing to split."""
+        return False
 
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """How many labels and features there are, and the pairs of labels that are joined."""

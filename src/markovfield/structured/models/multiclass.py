@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.structured.core.conditional import Shape, Template
 from markovfield.structured.core.model import Inputs, Placed, StructuredModel
@@ -55,6 +56,9 @@ class MulticlassModel(StructuredModel):
     bias: bool = True
 
     name: ClassVar[str] = "multiclass"
+
+    def __post_init__(self) -> None:
+        check_method(self)
 
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """The labels and the number of features."""
@@ -116,6 +120,7 @@ class HierarchyModel(MulticlassModel):
         object.__setattr__(self, "taxonomy", taxonomy)
         object.__setattr__(self, "bias", bias)
         object.__setattr__(self, "shape", shape)
+        check_method(self)
         if not isinstance(taxonomy, Mapping) or not taxonomy:
             raise ModelError("taxonomy of HierarchyModel must be a dict from each class to its parent")
         for node in taxonomy:
@@ -148,6 +153,11 @@ class HierarchyModel(MulticlassModel):
     def templates(self) -> Sequence[Template]:
         """One: features by nodes of the taxonomy."""
         return [Template("nodes", self.n_classes, self.known.sizes["features"] + self.bias, self.bits)]
+
+    @property
+    def takes_hidden(self) -> bool:
+        """The taxonomy has a place for labels alone."""
+        return False
 
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """The labels, each of which must be in the taxonomy, and the number of features."""

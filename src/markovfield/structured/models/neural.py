@@ -10,9 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from markovfield._validation import check_method
+from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.structured.core.conditional import Shape, Template
 from markovfield.structured.core.model import Inputs, StructuredModel
+from markovfield.structured.core.reading import feature_rows
 
 __all__ = ["NeuralFeatures"]
 
@@ -52,6 +55,7 @@ class NeuralFeatures(StructuredModel):
     def __post_init__(self) -> None:
         if not isinstance(self.model, StructuredModel):
             raise ModelError("NeuralFeatures needs a model, such as NeuralFeatures(GraphModel(), scores=classifier)")
+        check_method(self)
         self._function()
 
     def _function(self) -> Callable[[Any], Any]:
@@ -71,22 +75,30 @@ class NeuralFeatures(StructuredModel):
     def _scored(self, X: Any) -> Any:
         if hasattr(X, "shape"):
             return self._rows(X, 0)
-        return [
-            (self._rows(x[0], i), *x[1:]) if isinstance(x, tuple | list) else self._rows(x, i) for i, x in enumerate(X)
-        ]
+        for i, x in enumerate(X):
+            if not isinstance(x, tuple | list) or len(x) not in (2, 3) or np.ndim(x[0]) != 2:
+                raise ModelError(
+                    f"example {i}: NeuralFeatures takes graphs (node_features, ...), or a matrix of all rows, "
+                    f"got {type(x).__name__}"
+                )
+        return [(self._rows(x[0], i), *x[1:]) for i, x in enumerate(X)]
 
     def _rows(self, features: Any, index: int) -> Any:
-        given = np.asarray(features, np.float64)
+        given = feature_rows(features, index, "node features")
+        from scipy.sparse import hstack, issparse
+
         scores = np.asarray(self._function()(given), np.float64)
         if scores.ndim == 1:
             scores = scores[:, None]
-        if len(scores) != len(given):
+        if scores.shape[0] != given.shape[0]:
             raise ModelError(
-                f"example {index}: the classifier gave {len(scores)} rows of scores for {len(given)} nodes"
+                f"example {index}: the classifier gave {len(scores)} rows of scores for {given.shape[0]} nodes"
             )
         # A classifier that is sure says log 0.
         scores = np.maximum(scores, -50.0)
-        return np.column_stack([given, scores]) if self.keep else scores
+        if not self.keep:
+            return scores
+        return hstack([given, scores], format="csr") if issparse(given) else np.column_stack([given, scores])
 
     @property
     def shape_class(self) -> type[Shape]:  # type: ignore[override]
@@ -106,6 +118,30 @@ class NeuralFeatures(StructuredModel):
     def inputs(self, X: Any) -> Inputs:
         """Those of the joint model, of scores."""
         return self.inner.inputs(self._scored(X))
+
+    @property
+    def hidden_per_label(self) -> int:
+        """That of the joint model."""
+        assert self.model is not None
+        return self.model.hidden_per_label
+
+    @property
+    def takes_hidden(self) -> bool:
+        """That of the joint model."""
+        assert self.model is not None
+        return self.model.takes_hidden
+
+    def start(self, rng: np.random.Generator) -> FloatArray:
+        """That of the joint model."""
+        return self.inner.start(rng)
+
+    def visible_labels(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.int32]:
+        """Those of the joint model."""
+        return self.inner.visible_labels(Y, inputs)
+
+    def labelled_outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> Any:
+        """Those of the joint model."""
+        return self.inner.labelled_outputs(states, inputs)
 
     def labels(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.int32]:
         """Those of the joint model."""

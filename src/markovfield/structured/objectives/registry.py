@@ -37,7 +37,7 @@ def objective_of(objective: Any, inference: MethodLike = "auto") -> Any:
     if isinstance(objective, str) and objective in known:
         module, _, name = known[objective].partition(":")
         objective = getattr(import_module(f"markovfield.structured.objectives.{module}"), name)()
-    if not hasattr(objective, "on"):
+    if isinstance(objective, type) or not hasattr(objective, "on"):
         names = ", ".join(map(repr, known))
         raise ModelError(f"objective must be one of {names}, or such an object, got {objective!r}")
     infers = any(f.name == "inference" for f in fields(objective))

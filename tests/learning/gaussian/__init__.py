@@ -1,0 +1,1 @@
+"""Learning of Gaussian graphical models."""
