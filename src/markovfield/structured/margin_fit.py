@@ -19,9 +19,9 @@ from markovfield.structured.core.reading import example_count, some_examples
 from markovfield.structured.losses.loss import loss_of
 from markovfield.structured.margin_report import MarginReport
 from markovfield.structured.margin_training import SHARDS, margin_solver
+from markovfield.structured.marginals.relaxed import RelaxedDecoder
 from markovfield.structured.objectives.hinge import Hinge
 from markovfield.structured.oracles.problem import MarginProblem
-from markovfield.structured.oracles.relaxed import RelaxedDecoder
 
 __all__ = ["Development", "checked_cost", "checked_l1", "fit_planes", "hinges_at", "train_by_margin"]
 

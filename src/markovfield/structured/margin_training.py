@@ -24,8 +24,8 @@ from markovfield.learning.max_margin.problem import MarginMinimum
 from markovfield.learning.max_margin.subgradient import Subgradient
 from markovfield.structured.core.batch import Batch
 from markovfield.structured.core.operators import TensorProduct
+from markovfield.structured.marginals.dual_losses import DualLosses
 from markovfield.structured.marginals.shards import MarginalShards
-from markovfield.structured.oracles.dual_losses import DualLosses
 from markovfield.structured.oracles.oracles import AdditiveOracle
 
 __all__ = ["MARGIN_SOLVERS", "margin_solver", "multiclass_data"]

@@ -11,7 +11,7 @@ from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe
 from markovfield.learning.max_margin.cutting_plane import CuttingPlane
 from markovfield.learning.max_margin.dual_loss import DualLossPrimalWeights
 from markovfield.learning.max_margin.max_margin_network import MaxMarginMarkovNetwork
-from markovfield.structured.oracles.dual_losses import DualLosses
+from markovfield.structured.marginals.dual_losses import DualLosses
 from markovfield.structured.oracles.problem import MarginProblem
 
 ALL = [[i, j] for i in range(4) for j in range(i)]

@@ -23,8 +23,8 @@ from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.core.inference import choose_inference
 from markovfield.structured.marginals.augmented import with_losses
 from markovfield.structured.marginals.polytope import polytope_of
+from markovfield.structured.marginals.relaxed import RelaxedDecoder
 from markovfield.structured.oracles.oracles import AdditiveOracle
-from markovfield.structured.oracles.relaxed import RelaxedDecoder
 
 __all__ = ["MarginalShards"]
 

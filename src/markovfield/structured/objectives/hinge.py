@@ -12,10 +12,10 @@ from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
 from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.losses.loss import Loss, loss_of
+from markovfield.structured.marginals.relaxed import RelaxedDecoder
 from markovfield.structured.oracles.decoders import Decoder, FormDecoder, GraphDecoder
 from markovfield.structured.oracles.oracles import AdditiveOracle, Oracle, oracle_of
 from markovfield.structured.oracles.problem import MarginProblem
-from markovfield.structured.oracles.relaxed import RelaxedDecoder
 from markovfield.structured.oracles.slack import SlackOracle
 
 __all__ = ["Hinge", "MarginProblem"]

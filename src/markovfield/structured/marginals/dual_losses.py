@@ -14,9 +14,9 @@ from markovfield.inference.core.running import Running
 from markovfield.learning.max_margin.problem import Planes
 from markovfield.learning.max_margin.restraint import Restraint
 from markovfield.structured.core.batch import Batch
-from markovfield.structured.oracles.local_messages_kernel import bounds, send
+from markovfield.structured.marginals.local_messages_kernel import bounds, send
+from markovfield.structured.marginals.relaxed import RelaxedDecoder
 from markovfield.structured.oracles.oracles import AdditiveOracle
-from markovfield.structured.oracles.relaxed import RelaxedDecoder
 
 __all__ = ["DualLosses"]
 
@@ -56,6 +56,8 @@ class DualLosses:
 
     problem: Any
     running: Running
+    # Nothing is missed by a bound.
+    exact: bool = True
 
     def __post_init__(self) -> None:
         self.n_weights: int = self.problem.n_weights
@@ -71,11 +73,6 @@ class DualLosses:
             if not isinstance(batch, Batch):
                 raise ModelError("DualLossPrimalWeights is for factor graphs: take GraphSSVM, or another solver")
             self._messages.append(_Messages(batch, oracle.costs, self.costs[blocks]))
-
-    @property
-    def exact(self) -> bool:
-        """Nothing is missed by a bound."""
-        return True
 
     def planes(self, w: FloatArray, shard: int, *, losses: bool = True) -> Planes:
         """The highest plane of each example of a shard, by decoding."""
