@@ -14,7 +14,7 @@ demo: .venv/installed
 	$(BIN)/markovfield demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest -m "not slow" -n 2
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
 test-all: .venv/installed
 	$(BIN)/python -m pytest
@@ -68,6 +68,7 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.sequence.chain_crf
 	$(BIN)/python -m benchmarks.sequence.chain_crf_wapiti
 	$(BIN)/python -m benchmarks.sequence.hidden_markov
+	$(BIN)/python -m benchmarks.gaussian
 	$(BIN)/python -m benchmarks.learning.boltzmann
 	$(BIN)/python -m benchmarks.learning.undirected
 	$(BIN)/python -m benchmarks.learning.tables

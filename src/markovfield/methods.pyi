@@ -48,9 +48,12 @@ from markovfield.inference.variable_elimination import VariableElimination as Va
 from markovfield.learning.directed.estimators import DirichletEstimate as DirichletEstimate
 from markovfield.learning.directed.linear_gaussian import LeastSquares as LeastSquares
 from markovfield.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
+from markovfield.learning.gaussian.covariance_graphs import IterativeConditionalFitting as IterativeConditionalFitting
 from markovfield.learning.gaussian.covariance_selection import CovarianceSelection as CovarianceSelection
-from markovfield.learning.gaussian.covariance_selection import IterativeConditionalFitting as IterativeConditionalFitting
+from markovfield.learning.gaussian.decomposable_search import DecomposableSearch as DecomposableSearch
 from markovfield.learning.gaussian.graphical_lasso import GraphicalLasso as GraphicalLasso
+from markovfield.learning.gaussian.joint_graphical_lasso import JointGraphicalLasso as JointGraphicalLasso
+from markovfield.learning.gaussian.neighbourhood_selection import NeighbourhoodSelection as NeighbourhoodSelection
 from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe as BlockFrankWolfe
 from markovfield.learning.max_margin.cutting_plane import CuttingPlane as CuttingPlane
 from markovfield.learning.max_margin.dual_extragradient import DualExtragradient as DualExtragradient
@@ -64,6 +67,7 @@ from markovfield.learning.max_margin.subgradient import Subgradient as Subgradie
 from markovfield.learning.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
 from markovfield.learning.mixed.conditional_gaussian import ConditionalGaussianEM as ConditionalGaussianEM
 from markovfield.learning.mixed.conditional_gaussian import ConditionalGaussianML as ConditionalGaussianML
+from markovfield.learning.mixed.mixed_group_lasso import MixedGroupLasso as MixedGroupLasso
 from markovfield.learning.structures.chow_liu import ChowLiu as ChowLiu
 from markovfield.learning.structures.dependency_network import DependencyNetwork as DependencyNetwork
 from markovfield.learning.structures.group_lasso import GroupLasso as GroupLasso

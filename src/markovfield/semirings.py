@@ -75,9 +75,9 @@ def by_name(semiring: str | Semiring | KBest | Expectation) -> Semiring | KBest 
     >>> by_name("max_sum").plus
     'max(a, b)'
     """
-    if not isinstance(semiring, str):
+    if isinstance(semiring, Semiring | KBest | Expectation):
         return semiring
-    if semiring not in _NAMED:
+    if not isinstance(semiring, str) or semiring not in _NAMED:
         raise ModelError(
             f"there is no semiring {semiring!r}; choose from {', '.join(_NAMED)}, KBest(k) or Expectation(values)"
         )

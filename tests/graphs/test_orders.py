@@ -183,6 +183,21 @@ def test_a_balanced_search_stops_when_the_order_is_cheap():
         search_order_balanced(*given_arrays, stage, 1e12, 1.0, np.inf, 0, 3)
 
 
+def test_nothing_is_searched_where_the_first_order_is_the_best():
+    """Chordal graphs, whatever the effort: a complete one, and cliques along a path."""
+
+    def check() -> None:
+        raise AssertionError("there was a search")
+
+    for scopes in ([list(range(40))], [list(range(i, i + 30)) for i in range(30)]):
+        given_arrays = reference.arrays([2] * 60, scopes)
+        found = search_order_balanced(*given_arrays, np.zeros(60, np.int8), 1e15, 1.0, np.inf, 0, 3, check=check)
+        assert width(found) == max(map(len, scopes)) - 1
+    hard = reference.arrays([2] * 100, reference.grid(10, 10))
+    with pytest.raises(AssertionError, match="there was a search"):
+        search_order_balanced(*hard, np.zeros(100, np.int8), 1e15, 1.0, np.inf, 0, 3, check=check)
+
+
 def test_read_only_arguments_are_as_good_and_arguments_are_not_written():
     given_arrays = (*reference.arrays([2] * 16, reference.grid(4, 4)), np.zeros(16, np.int8))
     copies = [a.copy() for a in given_arrays]

@@ -1,5 +1,6 @@
 """The line that says that kernels are being compiled, and the clock that stands still meanwhile."""
 
+import gc
 import time
 
 import pytest
@@ -57,6 +58,23 @@ def test_kernels_of_others_do_not_count(watch, capsys):
     watch.end()
     assert compilations.seconds_compiling() == 0.0
     assert capsys.readouterr().err == ""
+
+
+def test_garbage_waits_until_compilation_is_over(watch):
+    try:
+        for usual in (True, False):
+            (gc.enable if usual else gc.disable)()
+            watch.begin(_ours)
+            watch.begin(_ours)
+            assert not gc.isenabled()
+            watch.end()
+            assert not gc.isenabled()
+            watch.end()
+            assert gc.isenabled() == usual
+            watch.end()
+            assert gc.isenabled() == usual
+    finally:
+        gc.enable()
 
 
 def test_the_clock_stands_still(watch, monkeypatch):

@@ -71,5 +71,5 @@ def test_probabilities_that_are_not_there():
         mf.probability(trees, {"arc": {(0, 1): True}})
     with pytest.raises(ModelError, match=r"must be True or False, got 1\.5"):
         mf.probability(trees, {"arcs": {(0, 1): 1.5}})
-    with pytest.raises(ModelError, match="are bounds here"):
+    with pytest.raises(ModelError, match="of this Matching are bounds"):
         mf.probability(mf.structures.Matching(np.zeros((30, 30))), {"links": {(0, 1): True}})

@@ -16,6 +16,7 @@ from markovfield.alignment.links import gold_tables, links_above
 from markovfield.alignment.sentences import checked_pairs
 from markovfield.alignment.statistics import CorpusStatistics
 from markovfield.arrays import FloatArray
+from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.progress import shows_progress
 from markovfield.structured.core.reading import example_count
@@ -128,6 +129,8 @@ class AlignmentCRF(FormEstimator):
             As those of `StructuredClassifier.fit`; the time limit is for weights and for statistics apart.
         """
         pairs = checked_pairs(X)
+        if y is None:
+            raise ModelError("y must be a list with the links of each pair, got None")
         example_count(pairs, y)
         for k, (links, (source, target)) in enumerate(zip(y, pairs, strict=True)):
             gold_tables(links, k, len(source), len(target))

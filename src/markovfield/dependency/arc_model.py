@@ -191,7 +191,8 @@ class ArcModel(FormModel):
         return found
 
     def accuracy(self, Y: Sequence[Any], predicted: Sequence[Any]) -> float:
-        words = [[("", "")] * len(tree) for tree in Y]
+        trees = [heads_and_labels(tree, i, labelled=False)[0] for i, tree in enumerate(Y)]
+        words = [[("", "")] * len(tree) for tree in trees]
         return dependency_report(words, Y, predicted).uas
 
 

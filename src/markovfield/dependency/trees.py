@@ -25,11 +25,15 @@ def tagged_words(X: Any) -> list[TaggedWords]:
     >>> tagged_words([[("Rain", "NN"), {"form": "fell", "upos": "VERB"}]])
     [(('Rain', 'NN'), ('fell', 'VERB'))]
     """
+    if isinstance(X, str) or not isinstance(X, Iterable):
+        raise ModelError(f"sentences must be a list, each of words with tags, got {X!r}")
     found = []
     for i, sentence in enumerate(X):
-        words = [] if isinstance(sentence, str) else [_pair(token) for token in sentence]
+        if isinstance(sentence, str | Mapping) or not isinstance(sentence, Iterable):
+            raise ModelError(_untagged(i, sentence))
+        words = [_pair(token) for token in sentence]
         if not words:
-            raise ModelError(f"sentence {i} has no words" if not isinstance(sentence, str) else _untagged(i, sentence))
+            raise ModelError(f"sentence {i} has no words")
         for token, pair in zip(sentence, words, strict=True):
             if pair is None:
                 raise ModelError(_untagged(i, token))

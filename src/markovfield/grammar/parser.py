@@ -15,13 +15,18 @@ __all__ = ["TreeParser", "checked_trees", "tagged_sentences"]
 
 def tagged_sentences(X: Any) -> list[tuple[tuple[str, str], ...]]:
     """Sentences as words with tags: given as such, or as trees whose words and tags are taken."""
+    if isinstance(X, str | Tree) or not isinstance(X, Iterable):
+        raise ModelError(f"sentences must be a list, each of words with tags or a tree, got {type(X).__name__}")
     found = []
     for i, x in enumerate(X):
+        if isinstance(x, str) or not isinstance(x, Iterable):
+            raise ModelError(f"sentence {i} must be words with tags, as ('dog', 'NN'), got {x!r}")
         pairs = x.pos if isinstance(x, Tree) else tuple(x)
         if not pairs:
             raise ModelError(f"sentence {i} has no words")
         for pair in pairs:
-            if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(one, str) for one in pair):
+            tagged = isinstance(pair, tuple | list) and len(pair) == 2
+            if not tagged or not all(isinstance(one, str) for one in pair):
                 raise ModelError(f"sentence {i} must be words with tags, as ('dog', 'NN'), got {pair!r}")
         found.append(tuple((word, tag) for word, tag in pairs))
     return found

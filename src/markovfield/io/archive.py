@@ -14,6 +14,7 @@ from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import KIND_NAMES, TABLE, cap_of, literal_of
 from markovfield.factors.structure import Structure
 from markovfield.files import PathLike, read_archive, write_archive
+from markovfield.io.real_valued import KINDS, real_valued, restored
 from markovfield.models import BayesianNetwork, MarkovNetwork
 from markovfield.names import Names, normalise_states
 
@@ -89,8 +90,9 @@ def save(model: Any, path: PathLike) -> None:
     ----------
     model
         A `FactorGraph`, `MarkovNetwork` or `BayesianNetwork`; another model that compiles to a factor graph, such as
-        `Ising`, is saved as that graph. State names must be str, int, finite float, bool or None. A fitted estimator
-        with a ``save`` of its own (`ChainCRF`, ...) will do, too.
+        `Ising`, is saved as that graph. A `GaussianField`, a `LinearGaussianNetwork`, a `ConditionalGaussianNetwork` or
+        a `MixedGraphicalModel` will do as well. State names must be str, int, finite float, bool or None. A fitted
+        estimator with a ``save`` of its own (`ChainCRF`, ...) will do, too.
     path
         Where to save; any name, ``.mfz`` by custom.
 
@@ -117,6 +119,10 @@ def save(model: Any, path: PathLike) -> None:
     """
     if type(model).__name__ in _ESTIMATORS and hasattr(model, "save"):
         model.save(path)
+        return
+    real = real_valued(model)
+    if real is not None:
+        write_archive(path, _VERSION, *real)
         return
     name = next((n for n, c in _CLASSES.items() if isinstance(model, c)), None)
     graph = model.compile() if hasattr(model, "compile") else None
@@ -179,8 +185,10 @@ def _assemble(manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> 
     name = manifest.get("class")
     if isinstance(name, str) and name in _ESTIMATORS:
         return getattr(import_module(_ESTIMATORS[name]), name).from_archive(manifest, arrays)
+    if isinstance(name, str) and name in KINDS:
+        return restored(manifest, arrays)
     if not isinstance(name, str) or name not in _CLASSES:
-        raise FormatError(f"it holds a {name!r}, expected one of {', '.join([*_CLASSES, *_ESTIMATORS])}")
+        raise FormatError(f"it holds a {name!r}, expected one of {', '.join([*_CLASSES, *KINDS, *_ESTIMATORS])}")
     if arrays.keys() != _DTYPES.keys():
         raise FormatError(f"it must hold the vectors {', '.join(_DTYPES)} and no others")
     for key, dtype in _DTYPES.items():

@@ -18,6 +18,13 @@ from markovfield.learning.feature_induction.induction import InducedFeature as I
 from markovfield.learning.feature_induction.patterns import Alphabet as Alphabet
 from markovfield.learning.feature_induction.word_field import WordField as WordField
 from markovfield.learning.gaussian.goodness import GaussianGoodness as GaussianGoodness
+from markovfield.learning.gaussian.hyper_wishart import HyperInverseWishart as HyperInverseWishart
+from markovfield.learning.gaussian.hyper_wishart import hyper_inverse_wishart as hyper_inverse_wishart
+from markovfield.learning.gaussian.independence import GaussianTest as GaussianTest
+from markovfield.learning.gaussian.independence import PairTests as PairTests
+from markovfield.learning.gaussian.independence import correlation_tests as correlation_tests
+from markovfield.learning.gaussian.independence import gaussian_independence as gaussian_independence
+from markovfield.learning.gaussian.joint_graphical_lasso import JointGraphs as JointGraphs
 from markovfield.learning.gaussian.lasso_path import GaussianPath as GaussianPath
 from markovfield.learning.gaussian.moments import GaussianMoments as GaussianMoments
 from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe as BlockFrankWolfe
@@ -37,6 +44,7 @@ from markovfield.learning.max_margin.problem import MarginPass as MarginPass
 from markovfield.learning.max_margin.problem import Planes as Planes
 from markovfield.learning.max_margin.subgradient import Subgradient as Subgradient
 from markovfield.learning.mixed.conditional_gaussian import conditional_log_likelihood as conditional_log_likelihood
+from markovfield.learning.mixed.mixed_group_lasso import MixedPath as MixedPath
 from markovfield.learning.solvers.checkpoint import Checkpoint as Checkpoint
 from markovfield.learning.solvers.lbfgs import LBFGS as LBFGS
 from markovfield.learning.solvers.penalty import Penalty as Penalty
@@ -69,3 +77,4 @@ from markovfield.learning.undirected.moments import empirical_moments as empiric
 from markovfield.learning.undirected.moments import expected_moments as expected_moments
 from markovfield.learning.undirected.posterior import ParameterPosterior as ParameterPosterior
 from markovfield.learning.undirected.posterior import parameter_posterior as parameter_posterior
+from markovfield.models.mixed.mixed_graphical_model import MixedGraphicalModel as MixedGraphicalModel

@@ -155,6 +155,13 @@ ENTRIES = (
         form="LogLinear",
     ),
     Entry(
+        "mixed_group_lasso",
+        "learning.mixed.mixed_group_lasso:MixedGroupLasso",
+        ("learn_structure",),
+        aliases=("mgm",),
+        form="MixedTable",
+    ),
+    Entry(
         "conditional_gaussian_ml",
         "learning.mixed.conditional_gaussian:ConditionalGaussianML",
         ("fit",),
@@ -181,7 +188,7 @@ ENTRIES = (
     ),
     Entry(
         "iterative_conditional_fitting",
-        "learning.gaussian.covariance_selection:IterativeConditionalFitting",
+        "learning.gaussian.covariance_graphs:IterativeConditionalFitting",
         ("fit",),
         aliases=("icf",),
         form="GaussianMarkovField",
@@ -191,6 +198,26 @@ ENTRIES = (
         "learning.gaussian.graphical_lasso:GraphicalLasso",
         ("learn_structure",),
         aliases=("glasso",),
+        form="GaussianMoments",
+    ),
+    Entry(
+        "joint_graphical_lasso",
+        "learning.gaussian.joint_graphical_lasso:JointGraphicalLasso",
+        ("learn_structure",),
+        aliases=("jgl",),
+        form="GaussianMoments",
+    ),
+    Entry(
+        "neighbourhood_selection",
+        "learning.gaussian.neighbourhood_selection:NeighbourhoodSelection",
+        ("learn_structure",),
+        aliases=("meinshausen_buehlmann",),
+        form="GaussianMoments",
+    ),
+    Entry(
+        "decomposable_search",
+        "learning.gaussian.decomposable_search:DecomposableSearch",
+        ("learn_structure",),
         form="GaussianMoments",
     ),
 )

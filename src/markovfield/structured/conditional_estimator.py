@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import FormatError
+from markovfield.exceptions import FormatError, ModelError
 from markovfield.files import PathLike
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.report import FitReport
@@ -75,6 +75,8 @@ class ConditionalEstimator(BaseEstimator):
         if objective.name in MARGINS and objective.decoding == "auto":
             objective = replace(objective, decoding=getattr(self, "decoding", "auto"))
         running = Running(self.n_jobs, time_limit, callback)
+        if y is None:
+            raise ModelError("y must be a list with an entry for each example, got None")
         example_count(X, y)
         model = self._model().shaped(X, y)
         weights, report, wide_inference = train(

@@ -9,7 +9,8 @@ import pytest
 
 import markovfield as mf
 from markovfield.exceptions import MemoryLimitError, ModelError
-from markovfield.learning.gaussian.covariance_selection import CovarianceSelection, IterativeConditionalFitting
+from markovfield.learning.gaussian.covariance_graphs import IterativeConditionalFitting
+from markovfield.learning.gaussian.covariance_selection import CovarianceSelection
 from markovfield.learning.gaussian.moments import GaussianMoments
 from tests.data import data_path
 from tests.learning.gaussian.test_graph_maximum import BUTTERFLY

@@ -32,7 +32,7 @@ def examples(kind, n=12):
         X = rng.normal(size=(n, 3))
         return X, (X + rng.normal(0, 0.3, X.shape) > 0).astype(int)
     if kind == "grid":
-        Y = [(np.add.outer(np.arange(4), np.arange(n)) > n // 2).astype(int) for n in rng.integers(4, 6, n)]
+        Y = [(np.add.outer(np.arange(3), np.arange(n)) > n // 2).astype(int) for n in rng.integers(3, 5, n // 2)]
         return [y + rng.normal(0, 0.5, y.shape) for y in Y], Y
     Y = [rng.integers(0, 2, 3) for _ in range(n)]
     return [(np.eye(2)[y] + rng.normal(0, 0.5, (3, 2)), np.array([[0, 1], [1, 2]])) for y in Y], Y

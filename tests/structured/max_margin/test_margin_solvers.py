@@ -16,6 +16,7 @@ from markovfield.learning.max_margin.excessive_gap import ExcessiveGap
 from markovfield.learning.max_margin.exponentiated_gradient import ExponentiatedGradient
 from markovfield.learning.max_margin.frank_wolfe import FrankWolfe
 from markovfield.learning.max_margin.max_margin_network import MaxMarginMarkovNetwork
+from markovfield.structured import MulticlassCRF
 from markovfield.structured.margin_training import margin_solver, multiclass_data
 from markovfield.structured.marginals.shards import MarginalShards
 from markovfield.structured.models.graph import GraphModel
@@ -185,6 +186,15 @@ def test_classes_are_ascended_by_themselves(alike, loss, sparse):
     for shard, blocks in enumerate(problem.shards):
         value += costs[blocks] @ np.maximum(problem.planes(w, shard).heights(w), 0.0)
     assert found.primal == pytest.approx(value)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exponentiated_gradients_come_back_from_corners(seed):
+    """First steps leave an output with a mass of exp(-40): until it is back, only rounding changes the dual."""
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), ["a", "a", "b", "b"]
+    solver = ExponentiatedGradient(gap=1e-2)
+    report = MulticlassCRF(objective="hinge", solver=solver, l2=0.1, rng=seed).fit(X, y).report_
+    assert report.converged and report.dual == pytest.approx(3.25, rel=1e-2)
 
 
 def test_other_problems_are_not_taken_for_classes():

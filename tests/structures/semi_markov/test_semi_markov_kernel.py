@@ -96,7 +96,7 @@ def test_bad_input_gets_a_sentence():
         (lambda: form.score([(0, 2, 0)]), "segments end at 2, the sequence has 3"),
         (lambda: form.score([(0, 2, 0), (2, 3, 5)]), "whole numbers below"),
         (lambda: mf.decode(form, {"segments": {(2, 1, 0): True}}), "goes past the end"),
-        (lambda: mf.decode(form, {"transitions": {(0, 1): True}}), "can require segments only"),
+        (lambda: mf.decode(form, {"transitions": {(0, 1): True}}), "can forbid transitions, not require one"),
     ):
         with pytest.raises(mf.ModelError, match=message):
             made()

@@ -135,3 +135,25 @@ def test_bad_input_gets_a_sentence():
             trees.score(heads)
     with pytest.raises(mf.ModelError, match="modifier, label"):
         mf.decode(mf.structures.SpanningTree(np.zeros((3, 3, 2))), {"arcs": {(0, 1): True}})
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_many_sentences_side_by_side_are_those_one_by_one(single):
+    rng = np.random.default_rng(3)
+    lengths = np.array([5] * 21 + [1] * 9 + [12] * 8 + [3, 0, 7])
+    rng.shuffle(lengths)
+    family = SpanningTrees.of(lengths, single_root=single)
+    pool = rng.normal(0, 3, family.n_cells)
+    # Some are ruled out, or far apart.
+    for i, spread in zip(np.flatnonzero(lengths == 5)[:3], (40.0, 400.0, 0.0), strict=True):
+        pool[family.cell_offsets[i] : family.cell_offsets[i + 1]] *= spread
+    own = slice(int(family.cell_offsets[np.flatnonzero(lengths == 12)[0]]), None)
+    pool[own][[17, 40]] = -np.inf
+    weights = rng.random(len(lengths))
+    found = family.sums(pool, counts=True, weights=weights, running=Running(n_jobs=1))
+    assert family.sums(pool, running=Running(n_jobs=1)).log_partition == pytest.approx(found.log_partition)
+    for i in range(len(lengths)):
+        one, where = family.select(np.array([i]))
+        alone = one.sums(pool[where], counts=True, weights=weights[[i]], running=Running(n_jobs=1))
+        assert found.log_partition[i] == pytest.approx(alone.log_partition[0], rel=1e-12)
+        np.testing.assert_allclose(found.counts[where], alone.counts, atol=1e-12)

@@ -129,6 +129,8 @@ def search_order_balanced(
 ) -> Order:
     """As `search_order`, but search only while that costs less than running the best order found so far.
 
+    Nothing is searched where the graph is chordal: the first order is then the best.
+
     Parameters
     ----------
     cardinalities, scope_offsets, scopes, stage, seed, rules
@@ -156,7 +158,8 @@ def search_order_balanced(
         if reached > limit or reached == np.inf:
             return order[:0], np.zeros(1, np.int64), order[:0], np.inf
         starts, higher, log2_states = symbolic_elimination(cards, offsets, neighbours, order)
-    if effort > 0.0 and len(order) > 2:
+    # Without fill the cliques are those of the graph itself, and no order has fewer states.
+    if effort > 0.0 and 2 * len(higher) > len(neighbours):
         graph = cards, stages, offsets, neighbours
         return _improved(graph, (order, starts, higher, log2_states), effort, ratio, random, check)
     return order, starts, higher, log2_states

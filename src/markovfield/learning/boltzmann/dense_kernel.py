@@ -97,7 +97,7 @@ def train_dense(units, weights, order, batch, n_visible, machine, product, steer
         _add_products(clamped, share, gradient, product)
         share[:m] = -rate / m
         _add_products(free, share, gradient, product)
-        # Products of matrices are symmetric up to rounding only: which half is kept does not matter, that both agree does.
+        # Products of matrices are symmetric up to rounding only: either half will do, as long as both agree.
         for s in range(n + 1):
             gradient[s, s] = 0.0
             for t in range(s):

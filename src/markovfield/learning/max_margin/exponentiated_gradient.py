@@ -17,6 +17,9 @@ __all__ = ["ExponentiatedGradient"]
 # What a step is multiplied by after one that raised the dual, and after one that went too far; and how often to try.
 LONGER, SHORTER, TRIES = 1.3, 0.5, 30
 MOST = 1e6
+# Relative to the dual. Where mass has left an output nearly all, steps change next to nothing until it is back: if
+# rounding alone could call such a step too long, steps would be halved for ever.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -82,17 +85,17 @@ class ExponentiatedGradient:
                 else:
                     watch.note(np.nan, dual)
                 for shard in rng.permutation(n).tolist():
-                    slope = problem.cells(w, shard)
+                    slope, rounding = problem.cells(w, shard), ROUNDING * (abs(dual) + abs(loss))
                     for _ in range(TRIES):
                         tried = cells[shard] + steps[shard] * slope
                         part = watch.moments(tried, shard)
                         moved = w + (part.features - parts[shard].features)
                         changed = loss + (part.loss - parts[shard].loss)
                         value = changed - 0.5 * float(moved @ moved)
-                        if value >= dual:
+                        if value >= dual - rounding:
                             # Where the dual falls at the end of the way, half of it would have been enough: mass that
                             # has gone takes long to come back.
-                            late = (changed - loss) < float(moved @ (moved - w))
+                            late = (changed - loss) < float(moved @ (moved - w)) - rounding
                             cells[shard], parts[shard] = tried, part
                             w, loss, dual = moved, changed, value
                             # Where nothing is gained, as of examples that weigh nothing, steps would grow for ever.

@@ -177,9 +177,10 @@ class SegmentModel(FormModel):
         number = {label: i for i, label in enumerate(self.classes)}
         found = []
         for i, (y, length) in enumerate(zip(Y, family.lengths.tolist(), strict=True)):
+            chunks = _chunks(y, i)
             if len(y) != length:
                 raise ModelError(f"example {i} has {length} tokens and {len(y)} labels")
-            segments = self._segmented(_chunks(y, i), length, family.max_length)
+            segments = self._segmented(chunks, length, family.max_length)
             unknown = next((label for _, _, label in segments if label not in number), None)
             if unknown is not None:
                 raise ModelError(f"example {i}: no segment of label {unknown!r} was seen in training")
@@ -220,14 +221,18 @@ class SegmentModel(FormModel):
 
     def accuracy(self, Y: Sequence[Any], predicted: Sequence[Any]) -> float:
         """F1 of chunks, see `entity_report`."""
+        for i, y in enumerate(Y):
+            _chunks(y, i)
         return entity_report(Y, predicted).f1
 
 
 def _chunks(labels: Any, i: int) -> list[tuple[str, int, int]]:
+    if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
+        raise ModelError(f"example {i}: labels must be a list of texts in IOB2, got {labels!r}")
     strange = next((label for label in labels if not isinstance(label, str)), None)
     if strange is not None:
         raise ModelError(f"example {i}: labels must be texts in IOB2, such as 'B-PER', got {strange!r}")
-    found = spans(labels)
+    found = spans(list(labels))
     bare = next((t for kind, t, _ in found if not kind), None)
     if bare is not None:
         raise ModelError(f"example {i}: labels must be O or have a type, as 'B-PER' has, got {labels[bare]!r}")

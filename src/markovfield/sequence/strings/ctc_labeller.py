@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from markovfield._validation import whole_number
 from markovfield.sequence.strings.frame_labels import FrameLabels
 from markovfield.structured.form_estimator import FormEstimator
 from markovfield.structures.alignment.reading import read_labels
@@ -91,6 +92,7 @@ class CTCLabeller(FormEstimator):
 
     def predict_n_best(self, X: Any, n: int = 5) -> list[list[tuple[Any, float]]]:
         """For each example its best labels with log-probabilities, as far as the beam finds them; best first."""
+        whole_number(n, "n", 1)
         inputs, pool = self._scored(X)
         scores = pool.reshape(-1, self.model_.n_symbols)
         scores = scores - np.logaddexp.reduce(scores, axis=1)[:, None]

@@ -116,7 +116,8 @@ class FrameLabels(FormModel):
     def accuracy(self, Y: Sequence[Any], predicted: Sequence[Any]) -> float:
         """One less the edit distance of all labels, for each label."""
         wrong = total = 0
-        for y, found in zip(Y, predicted, strict=True):
+        for i, (y, found) in enumerate(zip(Y, predicted, strict=True)):
+            y = _labels(y, i)
             wrong += _edit_distance(y, found)
             total += len(y)
         return 1.0 - wrong / max(total, 1)

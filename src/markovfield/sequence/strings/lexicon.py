@@ -19,8 +19,10 @@ TOGETHER = 64
 
 def checked_strings(strings: Iterable[Any], what: str) -> list[str]:
     """Strings that are some, each of one character at least."""
-    if isinstance(strings, str):
-        raise ModelError(f"{what}s must be a list of strings, got one string")
+    if isinstance(strings, str) or not isinstance(strings, Iterable):
+        raise ModelError(
+            f"{what}s must be a list of strings, got {'one string' if isinstance(strings, str) else repr(strings)}"
+        )
     found = list(strings)
     for i, string in enumerate(found):
         if not isinstance(string, str) or not string:

@@ -405,6 +405,8 @@ def _listed(sequence: Any, number: int) -> Any:
 
 def chunks(sequences: Iterable[Any]) -> Iterator[tuple[int, list[Any]]]:
     """Some sequences at a time, with the number of the first of them; one pass, so a generator will do."""
+    if not isinstance(sequences, Iterable):
+        raise ModelError(f"X must be a list of sequences, got {sequences!r}")
     stream, first = iter(sequences), 0
     while part := list(islice(stream, SEQUENCES_AT_ONCE)):
         yield first, part

@@ -13,7 +13,7 @@ from markovfield.exceptions import ModelError
 from markovfield.structures.alignment.choice_family import AlignmentChoices
 from markovfield.structures.alignment.family import MonotoneAlignments
 from markovfield.structures.alignment.monotone import MonotoneAlignment
-from markovfield.structures.core.form import StructureForm, score_array
+from markovfield.structures.core.form import StructureForm, place, score_array
 
 __all__ = ["AlignmentChoice"]
 
@@ -84,7 +84,7 @@ class AlignmentChoice(StructureForm):
 
     def cell(self, part: str, index: tuple[int, ...]) -> int:
         pairs = self.family.pairs
-        where = tuple(map(int, index))
+        where = place(index)
         size = 1 if part == "choices" else 3
         if len(where) != size or not 0 <= where[0] < pairs.n_instances:
             what = "a choice is" if part == "choices" else "a link is (choice, row, column) with a choice"
@@ -104,6 +104,8 @@ class AlignmentChoice(StructureForm):
         return choice, [(int(c) // n, int(c) % n) for c in own[(own >= 0) & (own < links)]]
 
     def cells(self, structure: Any) -> IntArray:
+        if not isinstance(structure, tuple | list) or len(structure) != 2:
+            raise ModelError(f"a structure is a pair (choice, links), got {structure!r}")
         choice, links = structure
         first = self.cell("choices", (choice,))
         own = self.alignment(int(choice)).cells(links)

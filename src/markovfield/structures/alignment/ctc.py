@@ -13,7 +13,7 @@ from markovfield.exceptions import ModelError
 from markovfield.structures.alignment.ctc_family import CTCPaths
 from markovfield.structures.alignment.free_paths import FreePaths
 from markovfield.structures.alignment.reading import collapsed, read_labels
-from markovfield.structures.core.form import StructureForm, score_array
+from markovfield.structures.core.form import StructureForm, listed, place, score_array
 
 __all__ = ["CTC"]
 
@@ -87,7 +87,7 @@ class CTC(StructureForm):
 
     def cell(self, part: str, index: tuple[int, ...]) -> int:
         frames, symbols = int(self.family.frames[0]), self.family.n_symbols
-        where = tuple(map(int, index))
+        where = place(index)
         if not (len(where) == 2 and 0 <= where[0] < frames and 0 <= where[1] < symbols):
             raise ModelError(
                 f"a part is (frame, symbol) with frames below {frames} and symbols below {symbols}, got {index}"
@@ -98,7 +98,7 @@ class CTC(StructureForm):
         return [int(c) % self.family.n_symbols for c in np.sort(cells)]
 
     def cells(self, structure: Any) -> IntArray:
-        path = [int(symbol) for symbol in structure]
+        path = [symbol for (symbol,) in listed(structure, (1,), "symbols, one for each frame,")]
         found = np.array([self.cell("symbols", (t, symbol)) for t, symbol in enumerate(path)], np.int64)
         frames, read = int(self.family.frames[0]), collapsed(path, self.family.blank)
         if len(path) != frames:

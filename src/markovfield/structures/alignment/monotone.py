@@ -12,7 +12,7 @@ from markovfield._validation import number
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.structures.alignment.family import MonotoneAlignments
-from markovfield.structures.core.form import StructureForm, score_array
+from markovfield.structures.core.form import StructureForm, listed, place, score_array
 
 __all__ = ["MonotoneAlignment"]
 
@@ -100,7 +100,7 @@ class MonotoneAlignment(StructureForm):
 
     def cell(self, part: str, index: tuple[int, ...]) -> int:
         m, n, at = int(self.family.rows[0]), int(self.family.columns[0]), self.family.places(0)
-        where = tuple(map(int, index))
+        where = place(index)
         if part == "links":
             if not (len(where) == 2 and 0 <= where[0] < m and 0 <= where[1] < n):
                 raise ModelError(f"a link is (row, column) with rows below {m} and columns below {n}, got {index}")
@@ -116,7 +116,7 @@ class MonotoneAlignment(StructureForm):
         return [(int(c) // n, int(c) % n) for c in sorted(cells[cells < at.rows])]
 
     def cells(self, structure: Any) -> IntArray:
-        links = [(int(i), int(j)) for i, j in structure]
+        links = [(i, j) for i, j in listed(structure, (2,), "links (row, column)")]
         for link in links:
             self.cell("links", link)
         if any(a[0] >= b[0] or a[1] >= b[1] for a, b in itertools.pairwise(links)):

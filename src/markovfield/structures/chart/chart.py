@@ -12,7 +12,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.structures.chart.family import Charts
 from markovfield.structures.chart.rules import RuleTable
-from markovfield.structures.core.form import StructureForm, score_array
+from markovfield.structures.core.form import StructureForm, place, score_array
 
 __all__ = ["Chart"]
 
@@ -200,12 +200,9 @@ class Chart(StructureForm):
         if part == "rules":
             return self._rule_cell(index)
         n, table = int(self.family.lengths[0]), self.family.rules
-        if (
-            len(index) == 3
-            and all(isinstance(k, int | np.integer) for k in index[:2])
-            and 0 <= index[0] <= index[1] < n
-        ):
-            i, j = int(index[0]), int(index[1])
+        ends = place(index[:2])
+        if len(index) == 3 and len(ends) == 2 and 0 <= ends[0] <= ends[1] < n:
+            i, j = ends
             symbol = self._number(index[2])
             columns = table.tokens if i == j else table.branching
             where = np.flatnonzero(columns == symbol)
@@ -259,7 +256,7 @@ class Chart(StructureForm):
         open_spans: list[tuple[int, int, Any]] = []
         while waiting:
             node = waiting.pop()
-            if node is None:
+            if node is None and open_spans:
                 at, first, symbol = open_spans.pop()
                 found[at] = self.cell("spans", (first, word - 1, symbol))
                 continue

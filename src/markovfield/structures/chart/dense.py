@@ -18,6 +18,8 @@ __all__ = ["DenseGrammar"]
 
 # Share of all rules that must be there: products of matrices are so much faster for each of them.
 LEAST_SHARE = 0.3
+# So many phrases are few.
+FEW = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,11 @@ class DenseGrammar:
             made[number[number >= 0]] = shares[number >= 0]
         a, b, c, d = tables
         return DenseRules(a, b, c, d, shift, root, word_root, root_shift, spans)
+
+    @property
+    def few_phrases(self) -> bool:
+        """Whether positions of sentences make longer loops than phrases do: `lanes_kernel` is then the faster one."""
+        return len(self.table.branching) <= FEW
 
     def work(self, lengths: IntArray) -> FloatArray:
         """``float64[n]``: operations of each sentence, about."""

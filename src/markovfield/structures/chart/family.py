@@ -14,6 +14,7 @@ from markovfield.kernels.random import streams
 from markovfield.structures.chart.dense_kernel import dense_sums
 from markovfield.structures.chart.descent_kernel import chart_descents
 from markovfield.structures.chart.inside_kernel import inside, new_chart
+from markovfield.structures.chart.lanes_kernel import lane_sums
 from markovfield.structures.chart.outside_kernel import chart_sums
 from markovfield.structures.chart.rules import RuleTable
 from markovfield.structures.chart.ways import Ways
@@ -21,6 +22,9 @@ from markovfield.structures.core.family import Family, Parts, Sums, in_shards
 from markovfield.structures.core.k_best import k_best
 
 __all__ = ["Charts"]
+
+# Products of matrices do so many operations in about as long as others do `SHARD`, and like to be many.
+DENSE_SHARD = 2e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +86,14 @@ class Charts(Family):
 
         def task(shard: int, first: int, last: int) -> int:
             own = totals[shard] = grammar.totals(rules) if len(found) else rules
-            dense_sums(first, last, self.cell_offsets, self.lengths, rules, pool, weights, log_z, found, own, done)
+            words = (self.cell_offsets, self.lengths, rules, pool, weights, log_z, found, own, done)
+            if grammar.few_phrases:
+                lane_sums(first + np.argsort(self.lengths[first:last], kind="stable"), *words)
+            else:
+                dense_sums(first, last, *words)
             return 0
 
-        in_shards(grammar.work(self.lengths), task, running)
+        in_shards(grammar.work(self.lengths), task, running, DENSE_SHARD)
         return [grammar.counts(rules, totals[shard]) for shard in sorted(totals)] if len(found) else []
 
     def _sparse_sums(

@@ -14,7 +14,7 @@ from markovfield.inference.core.running import Running
 from markovfield.kernels.interpreter import small
 from markovfield.structures.core.family import Family
 
-__all__ = ["StructureForm", "score_array"]
+__all__ = ["StructureForm", "listed", "place", "score_array"]
 
 # Steps of plain Python for an operation that a family counts.
 STEPS = 20.0
@@ -71,7 +71,7 @@ class StructureForm(ABC):
     def n_structures(self) -> float:
         """How many structures there are whose parts are all possible: sums with a score of 0 for every part.
 
-        A float: exact below 2**53, and where sums are exact.
+        A float, exact below 2**53; a `ModelError` where sums are bounds.
         """
         return self.counted(self.pool, Running())
 
@@ -79,7 +79,10 @@ class StructureForm(ABC):
         """The same of the structures that scores, which may have been given evidence, leave possible."""
         zeros = np.where(np.isneginf(pool), -np.inf, 0.0)
         with self.work():
-            found = np.exp(self.family.sums(zeros, running=running).log_partition[0])
+            sums = self.family.sums(zeros, running=running)
+        if sums.guarantee != "exact":
+            raise ModelError(f"the structures of this {type(self).__name__} are too many to count exactly")
+        found = np.exp(sums.log_partition[0])
         return float(np.round(found)) if found < 2.0**52 else float(found)
 
     def work(self, times: int = 1) -> small:
@@ -112,6 +115,37 @@ class StructureForm(ABC):
                 f"evidence must be a dict, as {{{self.parts[0]!r}: {{(0, 1): True}}}}, got {type(evidence).__name__}"
             )
         return evidence
+
+
+def place(index: Any) -> tuple[int, ...]:
+    """The index of a part as ints; nothing where one of its numbers is not whole, so that no part has it.
+
+    Examples
+    --------
+    >>> place((np.int64(2), 1)), place((0.5, 1)), place(("a",)), place((True,))
+    ((2, 1), (), (), ())
+    """
+    given = tuple(index) if isinstance(index, tuple | list | np.ndarray) else (index,)
+    whole = all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in given)
+    return tuple(map(int, given)) if whole else ()
+
+
+def listed(structure: Any, width: tuple[int, ...], what: str) -> list[tuple[int, ...]]:
+    """A structure that is a list of numbers, or of tuples of as many as ``width`` allows; a `ModelError` if not.
+
+    Examples
+    --------
+    >>> listed([(0, 1), (2, 2)], (2,), "links (row, column)")
+    [(0, 1), (2, 2)]
+    >>> listed([0, "a"], (1,), "heads")
+    Traceback (most recent call last):
+    markovfield.exceptions.ModelError: a structure is a list of heads in whole numbers, got [0, 'a']
+    """
+    given = isinstance(structure, list | tuple | np.ndarray)
+    found = [place(one) for one in structure] if given else []
+    if not given or not all(len(one) in width for one in found):
+        raise ModelError(f"a structure is a list of {what} in whole numbers, got {structure!r}")
+    return found
 
 
 def score_array(scores: Any, what: str, n_axes: int) -> FloatArray:

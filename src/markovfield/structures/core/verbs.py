@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,16 @@ def _impossible(form: StructureForm, question: Question) -> ImpossibleEvidenceEr
     return ImpossibleEvidenceError(f"{type(form).__name__} has no possible structure {why}")
 
 
+def _exact_sums(form: StructureForm, question: Question, pool: FloatArray, counts: bool) -> tuple[Sums, dict[str, Any]]:
+    """The same, for answers that are numbers and have no place to say what is promised."""
+    sums, about = _sums(form, question, pool, counts)
+    if sums.guarantee != "exact":
+        raise ModelError(
+            f"sums of this {type(form).__name__} are bounds: ask mf.log_partition or mf.marginals, whose answers say so"
+        )
+    return sums, about
+
+
 def _sums(form: StructureForm, question: Question, pool: FloatArray, counts: bool) -> tuple[Sums, dict[str, Any]]:
     """Sums of the one instance, and the words of an answer that tell of log Z."""
     with form.work():
@@ -73,9 +84,14 @@ def marginals(form: StructureForm, question: Question, targets: Any) -> Structur
     pool = _pool(form, question)
     sums, about = _sums(form, question, pool, counts=True)
     assert sums.counts is not None
-    used = sums.counts > 0
-    entropy = about["log_partition"] - float(sums.counts[used] @ pool[used])
-    return StructureMarginals(values=form.shaped(sums.counts), entropy=max(entropy, 0.0), **about)
+    return StructureMarginals(values=form.shaped(sums.counts), entropy=_entropy(sums, pool), **about)
+
+
+def _entropy(sums: Sums, pool: FloatArray) -> float:
+    """log Z less the expected score."""
+    assert sums.counts is not None
+    used = (sums.counts > 0) & (pool > -np.inf)
+    return max(float(sums.log_partition[0] - sums.counts[used] @ pool[used]), 0.0)
 
 
 def decode(form: StructureForm, question: Question, variables: Any, loss: Any, n_best: int) -> StructureDecoding:
@@ -135,16 +151,16 @@ def sample(form: StructureForm, question: Question, size: int) -> StructureSampl
 
 def probability(form: StructureForm, question: Question, event: Any) -> float:
     """How probable it is that a structure has, or lacks, some parts: the ratio of two sums."""
-    below, about = _sums(form, question, _pool(form, question), counts=False)
+    below, _ = _exact_sums(form, question, _pool(form, question), counts=False)
     given = {**(question.evidence or {})}
+    if not isinstance(event, Mapping):
+        raise ModelError(f"event must be a dict, as evidence is, got {event!r}")
     form.given(event)  # read as evidence is, and refused in the same words
     for part, fixed in event.items():
         known = given.get(part, {})
         if any(bool(known[index]) != bool(fixed[index]) for index in fixed.keys() & known.keys()):
             return 0.0
         given[part] = {**known, **fixed}
-    if about["guarantee"] != "exact":
-        raise ModelError(f"sums over {form.family.name} are bounds here, and the ratio of two bounds is none")
     with form.work():
         above = form.family.sums(form.given(given), running=question.running).log_partition
     return float(min(1.0, np.exp(above[0] - below.log_partition[0])))
@@ -157,11 +173,12 @@ def aggregate(form: StructureForm, ring: Any, question: Question) -> Any:
     if ring in (semirings.MAX_SUM, semirings.MAX_PRODUCT):
         best = decode(form, question, None, None, 1).score
         return best if ring is semirings.MAX_SUM else float(np.exp(best))
-    if ring is semirings.SUM_PRODUCT:
-        return float(log_partition(form, question))
-    if ring is semirings.ENTROPY:
-        return marginals(form, question, None).entropy
     pool = _pool(form, question)
+    if ring is semirings.SUM_PRODUCT:
+        return _exact_sums(form, question, pool, counts=False)[1]["log_partition"]
+    if ring is semirings.ENTROPY:
+        sums, _ = _exact_sums(form, question, pool, counts=True)
+        return _entropy(sums, pool)
     if ring is semirings.COUNTING:
         found = form.counted(pool, question.running)
         return round(found) if found < 2.0**52 else found
@@ -174,6 +191,6 @@ def aggregate(form: StructureForm, ring: Any, question: Question) -> Any:
     values = np.asarray(ring.values, np.float64)
     if values.shape != pool.shape:
         raise ModelError(f"values need one number for each of {len(pool)} cells, got shape {values.shape}")
-    sums, _ = _sums(form, question, pool, counts=True)
+    sums, _ = _exact_sums(form, question, pool, counts=True)
     assert sums.counts is not None
     return float(sums.counts @ np.where(sums.counts > 0, values, 0.0))

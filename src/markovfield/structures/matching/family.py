@@ -115,7 +115,8 @@ class Matchings(Family):
                 for part, values in zip(parts, (one.links, one.rows, one.columns), strict=False):
                     part[:] = weight * values
                 if self.limits is not None:
-                    parts[3][:] = weight * (1.0 - one.links.ravel())
+                    possible = self.split(i, pool)[3] > -np.inf
+                    parts[3][:] = weight * np.where(possible, np.maximum(1.0 - one.links.ravel(), 0.0), 0.0)
         return Sums(log_z, expected, guarantee, bounds if guarantee == "lower" else None)
 
     def _sums_of(self, i: int, pool: FloatArray, counts: bool) -> MatchingSums:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
-from markovfield.structures.core.form import StructureForm, score_array
+from markovfield.structures.core.form import StructureForm, listed, place, score_array
 from markovfield.structures.matching.family import Matchings
 from markovfield.structures.matching.quadratic import QuadraticMatchings
 
@@ -113,11 +113,17 @@ class Matching(StructureForm):
         if part == "pairs":
             assert isinstance(self.family, QuadraticMatchings)
             found = self.family.pairs[0].tolist()
-            wanted = [number for link in index for number in np.atleast_1d(link).tolist()]
-            if wanted not in found:
-                raise ModelError(f"there is no pair of links {index}: a pair is ((row, column), (row, column))")
-            return self.family.n_cells - len(found) + found.index(wanted)
-        where = tuple(map(int, index))
+            numbers = place(index)
+            if len(numbers) != 1 or not 0 <= numbers[0] < len(found):
+                wanted = [number for link in index for number in place(link)]
+                if wanted not in found:
+                    raise ModelError(
+                        f"there is no pair of links {index}: a pair is ((row, column), (row, column)), or its number "
+                        f"below {len(found)}"
+                    )
+                numbers = (found.index(wanted),)
+            return self.family.n_cells - len(found) + numbers[0]
+        where = place(index)
         if part == "links":
             if not (len(where) == 2 and 0 <= where[0] < m and 0 <= where[1] < n):
                 raise ModelError(f"a link is (row, column) with rows below {m} and columns below {n}, got {index}")
@@ -134,9 +140,11 @@ class Matching(StructureForm):
     def cells(self, structure: Any) -> IntArray:
         m, n = int(self.family.rows[0]), int(self.family.columns[0])
         links = np.zeros((m, n), bool)
-        for link in structure:
-            self.cell("links", tuple(link))
-            links[tuple(link)] = True
+        for link in listed(structure, (2,), "links (row, column)"):
+            self.cell("links", link)
+            if links[link]:
+                raise ModelError(f"link {link} stands twice in {list(structure)}")
+            links[link] = True
         limits = (np.ones(m), np.ones(n)) if self.family.limits is None else self.family.limits[0]
         if (links.sum(axis=1) > limits[0]).any() or (links.sum(axis=0) > limits[1]).any():
             raise ModelError(f"a row or column has more links than it may have in {list(structure)}")

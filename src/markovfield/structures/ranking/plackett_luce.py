@@ -10,7 +10,7 @@ import numpy.typing as npt
 from markovfield._validation import generator_of, whole_number
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
-from markovfield.structures.core.form import score_array
+from markovfield.structures.core.form import listed, score_array
 
 __all__ = ["PlackettLuce"]
 
@@ -83,7 +83,7 @@ class PlackettLuce:
 
     def _steps(self, ranking: Any) -> tuple[IntArray, FloatArray]:
         """The items, checked, and at each step the log of the sum over all that are left."""
-        order = np.array([int(i) for i in ranking], np.int64)
+        order = np.array([i for (i,) in listed(ranking, (1,), "items")], np.int64)
         n, k = len(self.scores), self.top
         if len(order) != k or len(set(order.tolist())) != k or not ((order >= 0) & (order < n)).all():
             raise ModelError(f"a ranking has {k} different items from 0 to {n - 1}, got {order.tolist()}")

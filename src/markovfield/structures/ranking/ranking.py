@@ -10,7 +10,7 @@ import numpy.typing as npt
 from markovfield._validation import whole_number
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
-from markovfield.structures.core.form import StructureForm, score_array
+from markovfield.structures.core.form import StructureForm, listed, place, score_array
 from markovfield.structures.ranking.family import Rankings
 
 __all__ = ["Ranking"]
@@ -105,7 +105,7 @@ class Ranking(StructureForm):
 
     def cell(self, part: str, index: tuple[int, ...]) -> int:
         n, m = int(self.family.items[0]), self.family.positions(0)
-        where = tuple(map(int, index))
+        where = place(index)
         if part == "positions":
             if not (len(where) == 2 and 0 <= where[0] < n and 0 <= where[1] < m):
                 raise ModelError(
@@ -125,7 +125,7 @@ class Ranking(StructureForm):
 
     def cells(self, structure: Any) -> IntArray:
         n, k = int(self.family.items[0]), int(self.family.top[0])
-        ranked = [int(i) for i in structure]
+        ranked = [i for (i,) in listed(structure, (1,), "items")]
         if len(ranked) != k or len(set(ranked)) != k or not all(0 <= i < n for i in ranked):
             raise ModelError(f"a ranking has {k} different items from 0 to {n - 1}, got {ranked}")
         places = np.full(n, -1, np.int64)

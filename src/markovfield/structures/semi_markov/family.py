@@ -151,12 +151,18 @@ class Segmentations(Family):
         """A pool in which only structures of an instance with all of some cells, and none of others, are possible."""
         made = pool.copy()
         a, b = self.cell_offsets[instance : instance + 2]
-        if np.any(required < self.cell_offsets[0]):
-            raise ModelError("evidence of SemiMarkov can require segments only, and forbid segments and transitions")
+        size = self.n_labels
+        if np.any(required < size * size):
+            raise ModelError("evidence of SemiMarkov can forbid transitions, not require one: require segments")
+        for cell in required[required < self.cell_offsets[0]].tolist():  # the first or the last label: rule out others
+            begin = cell - cell % size
+            kept = made[cell]
+            made[begin : begin + size] = -np.inf
+            made[cell] = kept
         own = made[a:b].reshape(-1, self.max_length, self.n_labels)
         starts = np.arange(len(own))[:, None]
         stops = starts + np.arange(1, self.max_length + 1)
-        for cell in required:
+        for cell in required[required >= self.cell_offsets[0]]:
             start, d = divmod((int(cell) - int(a)) // self.n_labels, self.max_length)
             kept = made[cell]  # -inf where it crosses another that is required: then nothing is possible
             own[(starts <= start + d) & (stops > start)] = -np.inf

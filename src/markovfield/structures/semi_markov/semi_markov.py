@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
-from markovfield.structures.core.form import StructureForm, score_array
+from markovfield.structures.core.form import StructureForm, listed, place, score_array
 from markovfield.structures.semi_markov.family import Segmentations
 
 __all__ = ["SemiMarkov"]
@@ -25,7 +25,8 @@ class SemiMarkov(StructureForm):
     ``stop`` being the next one's start. Its score is the sum of the scores of its segments, of the transitions between
     neighbours, of its first and of its last label. Marginals have ``"segments"``, the probability of each segment,
     indexed as ``segment_scores``, and expected counts of ``"transitions"``, ``"start"`` and ``"end"``. Evidence
-    requires or forbids segments, ``{"segments": {(start, length - 1, label): True}}``, and forbids transitions.
+    requires or forbids segments, ``{"segments": {(start, length - 1, label): True}}``, and the first and the last label
+    (``"start"``, ``"end"``); transitions it can forbid.
 
     Parameters
     ----------
@@ -98,13 +99,13 @@ class SemiMarkov(StructureForm):
     def cell(self, part: str, index: tuple[int, ...]) -> int:
         n, _, k = self._shape
         shape = {"segments": self._shape, "transitions": (k, k)}.get(part, (k,))
-        whole = all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in index)
-        if len(index) != len(shape) or not whole or any(not 0 <= i < m for i, m in zip(index, shape, strict=True)):
+        where = place(index)
+        if len(where) != len(shape) or any(not 0 <= i < m for i, m in zip(where, shape, strict=True)):
             raise ModelError(f"{part} of SemiMarkov are indexed by whole numbers below {shape}, got {index}")
-        if part == "segments" and index[0] + index[1] >= n:
+        if part == "segments" and where[0] + where[1] >= n:
             raise ModelError(f"segment {index} goes past the end of the sequence of {n} positions")
         base = {"segments": k * (k + 2), "transitions": 0, "start": k * k, "end": k * (k + 1)}[part]
-        return base + int(np.ravel_multi_index(index, shape))
+        return base + int(np.ravel_multi_index(where, shape))
 
     def structure(self, cells: IntArray) -> list[Segment]:
         first = int(self.family.cell_offsets[0])
@@ -114,8 +115,8 @@ class SemiMarkov(StructureForm):
     def cells(self, structure: Iterable[Segment]) -> IntArray:
         n, longest, _ = self._shape
         found, position, before = [], 0, -1
-        for segment in structure:
-            if len(segment) != 3 or segment[0] != position or not position < segment[1] <= position + longest:
+        for segment in listed(structure, (3,), "segments (start, stop, label)"):
+            if segment[0] != position or not position < segment[1] <= position + longest:
                 raise ModelError(
                     f"a segment (start, stop, label) that starts at {position} and has at most {longest} positions was "
                     f"expected, got {segment!r}"

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
-from markovfield.structures.core.form import StructureForm, score_array
+from markovfield.structures.core.form import StructureForm, listed, place, score_array
 from markovfield.structures.span_tree.family import SpanTrees
 
 __all__ = ["SpanTree"]
@@ -65,7 +65,9 @@ class SpanTree(StructureForm):
 
     def cell(self, part: str, index: tuple[int, ...]) -> int:
         n, labels = int(self.family.lengths[0]), self.family.n_labels
-        span = tuple(map(int, index)) if len(index) == 3 else (*map(int, index), 0) if len(index) == 2 else ()
+        span = place(index)
+        if len(span) == 2 and labels == 1:
+            span = (*span, 0)
         if not (len(span) == 3 and 0 <= span[0] <= span[1] < n and 0 <= span[2] < labels):
             raise ModelError(
                 f"a span is (first, last, label) with 0 <= first <= last < {n} and a label below {labels}, got {index}"
@@ -77,7 +79,7 @@ class SpanTree(StructureForm):
         return [(first, last, label) for first, last, label in spans]
 
     def cells(self, structure: Any) -> IntArray:
-        spans = [tuple(span) if len(span) == 3 else (*span, 0) for span in structure]
+        spans = [(*span, 0)[:3] for span in listed(structure, (2, 3), "spans (first, last, label)")]
         n = int(self.family.lengths[0])
         found = np.array([self.cell("spans", span) for span in spans], np.int64)
         crossing = any(a < c <= b < d for a, b, _ in spans for c, d, _ in spans)

@@ -20,6 +20,8 @@ __all__ = ["span_counts", "span_descents", "span_sums"]
 
 # Logs of numbers that are multiplied, relative to the largest of their kind: four of them are above 1e-240.
 SMALLEST = -138.0
+SMALLEST_TOTAL = 1e-60
+MANY_LABELS = 60
 
 
 @kernel
@@ -88,6 +90,58 @@ def _label_numbers(pool, begin, n, labels, by_start, totals, numbers):
 
 
 @kernel
+def _largest(values):
+    """The largest of some numbers, by eight chains: one would wait for every comparison."""
+    a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
+    e, f, g, h = -np.inf, -np.inf, -np.inf, -np.inf
+    whole = len(values) - len(values) % 8
+    for k in range(0, whole, 8):
+        a, b, c, d = max(a, values[k]), max(b, values[k + 1]), max(c, values[k + 2]), max(d, values[k + 3])
+        e, f, g, h = max(e, values[k + 4]), max(f, values[k + 5]), max(g, values[k + 6]), max(h, values[k + 7])
+    for k in range(whole, len(values)):
+        a = max(a, values[k])
+    return max(a, b, c, d, e, f, g, h)
+
+
+@kernel
+def _all_numbers(pool, begin, n, labels, totals, worth, numbers):
+    """What spans are worth, relative to the largest of the sentence, whose log is answered: NaN where one is too small.
+
+    ``numbers`` are those of labels, and ``totals`` their sums: relative to the same where labels are few, so that one
+    loop goes over those of many spans; otherwise to the largest of the span.
+    """
+    if labels >= MANY_LABELS:
+        _label_numbers(pool, begin, n, labels, worth, totals, numbers)
+        top, least = -np.inf, 0.0
+        for i in range(n):
+            for j in range(i, n):
+                top, least = max(top, worth[i * n + j]), min(least, worth[i * n + j])
+        if not least - top > SMALLEST:
+            return np.nan
+        for i in range(n):
+            for j in range(i, n):
+                worth[i * n + j] = exp_scalar(worth[i * n + j] - top)
+        return top
+    top = _largest(pool[begin : begin + n * (n + 1) // 2 * labels])
+    if top == -np.inf:
+        return np.nan
+    cell, least = begin, 1.0
+    for i in range(n):
+        size = (n - i) * labels
+        own, out = pool[cell : cell + size], numbers[cell : cell + size]
+        for k in range(size):
+            out[k] = exp_scalar(own[k] - top)
+        for j in range(i, n):
+            first, total = (j - i) * labels, 0.0
+            for k in range(first, first + labels):
+                total += out[k]
+            totals[i * n + j] = worth[i * n + j] = total
+            least = min(least, total)
+        cell += size
+    return top if least > SMALLEST_TOTAL else np.nan
+
+
+@kernel
 def _splits(n, best, by_start, by_end, terms):
     """Fill both charts, from what each span is worth by itself."""
     for i in range(n):
@@ -131,10 +185,11 @@ def _width_ratios(scale, width, ratio):
 
 
 @kernel
-def _linear_inside(n, own, by_start, by_end, totals, scale, ratio):
-    """log Z by numbers relative to the largest of all spans of the same width, from logs of what spans are worth.
+def _linear_inside(n, own, log_own, by_start, by_end, totals, scale, ratio):
+    """log Z by numbers relative to the largest of all spans of the same width, from what spans are worth.
 
-    ``by_start``, ``by_end`` get the numbers, ``totals`` the sums over splits. NaN where one is too small, or 0.
+    ``own`` is that, relative to what has the log ``log_own``. ``by_start``, ``by_end`` get the numbers, ``totals`` the
+    sums over splits. NaN where one is too small, or 0.
     """
     for width in range(n):
         top = 0.0
@@ -142,11 +197,6 @@ def _linear_inside(n, own, by_start, by_end, totals, scale, ratio):
             top = _width_ratios(scale, width, ratio)
             if math.isnan(top):
                 return top
-        high, low = -np.inf, np.inf
-        for i in range(n - width):
-            high, low = max(high, own[i * n + i + width]), min(low, own[i * n + i + width])
-        if not low - high > SMALLEST:
-            return np.nan
         most, least = 0.0, np.inf
         for i in range(n - width):
             j = i + width
@@ -155,16 +205,16 @@ def _linear_inside(n, own, by_start, by_end, totals, scale, ratio):
             for k in range(width):
                 total += ratio[k] * left[k] * right[k]
             totals[i * n + j] = total
-            value = total * exp_scalar(own[i * n + j] - high)
+            value = total * own[i * n + j]
             by_start[i * n + j] = value
             most, least = max(most, value), min(least, value)
         inverse = 1.0 / most
-        if not math.log(least * inverse) > SMALLEST:
+        if not least * inverse > SMALLEST_TOTAL:
             return np.nan
         for i in range(n - width):
             by_start[i * n + i + width] *= inverse
             by_end[(i + width) * n + i] = by_start[i * n + i + width]
-        scale[width] = top + high + math.log(most)
+        scale[width] = top + log_own + math.log(most)
     return scale[n - 1]
 
 
@@ -217,15 +267,16 @@ def span_counts(first, last, offsets, lengths, labels, pool, weights, log_z, cou
             log_z[s] = -np.inf
             continue
         by_start, by_end, terms, totals = np.empty(n * n), np.empty(n * n), np.empty(n), np.empty(n * n)
-        own, sums, scale = np.empty(n * n), np.empty(n * n), np.empty(n)
-        _label_numbers(pool, begin, n, labels, own, totals, counts)
+        sums, worth, scale = np.empty(n * n), np.empty(n * n), np.empty(n)
         as_left, as_right = np.zeros(n * n), np.zeros(n * n)
         as_left[n - 1] = weights[s]
-        log_z[s] = _linear_inside(n, own, by_start, by_end, sums, scale, terms)
+        log_z[s] = _all_numbers(pool, begin, n, labels, totals, worth, counts)
+        if not math.isnan(log_z[s]):
+            log_z[s] = _linear_inside(n, worth, log_z[s], by_start, by_end, sums, scale, terms)
         if not math.isnan(log_z[s]):
             _linear_flow(n, by_start, by_end, sums, scale, terms, as_left, as_right)
         else:
-            by_start[:] = own
+            _label_numbers(pool, begin, n, labels, by_start, totals, counts)
             _splits(n, False, by_start, by_end, terms)
             log_z[s] = by_start[n - 1]
             if log_z[s] == -np.inf:

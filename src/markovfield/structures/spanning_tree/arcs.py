@@ -14,7 +14,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.structures.core.family import Family, Parts, Sums, in_shards
-from markovfield.structures.core.form import StructureForm, score_array
+from markovfield.structures.core.form import StructureForm, listed, place, score_array
 
 __all__ = ["ArcForm", "ArcTrees"]
 
@@ -198,8 +198,10 @@ class ArcForm(StructureForm):
 
     def cell(self, part: str, index: tuple[int, ...]) -> int:
         side, labels = self._shape[0], self.family.n_labels
-        arc = tuple(map(int, index)) if len(index) == 3 else (*map(int, index), 0) if len(index) == 2 else ()
-        if len(index) == 2 and labels > 1:
+        arc = place(index)
+        if len(arc) == 2 and labels == 1:
+            arc = (*arc, 0)
+        if len(arc) == 2:
             raise ModelError(f"an arc with labels is (head, modifier, label), got {index}")
         if not (
             len(arc) == 3 and 0 <= arc[0] < side and 0 < arc[1] < side and arc[0] != arc[1] and 0 <= arc[2] < labels
@@ -217,11 +219,12 @@ class ArcForm(StructureForm):
 
     def cells(self, structure: Any) -> IntArray:
         n = int(self.family.lengths[0])
-        arcs = [(h[0], m, h[1]) if len(self._shape) == 3 else (h, m) for m, h in enumerate(structure, 1)]
+        what, width = ("pairs (head, label)", (2,)) if len(self._shape) == 3 else ("heads", (1,))
+        arcs = [(h[0], m, *h[1:]) for m, h in enumerate(listed(structure, width, what), 1)]
         if len(arcs) != n:
             raise ModelError(f"a tree of {n} words has as many heads, got {len(arcs)}")
         found = np.array([self.cell("arcs", arc) for arc in arcs], np.int64)
-        heads = [0, *(int(arc[0]) for arc in arcs)]
+        heads = [0, *(arc[0] for arc in arcs)]
         for word in range(1, n + 1):
             at, steps = word, 0
             while at and steps <= n:
