@@ -23,7 +23,9 @@ __all__ = ["Hyperparameters", "MarginalEvidence", "fit_hyperparameters"]
 
 # Of the logarithm of a parameter: central differences of a precision's entries are good to ten digits with it.
 STEP = 1e-5
-FURTHEST = 20.0
+FURTHEST = math.log(1e4)
+"""From where the search begins, in logarithms."""
+WALL = 1e3
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -222,13 +224,24 @@ def fit_hyperparameters(
     if evidence.rows <= first.null_space.shape[1]:
         raise ModelError(f"fit_hyperparameters has {evidence.rows} values observed, too few for this prior")
 
+    best, lowest = begin, math.inf
+
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = evidence(parameters)
+        nonlocal best, lowest
+        try:
+            value, gradient = evidence(parameters)
+        except ModelError:
+            if lowest == math.inf:
+                raise
+            # A step so long that rounding leaves no precision: the way back to where it was well.
+            back = parameters - best
+            return lowest + WALL * (1 + float(back @ back)), 2 * WALL * back
+        if -value < lowest:
+            best, lowest = parameters.copy(), -value
         return -value, -gradient
 
     bounds = [(b - FURTHEST, b + FURTHEST) for b in begin]
     found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": max_iterations})
-    best = np.asarray(found.x)
     errors = _errors(evidence, best)
     values = np.exp(best)
     return Hyperparameters(
@@ -238,7 +251,7 @@ def fit_hyperparameters(
             for name, v, e in zip(names, values, errors, strict=True)
         },
         field=evidence.field(best),
-        log_likelihood=-float(found.fun),
+        log_likelihood=-lowest,
         converged=bool(found.success),
         iterations=int(found.nit),
         message=str(found.message),
