@@ -15,7 +15,7 @@ from markovfield.inference.core.running import Running
 from markovfield.learning.max_margin.problem import MarginMinimum, Planes
 from markovfield.learning.max_margin.restraint import Restraint
 from markovfield.structured.core.conditional import ConditionalModel, example_weights
-from markovfield.structured.core.reading import example_count, some_examples
+from markovfield.structured.core.reading import example_count, numbered_from, starts
 from markovfield.structured.losses.loss import loss_of
 from markovfield.structured.margin_report import MarginReport
 from markovfield.structured.margin_training import SHARDS, margin_solver
@@ -123,7 +123,7 @@ def train_by_margin(
     else:
         size = whole_number(batch_size, "batch_size", 1)
     parts = [slice(a, a + size) for a in range(0, n, size)]
-    batches = [model.encode(some_examples(X, part), some_examples(Y, part)) for part in parts]
+    batches = model.encode_parts(X, Y, parts)
     objective = objective.resolved(model.classes)
     return fit_planes(
         objective, batches, weights, C=C, solver=chosen, rng=rng, running=running, development=development,
@@ -160,7 +160,10 @@ def fit_planes(
     total = float(weights.sum())
     if not total > 0:
         raise ModelError("sample_weight must be positive for some example")
-    oracles = [objective.on(batch, running=running, rng=rng) for batch in batches]
+    oracles = []
+    for first, batch in zip(starts([batch.n_examples for batch in batches]).tolist(), batches, strict=False):
+        with numbered_from(first):
+            oracles.append(objective.on(batch, running=running, rng=rng))
     problem = MarginProblem(oracles, C * weights, batches[0].n_weights, restraint)
     planned = running.seconds
     chosen = margin_solver(solver)

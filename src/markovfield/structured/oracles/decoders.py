@@ -20,6 +20,7 @@ from markovfield.inference.core.running import Running
 from markovfield.structured.core.batch import Batch, Factors
 from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.core.inference import choose_decoding, choose_inference
+from markovfield.structured.core.labels import check_labels
 from markovfield.structured.core.operators import LinearTerms
 from markovfield.structured.losses.counts import CountLoss
 from markovfield.structured.losses.loss import TrueParts, Truth
@@ -108,8 +109,7 @@ class GraphDecoder:
     """Labels of factor graphs, by any method of `markovfield.decode`; see `Decoder`."""
 
     def __init__(self, batch: Batch, decoding: MethodLike, running: Running) -> None:
-        if not batch.is_labelled:
-            raise ModelError("max-margin training needs every label; hidden ones are for LatentSSVM or the likelihood")
+        check_labels(batch, "max-margin training")
         self.batch, self.running, self.exact, self.gap = batch, running, True, 0.0
         self.n_examples, self.n_weights = batch.n_examples, batch.n_weights
         s = batch.structure
