@@ -68,6 +68,7 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.sequence.chain_crf
 	$(BIN)/python -m benchmarks.sequence.chain_crf_wapiti
 	$(BIN)/python -m benchmarks.sequence.hidden_markov
+	$(BIN)/python -m benchmarks.gaussian
 	$(BIN)/python -m benchmarks.learning.boltzmann
 	$(BIN)/python -m benchmarks.learning.undirected
 	$(BIN)/python -m benchmarks.learning.tables

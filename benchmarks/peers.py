@@ -19,7 +19,14 @@ __all__ = ["Peers", "environment"]
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv-peers"
-PACKAGES = {"pyagrum": "pyagrum", "pgmpy": "pgmpy", "eflomal": "eflomal", "nltk": "nltk numpy"}
+PACKAGES = {
+    "pyagrum": "pyagrum",
+    "pgmpy": "pgmpy",
+    "eflomal": "eflomal",
+    "nltk": "nltk numpy",
+    "cvxopt": "cvxopt numpy scipy",
+    "sksparse": "scikit-sparse==0.4.16",
+}
 WAYS = {"pyagrum": ("lazy",), "pgmpy": ("elimination", "propagation")}
 MEMORY = 16 * 2**30
 BUILD_LIMIT = 300.0

@@ -12,7 +12,7 @@ from markovfield.gaussian.dissection_kernel import lattice_reach, slab_order
 
 __all__ = ["Found", "find_lattice", "find_order"]
 
-LEAST_DISSECTED = 20_000
+LEAST_DISSECTED = 5_000
 """Lattices of fewer sites have less fill by minimum degree, which then takes no time either."""
 LEAF = 12
 """Parts of at most so many sites are left as they are."""
