@@ -13,6 +13,7 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.convergence import without_warnings
 from markovfield.inference.core.evidence import Evidence, no_evidence
 from markovfield.inference.core.method import MethodLike, taken
 from markovfield.inference.core.registry import resolve
@@ -166,7 +167,9 @@ class GraphDecoder:
         graph = FactorGraph(structure, pool, marks_hold=True)
         try:
             drawn = taken(method, rng=np.random.default_rng(0))
-            answer = method.decode(graph, evidence, running=self.running.quiet, **drawn)
+            # The report says in the end what was not exact.
+            with without_warnings():
+                answer = method.decode(graph, evidence, running=self.running.quiet, **drawn)
         except ImpossibleEvidenceError as refusal:
             raise ModelError(f"the model rules out every output of some example: {refusal}") from None
         graph.cache.clear()
