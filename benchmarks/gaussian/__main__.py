@@ -1,13 +1,8 @@
 """Gaussian models against their peers in one run: ``python -m benchmarks.gaussian [--sections lattices] [--quick]``.
 
-<<<<<<< HEAD
 Sections: ``lattices`` (sparse Cholesky: factor, draw, all variances), ``graphical_lasso``, ``time_series`` (vector
 autoregressions, Kalman smoother). Seconds are of the processor, one thread, medians of runs in which we and the peers
 take turns.
-=======
-Sections: ``lattices`` (sparse Cholesky: factor, draw, all variances), ``graphical_lasso``. Seconds are of the
-processor, one thread, medians of runs in which we and the peers take turns.
->>>>>>> ac9aca1890ef5a9aa7b39c563a47d2a3ac8fecaf
 """
 
 from __future__ import annotations
