@@ -1,7 +1,7 @@
 """Gaussian models against their peers in one run: ``python -m benchmarks.gaussian [--sections lattices] [--quick]``.
 
-Sections: ``lattices`` (sparse Cholesky: factor, draw, all variances), ``graphical_lasso``. Seconds are CPU seconds of
-one thread, medians of runs in which we and the peers take turns.
+Sections: ``lattices`` (sparse Cholesky: factor, draw, all variances), ``graphical_lasso``. Seconds are of the
+processor, one thread, medians of runs in which we and the peers take turns.
 """
 
 from __future__ import annotations
