@@ -72,9 +72,9 @@ class MarginalEvidence:
     """Log-density of observations under a prior with noise, and its gradient in the logarithms of the parameters.
 
     With prior precision Q, noise of precision t at what was observed, P = Q + t A'A and m = P^-1 t A'y, it is
-    ``(log|Q| - log|P| + rows log t - t y'y + t y'A m) / 2`` and a constant. Derivatives of the determinants are sums over entries
-    of Q of the selected inverses, so no dense matrix is made. Of an intrinsic prior ``|Q|`` is the determinant on what
-    it does not leave open: that of all but as many variables as there are open directions.
+    ``(log|Q| - log|P| + rows log t - t y'y + t y'A m) / 2`` and a constant. Derivatives of the determinants are sums
+    over entries of Q of the selected inverses, so no dense matrix is made. Of an intrinsic prior ``|Q|`` is the
+    determinant on what it does not leave open, had from that of all but as many variables as there are open directions.
     """
 
     def __init__(
