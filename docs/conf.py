@@ -68,6 +68,7 @@ sphinx_gallery_conf = {
         for part in (
             "networks",
             "fields",
+            "gaussian",
             "vision",
             "sequences",
             "grammar",

@@ -17,11 +17,13 @@ EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").rglob("plot
 DATA = {
     "plot_chunking": "conll2000",
     "plot_denoise_photograph": "images",
+    "plot_gaussian_stereo": "stereo",
     "plot_handwriting": "letters",
     "plot_joint_tagging": "conll2000",
     "plot_ner": "conll2002",
     "plot_pos_tagging": "ud_ewt",
     "plot_protein_design": "protein_sidechain",
+    "plot_restoring": "images",
     "plot_segment_learned": "images",
     "plot_segment_photograph": "images",
     "plot_skip_chain": "conll2002",

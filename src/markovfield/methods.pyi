@@ -57,6 +57,7 @@ from markovfield.learning.gaussian.neighbourhood_selection import NeighbourhoodS
 from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe as BlockFrankWolfe
 from markovfield.learning.max_margin.cutting_plane import CuttingPlane as CuttingPlane
 from markovfield.learning.max_margin.dual_extragradient import DualExtragradient as DualExtragradient
+from markovfield.learning.max_margin.dual_loss import DualLossPrimalWeights as DualLossPrimalWeights
 from markovfield.learning.max_margin.excessive_gap import ExcessiveGap as ExcessiveGap
 from markovfield.learning.max_margin.exponentiated_gradient import ExponentiatedGradient as ExponentiatedGradient
 from markovfield.learning.max_margin.frank_wolfe import FrankWolfe as FrankWolfe

@@ -43,6 +43,26 @@ def test_train_predict_and_eval(rows: Path, tmp_path: Path, capsys: Any) -> None
     assert np.allclose(found["marginals"].sum(axis=1), 1.0)
 
 
+def test_eval_counts_known_labels_of_as_many_examples(tmp_path: Path, capsys: Any) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, (4, 3, 3))
+    X = y + 0.1 * rng.normal(size=y.shape)
+    model, data = str(tmp_path / "g.mf"), tmp_path / "images.npz"
+    np.savez(data, X=X, y=y)
+    assert (
+        call(capsys, "train", str(data), "--model", "grid", "-o", model, "--set", "unknown=-1", "--l2", "0.1")[0] == 0
+    )
+    np.savez(data, X=X, y=np.where(np.arange(3) < 2, y, -1))
+    code, said, _ = call(capsys, "eval", model, str(data), "--json")
+    scores = json.loads(said)
+    assert (code, scores["n_labels"], scores["accuracy"], scores["whole_outputs_right"]) == (0, 24, 1.0, 1.0)
+    for labels, message in ((y[:3], "X has 4 examples and y has 3"), (np.full_like(y, -1), "no label that is known")):
+        np.savez(data, X=X, y=labels)
+        code, _, err = call(capsys, "eval", model, str(data))
+        assert code == 2
+        assert message in err
+
+
 def test_images_of_many_sizes_and_graphs(tmp_path: Path, capsys: Any) -> None:
     rng = np.random.default_rng(1)
     shapes = np.array([[3, 4], [2, 5]])

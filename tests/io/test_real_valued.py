@@ -51,6 +51,18 @@ def test_saved_and_loaded(name, tmp_path):
         np.testing.assert_array_equal(np.asarray(second[v], float), np.asarray(first[v], float))
 
 
+@pytest.mark.parametrize("kind", ["rw1", "matern"])
+def test_lattices_keep_their_sites_their_constraints_and_what_is_open(kind, tmp_path):
+    model = mf.GaussianMarkovField.lattice((4, 3), kind=kind, **({"range": 2.0} if kind == "matern" else {}))
+    mf.save(model.sum_to_zero(), tmp_path / "field.mfz")
+    again = mf.load(tmp_path / "field.mfz")
+    evidence = {(1, 2): 1.5, (3, 0): -0.5}
+    first, second = mf.marginals(model.sum_to_zero(), evidence), mf.marginals(again, evidence)
+    np.testing.assert_allclose(second.means, first.means, atol=1e-12)
+    np.testing.assert_allclose(second.variances, first.variances, atol=1e-12)
+    assert again.shape == (4, 3) and again.null_space.shape == model.compile().null_space.shape
+
+
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [

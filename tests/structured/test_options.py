@@ -158,7 +158,7 @@ TRAINING = {
 REFUSALS = (
     "takes no inference", "is for stochastic solvers", "needs all labels", "cannot penalise", "samples, and",
     "needs a smooth objective", "one l2 above 0", "solver of a hinge", "objective='likelihood'", "start from nothing",
-    "a sampler's gradient",
+    "a sampler's gradient", "does not minimise a hinge",
 )  # fmt: skip
 
 
@@ -327,6 +327,16 @@ def test_bad_scores_and_weights_are_named() -> None:
     ):
         with pytest.raises(ModelError, match=message):
             call()
+
+
+@pytest.mark.parametrize("settings", [{"solver": "sgd", "batch_size": 2}, {"objective": "hinge", "batch_size": 2}, {}])
+def test_errors_of_mini_batches_name_the_example_among_all(settings: dict[str, Any]) -> None:
+    far = [*X[:3], (X[3][0], [[0, 3]])]
+    with pytest.raises(ModelError, match=r"example 3: edges\[0\] = \[0, 3\] is out of range"):
+        mf.GraphCRF(**settings).fit(far, Y)
+    unknown = [*Y[:3], [None, *Y[3][1:]]]
+    with pytest.raises(ModelError, match="example 3: label 0 is not known"):
+        mf.GraphCRF(**{"objective": "softmax_margin", **settings}).fit(X, unknown)
 
 
 def test_a_sampler_gives_marginals_and_no_log_likelihood() -> None:

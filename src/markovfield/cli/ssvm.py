@@ -139,7 +139,10 @@ def evaluate(model: ModelFile, data: Data, as_json: options.AsJson = False) -> N
         structured.evaluate(model, data, as_json=as_json)
         return
     X, y = _read(data, Kind.CHAIN, "compare with")
-    structured.write_scores([list(map(str, one)) for one in y], chain.predict(X), "exact", as_json=as_json)
+    right = [
+        np.array([str(a) == b for a, b in zip(*both, strict=True)]) for both in zip(y, chain.predict(X), strict=True)
+    ]
+    structured.write_scores(right, "exact", as_json=as_json)
 
 
 def _chain(path: Path) -> ChainSSVM | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
 from markovfield.cli._reading import check_place, writing
 from markovfield.progress import ProgressLine
+from markovfield.structured.core.reading import example_count
 from markovfield.structured.estimator import StructuredEstimator
 from markovfield.structured.examples import read_examples, write_outputs
 
@@ -151,21 +153,26 @@ def evaluate(model: ModelFile, data: Data, as_json: options.AsJson = False) -> N
     X, y = read_examples(data, _kind(estimator).value)
     if y is None:
         raise CommandError(f"{data} has no array y to compare with")
+    example_count(X, y)
     with ProgressLine(f"predicting {data.name}", err) as waiting:
         found = estimator.decode(X, callback=waiting.callback)
-    write_scores(y, found.labels, found.guarantee, as_json=as_json)
+    inputs, model_ = estimator.model_.inputs(X), estimator.model_
+    truth, ours = (model_.visible_labels(labels, inputs) for labels in (y, found.labels))
+    if not (truth >= 0).any():
+        raise CommandError(f"{data} has no label that is known to compare with")
+    each = zip(*(np.split(labels, inputs.variable_offsets[1:-1]) for labels in (truth, ours)), strict=True)
+    write_scores([(own == guess)[own >= 0] for own, guess in each], found.guarantee, as_json=as_json)
 
 
-def write_scores(y: Any, predicted: Any, guarantee: str, *, as_json: bool) -> None:
-    """How many labels and outputs are right."""
+def write_scores(right: Sequence[Any], guarantee: str, *, as_json: bool) -> None:
+    """How many labels and outputs are right; ``right`` says it of each label that is known, example by example."""
     out, _ = report.consoles()
-    truth, guess = ([np.asarray(part).ravel() for part in parts] for parts in (y, predicted))
-    flat, ours = np.concatenate(truth), np.concatenate(guess)
-    whole = float(np.mean([np.array_equal(a, b) for a, b in zip(truth, guess, strict=True)]))
+    flat = np.concatenate(right)
+    whole = float(np.mean([own.all() for own in right]))
     scores = {
-        "n_examples": len(truth),
+        "n_examples": len(right),
         "n_labels": len(flat),
-        "accuracy": float(np.mean(flat == ours)),
+        "accuracy": float(np.mean(flat)),
         "whole_outputs_right": whole,
         "guarantee": guarantee,
     }
@@ -174,7 +181,7 @@ def write_scores(y: Any, predicted: Any, guarantee: str, *, as_json: bool) -> No
         return
     out.print(
         Text(
-            f"{scores['accuracy']:.4f} of {len(flat)} labels right, {whole:.4f} of {len(truth)} outputs right as wholes"
+            f"{scores['accuracy']:.4f} of {len(flat)} labels right, {whole:.4f} of {len(right)} outputs right as wholes"
         ),
         soft_wrap=True,
     )

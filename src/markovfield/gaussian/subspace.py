@@ -38,7 +38,8 @@ def open_directions(null_space: FloatArray, held: Any) -> FloatArray:
     """
     if not null_space.shape[1]:
         return null_space
-    rows = null_space[held]
+    # The triangle of the held rows has their singular values, and is as small as the number of directions.
+    rows = np.linalg.qr(null_space[held], mode="r")
     _, values, right = np.linalg.svd(rows, full_matrices=True)
     scale = np.sqrt(len(null_space))  # a direction of unit length has entries of about 1 / sqrt(n)
     strong = int((values * scale > SMALL).sum())

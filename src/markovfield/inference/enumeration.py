@@ -87,7 +87,7 @@ class Enumeration:
         joint = self._joint(graph, evidence)
         return LogPartition(log_partition=joint.log_partition, method=self.name, seconds=running.seconds)
 
-    def count(self, graph: FactorGraph, evidence: Evidence) -> int:
+    def count(self, graph: FactorGraph, evidence: Evidence, *, running: Running | None = None) -> int:
         """How many assignments are possible."""
         return int(np.count_nonzero(self._joint(graph, evidence).scores > -np.inf))
 

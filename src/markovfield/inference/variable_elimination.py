@@ -75,9 +75,9 @@ class VariableElimination:
         seconds = running.seconds
         return LogPartition(log_partition=result.value, method=self.name, seconds=seconds, width=plan.width)
 
-    def count(self, graph: FactorGraph, evidence: Evidence) -> int:
+    def count(self, graph: FactorGraph, evidence: Evidence, *, running: Running | None = None) -> int:
         """How many assignments of a zero-one model are possible."""
-        return self.engine().count(graph, evidence)
+        return self.engine().count(graph, evidence, running=running)
 
     def marginals(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> Marginals:
         """All single marginals, by one elimination each."""

@@ -91,8 +91,9 @@ def save(model: Any, path: PathLike) -> None:
     model
         A `FactorGraph`, `MarkovNetwork` or `BayesianNetwork`; another model that compiles to a factor graph, such as
         `Ising`, is saved as that graph. A `GaussianField`, a `LinearGaussianNetwork`, a `ConditionalGaussianNetwork` or
-        a `MixedGraphicalModel` will do as well. State names must be str, int, finite float, bool or None. A fitted estimator
-        with a ``save`` of its own (`ChainCRF`, ...) will do, too.
+        a `MixedGraphicalModel` will do as well, and a `GaussianMarkovField`, which is saved as its field. State names
+        must be str, int, finite float, bool or None. A fitted estimator with a ``save`` of its own (`ChainCRF`, ...)
+        will do, too.
     path
         Where to save; any name, ``.mfz`` by custom.
 

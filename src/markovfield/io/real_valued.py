@@ -10,10 +10,14 @@ import numpy as np
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import FormatError, ModelError
+from markovfield.gaussian.constrained_field import ConstrainedField
 from markovfield.gaussian.gaussian_field import GaussianField
+from markovfield.gaussian.grid_names import GridNames
+from markovfield.models.gaussian.markov_field import GaussianMarkovField
 from markovfield.models.gaussian_network import LinearGaussianNetwork
 from markovfield.models.mixed.conditional_gaussian import ConditionalGaussianNetwork
 from markovfield.models.mixed.mixed_graphical_model import MixedGraphicalModel
+from markovfield.names import Names
 
 __all__ = ["KINDS", "real_valued", "restored"]
 
@@ -32,7 +36,7 @@ def _state_names(states: Any, variable: Any) -> list[Any] | None:
 def _field(model: GaussianField) -> tuple[dict[str, Any], Arrays]:
     matrix = model.precision
     names = None if isinstance(model.variables, range) else list(model.variables)
-    return {"variables": names, "n": model.n_variables}, {
+    return {"variables": names}, {
         "data": matrix.data,
         "indices": matrix.indices.astype(np.int64),
         "starts": matrix.indptr.astype(np.int64),
@@ -40,19 +44,72 @@ def _field(model: GaussianField) -> tuple[dict[str, Any], Arrays]:
     }
 
 
-def _field_of(about: dict[str, Any], arrays: Arrays) -> GaussianField:
+def _sparse(data: FloatArray, inner: Any, starts: Any, shape: tuple[int, int], *, by_row: bool = False) -> Any:
     from scipy import sparse
 
+    outer, most = shape if by_row else shape[::-1]
+    fits = len(starts) == outer + 1 and len(inner) == len(data) and starts[0] == 0 and starts[-1] == len(data)
+    if not fits or (np.diff(starts) < 0).any() or (len(inner) and (inner.min() < 0 or inner.max() >= most)):
+        raise FormatError("it holds what is no sparse matrix")
+    kind = sparse.csr_array if by_row else sparse.csc_array
+    return kind((data, inner, starts), shape=shape)
+
+
+def _precision(arrays: Arrays) -> tuple[Any, FloatArray]:
     information = _numbers(arrays, "information", None)
     n = len(information)
-    data, rows = _numbers(arrays, "data", None), _whole(arrays, "indices")
-    starts = _whole(arrays, "starts")
-    fits = len(starts) == n + 1 and len(rows) == len(data) and n > 0 and starts[0] == 0 and starts[-1] == len(data)
-    if not fits or (np.diff(starts) < 0).any() or (len(rows) and (rows.min() < 0 or rows.max() >= n)):
-        raise FormatError("its precision is not a sparse matrix")
-    names = about.get("variables")
-    return GaussianField(
-        sparse.csc_array((data, rows, starts), shape=(n, n)), information, None if names is None else _variables(about)
+    if not n:
+        raise FormatError("it has no variables")
+    matrix = _sparse(_numbers(arrays, "data", None), _whole(arrays, "indices"), _whole(arrays, "starts"), (n, n))
+    largest = np.abs(matrix.data).max(initial=0.0)
+    if abs(matrix - matrix.T).max() > 1e-9 * largest:
+        raise FormatError("its precision is not symmetric")
+    return matrix, information
+
+
+def _field_of(about: dict[str, Any], arrays: Arrays) -> GaussianField:
+    precision, information = _precision(arrays)
+    return GaussianField(precision, information, None if about.get("variables") is None else _variables(about))
+
+
+def _constrained(model: ConstrainedField) -> tuple[dict[str, Any], Arrays]:
+    about, arrays = _field(model)
+    rows = model.constraints
+    arrays |= {
+        "null_space": model.null_space.ravel(),
+        "coefficients": rows.data.astype(np.float64),
+        "places": rows.indices.astype(np.int64),
+        "row_starts": rows.indptr.astype(np.int64),
+        "values": model.values,
+        "stencil": np.zeros(0) if model.stencil is None else model.stencil.ravel(),
+    }
+    return about | {"shape": None if model.shape is None else list(model.shape)}, arrays
+
+
+def _constrained_of(about: dict[str, Any], arrays: Arrays) -> ConstrainedField:
+    precision, information = _precision(arrays)
+    n, shape = len(information), about.get("shape")
+    named = about.get("variables")
+    variables = range(n) if named is None else tuple(_variables(about))
+    lattice = isinstance(shape, list) and all(type(k) is int and k > 0 for k in shape) and math.prod(shape) == n
+    if (shape is not None and not lattice) or len(variables) != n:
+        raise FormatError("its shape or its names are not those of its precision")
+    names = Names(variables) if shape is None else GridNames(variables, shape=tuple(shape))
+    opened, values = _numbers(arrays, "null_space", None), _numbers(arrays, "values", None)
+    coefficients, places = _numbers(arrays, "coefficients", None), _whole(arrays, "places")
+    rows = _sparse(coefficients, places, _whole(arrays, "row_starts"), (len(values), n), by_row=True)
+    stencil = _numbers(arrays, "stencil", None)
+    if len(opened) % n or len(stencil) not in (0, n):
+        raise FormatError("its open directions or its stencil are of another size")
+    return ConstrainedField(
+        precision,
+        information,
+        names,
+        null_space=opened.reshape(n, -1),
+        constraints=rows,
+        values=values,
+        shape=None if shape is None else tuple(shape),
+        stencil=stencil.reshape(shape) if len(stencil) and shape is not None else None,
     )
 
 
@@ -200,6 +257,7 @@ def _whole(arrays: Arrays, name: str) -> Any:
 # By class: what an archive holds of a model, and the model of an archive.
 KINDS: dict[str, tuple[type[Any], Callable[[Any], tuple[dict[str, Any], Arrays]], Callable[..., Any]]] = {
     "GaussianField": (GaussianField, _field, _field_of),
+    "ConstrainedField": (ConstrainedField, _constrained, _constrained_of),
     "LinearGaussianNetwork": (LinearGaussianNetwork, _linear, _linear_of),
     "ConditionalGaussianNetwork": (ConditionalGaussianNetwork, _conditional, _conditional_of),
     "MixedGraphicalModel": (MixedGraphicalModel, _mixed, _mixed_of),
@@ -208,6 +266,8 @@ KINDS: dict[str, tuple[type[Any], Callable[[Any], tuple[dict[str, Any], Arrays]]
 
 def real_valued(model: Any) -> tuple[dict[str, Any], Arrays] | None:
     """What an archive holds of a model; None where the model is none of these."""
+    if isinstance(model, GaussianMarkovField):
+        model = model.compile()
     for name, (kind, describe, _) in KINDS.items():
         if type(model) is kind:
             about, arrays = describe(model)

@@ -15,7 +15,7 @@ from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.structured.core.conditional import example_weights
 from markovfield.structured.core.model import StructuredModel
-from markovfield.structured.core.reading import example_count, some_examples
+from markovfield.structured.core.reading import example_count
 from markovfield.structured.estimator import StructuredEstimator
 from markovfield.structured.losses.hidden import HiddenLoss
 from markovfield.structured.losses.loss import loss_of
@@ -191,7 +191,7 @@ class LatentSSVM(StructuredEstimator, MarginEstimator):
         weights = np.ones(n) if sample_weight is None else example_weights(sample_weight, n)
         size = -(-n // SHARDS) if self.batch_size is None else whole_number(self.batch_size, "batch_size", 1)
         parts = [slice(a, a + size) for a in range(0, n, size)]
-        batches = [model.encode(some_examples(X, part), some_examples(Y, part)) for part in parts]
+        batches = model.encode_parts(X, Y, parts)
         own = loss_of(self.loss).resolved(model.classes)
         objective = replace(objective, loss=HiddenLoss(own, self.n_hidden))
 

@@ -15,10 +15,11 @@ from markovfield.inference.core.running import Running
 from markovfield.learning.max_margin.problem import MarginMinimum, Planes
 from markovfield.learning.max_margin.restraint import Restraint
 from markovfield.structured.core.conditional import ConditionalModel, example_weights
-from markovfield.structured.core.reading import example_count, some_examples
+from markovfield.structured.core.reading import example_count, numbered_from, starts
 from markovfield.structured.losses.loss import loss_of
 from markovfield.structured.margin_report import MarginReport
 from markovfield.structured.margin_training import SHARDS, margin_solver
+from markovfield.structured.marginals.relaxed import RelaxedDecoder
 from markovfield.structured.objectives.hinge import Hinge
 from markovfield.structured.oracles.problem import MarginProblem
 
@@ -123,7 +124,7 @@ def train_by_margin(
     else:
         size = whole_number(batch_size, "batch_size", 1)
     parts = [slice(a, a + size) for a in range(0, n, size)]
-    batches = [model.encode(some_examples(X, part), some_examples(Y, part)) for part in parts]
+    batches = model.encode_parts(X, Y, parts)
     objective = objective.resolved(model.classes)
     return fit_planes(
         objective, batches, weights, C=C, solver=chosen, rng=rng, running=running, development=development,
@@ -160,7 +161,10 @@ def fit_planes(
     total = float(weights.sum())
     if not total > 0:
         raise ModelError("sample_weight must be positive for some example")
-    oracles = [objective.on(batch, running=running, rng=rng) for batch in batches]
+    oracles = []
+    for first, batch in zip(starts([batch.n_examples for batch in batches]).tolist(), batches, strict=False):
+        with numbered_from(first):
+            oracles.append(objective.on(batch, running=running, rng=rng))
     problem = MarginProblem(oracles, C * weights, batches[0].n_weights, restraint)
     planned = running.seconds
     chosen = margin_solver(solver)
@@ -180,6 +184,8 @@ def fit_planes(
     if not found.exact:
         primal, estimate, bound, said = _checked(objective, batches, problem, w, running, found.dual)
         notes.append(said)
+    if objective.relaxed:
+        notes.append(_overgenerated(objective, batches, problem, w, running))
     if problem.n_worse:
         notes.append(f"the oracle gave an output worse than the truth {problem.n_worse} times: the truth was taken")
     spent = running.seconds
@@ -208,6 +214,21 @@ def _anew(objective: Hinge, batches: list[Any], problem: MarginProblem, running:
     quiet = replace(running.quiet, time_limit=None)
     oracles = [objective.on(batch, running=quiet) for batch in batches]
     return MarginProblem(oracles, problem.costs, problem.n_weights, problem.restraint)
+
+
+def _overgenerated(
+    objective: Hinge, batches: list[Any], problem: MarginProblem, w: FloatArray, running: Running
+) -> str:
+    """What fractional outputs make of the hinge: how many there were, and the primal by the best decoding there is."""
+    made = [oracle.decoder.n_outputs for oracle in problem.oracles if isinstance(oracle.decoder, RelaxedDecoder)]
+    fractional = [o.decoder.n_fractional for o in problem.oracles if isinstance(o.decoder, RelaxedDecoder)]
+    again = _anew(replace(objective, relaxed=False), batches, problem, running)
+    value = again.primal(w)
+    proof = "of outputs" if again.exact else "of outputs, an estimate,"
+    return (
+        f"the oracle (linear programs) overgenerates: {sum(fractional)} of {sum(made)} outputs were fractional; the "
+        f"primal is that of the relaxation, and {value:.6g} that {proof} at these weights"
+    )
 
 
 def _checked(

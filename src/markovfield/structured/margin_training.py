@@ -13,6 +13,7 @@ from markovfield.inference.core.running import Running
 from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe
 from markovfield.learning.max_margin.cutting_plane import CuttingPlane
 from markovfield.learning.max_margin.dual_extragradient import DualExtragradient
+from markovfield.learning.max_margin.dual_loss import DualLossPrimalWeights
 from markovfield.learning.max_margin.excessive_gap import ExcessiveGap
 from markovfield.learning.max_margin.exponentiated_gradient import ExponentiatedGradient
 from markovfield.learning.max_margin.frank_wolfe import FrankWolfe
@@ -23,6 +24,7 @@ from markovfield.learning.max_margin.problem import MarginMinimum
 from markovfield.learning.max_margin.subgradient import Subgradient
 from markovfield.structured.core.batch import Batch
 from markovfield.structured.core.operators import TensorProduct
+from markovfield.structured.marginals.dual_losses import DualLosses
 from markovfield.structured.marginals.shards import MarginalShards
 from markovfield.structured.oracles.oracles import AdditiveOracle
 
@@ -37,6 +39,7 @@ MARGIN_SOLVERS: dict[str, Any] = {
     "perceptron": StructuredPerceptron,
     "exponentiated_gradient": ExponentiatedGradient,
     "dual_extragradient": DualExtragradient,
+    "dual_loss": DualLossPrimalWeights,
     "excessive_gap": ExcessiveGap,
     "max_margin_network": MaxMarginMarkovNetwork,
 }
@@ -62,6 +65,8 @@ def margin_solver(solver: Any) -> Any:
         solver = found()
     if not hasattr(solver, "run") or solver.name not in MARGIN_SOLVERS:
         raise ModelError(f"{type(solver).__name__} does not minimise a hinge; take solver='block_frank_wolfe'")
+    if isinstance(solver, DualLossPrimalWeights):
+        return _ByMessages(solver)
     return _ByMarginals(solver) if isinstance(solver, BY_MARGINALS) else solver
 
 
@@ -125,3 +130,14 @@ class _ByMarginals:
     def run(self, problem: Any, *, rng: np.random.Generator, running: Running) -> MarginMinimum:
         found: MarginMinimum = self.solver.run(MarginalShards(problem, running, self.name), rng=rng, running=running)
         return found
+
+
+@dataclass(frozen=True)
+class _ByMessages:
+    """A solver that takes bounds by messages, on problems of planes."""
+
+    solver: DualLossPrimalWeights
+    name: ClassVar[str] = DualLossPrimalWeights.name
+
+    def run(self, problem: Any, *, rng: np.random.Generator, running: Running) -> MarginMinimum:
+        return self.solver.run(DualLosses(problem, running.quiet), rng=rng, running=running)

@@ -23,7 +23,7 @@ from markovfield.learning.solvers.solve import solve, solver_of
 from markovfield.learning.solvers.stochastic import AdaGrad, Adam, StochasticGradient
 from markovfield.structured.core.conditional import ConditionalModel, example_weights
 from markovfield.structured.core.form_batch import FormBatch
-from markovfield.structured.core.reading import example_count, some_examples
+from markovfield.structured.core.reading import example_count, numbered_from
 from markovfield.structured.margin_fit import train_by_margin
 from markovfield.structured.objectives.hinge import Hinge
 
@@ -122,10 +122,9 @@ def train(
             raise ModelError(f"batch_size must be at least 1, got {size}")
         parts = [slice(a, min(a + size, n)) for a in range(0, n, size)]
         shards = []
-        for part in parts:
-            own = None if sample_weight is None else sample_weight[part]
-            batch = _taken(objective, model.encode(some_examples(X, part), some_examples(Y, part), own))
-            shards.append(objective.on(batch, running=running.quiet, rng=rng))
+        for part, batch in zip(parts, model.encode_parts(X, Y, parts, sample_weight), strict=True):
+            with numbered_from(part.start):
+                shards.append(objective.on(_taken(objective, batch), running=running.quiet, rng=rng))
         evaluated = value = ShardedObjective(shards, total)
         sizes = [shard.batch.details for shard in shards]
         details = {name: sum(size[name] for size in sizes) for name in sizes[0]}

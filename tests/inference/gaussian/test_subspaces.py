@@ -138,6 +138,14 @@ def test_arrays_and_pairs_say_the_same():
     assert "<table" in answers[0]._repr_html_()
 
 
+def test_seeing_every_site_of_a_large_field_makes_nothing_dense():
+    field = mf.GaussianMarkovField.lattice(60_000, kind="rw2")
+    y = np.sin(np.arange(60_000) / 1000)
+    found = mf.decode(field, y, noise=0.01)  # a matrix of these sites would take 29 GB
+    residual = (y - found.values) / 0.01 - field.precision @ found.values
+    assert np.abs(residual).max() < 1e-6
+
+
 def test_errors():
     field = mf.GaussianMarkovField.lattice((2, 3), kind="rw1")
     with pytest.raises(mf.ModelError, match="leaves 1 direction open, among others where variable 0 is"):

@@ -136,3 +136,10 @@ class TestBadInput:
             HMM.from_parameters([0.5, 0.5], np.eye(2), np.eye(2), labels=["b", "a"])
         assert hmm.predict([[], [0]])[0] == []
         assert hmm.predict_proba([[]])[0].shape == (0, K)
+
+
+def test_emissions_are_shown_in_a_line():
+    words = HMM(n_states=2, rng=0).fit([["a", "b", "a"], ["b", "b"]])
+    assert repr(words.emissions_) == "CategoricalEmissions(2 states, 2 symbols, unknown='smooth')"
+    points = HMM(n_states=2, emissions="gaussian", rng=0).fit([np.random.default_rng(0).normal(size=(30, 3))])
+    assert repr(points.emissions_) == "GaussianEmissions(2 states, 3 dimensions, covariance='full')"

@@ -19,7 +19,8 @@ from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import MethodLike, Question
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
-from markovfield.inference.verbs import answered_by, decode, form_of, graph_of, log_partition
+from markovfield.inference.verbs import Callback, answered_by, decode, form_of, graph_of, log_partition
+from markovfield.progress import shows_progress
 
 __all__ = ["aggregate"]
 
@@ -27,11 +28,17 @@ __all__ = ["aggregate"]
 EXACT_FLOATS, EXACT_LOGS = 2**53, 2.0**40
 
 
+@shows_progress
 def aggregate(
     model: Any,
     semiring: str | semirings.Semiring | semirings.KBest | semirings.Expectation = "sum_product",
     evidence: Mapping[Any, Any] | None = None,
     method: MethodLike = "junction_tree",
+    *,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
 ) -> Any:
     """Combine all assignments consistent with the evidence in a semiring.
 
@@ -44,6 +51,8 @@ def aggregate(
         ``KBest(k)`` a tuple of the k best scores, ``Expectation(values)`` the expected sum of the cells' values.
     method
         Any exact method that has what the semiring needs. Structures (`markovfield.structures`) have their own.
+    n_jobs, time_limit, callback, progress
+        As for `markovfield.marginals`.
 
     Examples
     --------
@@ -56,10 +65,12 @@ def aggregate(
     [1.0986, 0.0]
     """
     ring = semirings.by_name(semiring)
+    running = Running(n_jobs, time_limit, callback)
+    common: Any = {"n_jobs": n_jobs, "time_limit": time_limit, "callback": callback}
     own = getattr(import_module(answered_by(form_of(model)) or __name__), "aggregate", None)
     if own not in (None, aggregate):  # structures have dynamic programs of their own
         chosen = "auto" if method == "junction_tree" else method
-        return own(model, ring, Question(evidence, chosen, None, None, Running()))  # type: ignore[misc]
+        return own(model, ring, Question(evidence, chosen, None, None, running))  # type: ignore[misc]
     graph = graph_of(model)
     known = Evidence.parse(graph.structure, evidence)
     if graph.structure.has_latent and ring in (semirings.ENTROPY, semirings.COUNTING, semirings.MIN_SUM):
@@ -71,24 +82,25 @@ def aggregate(
         values = np.asarray(ring.values, np.float64)
         if values.shape != (graph.structure.n_cells,):
             raise ModelError(f"values need one number per cell, shape ({graph.structure.n_cells},), got {values.shape}")
-        counts = _marginals(method, centre_sums(graph).view, known).expected_counts
+        counts = _marginals(method, centre_sums(graph).view, known, running).expected_counts
         return float(counts[counts > 0] @ values[counts > 0])
     if isinstance(ring, semirings.KBest):
-        found = decode(graph, known, n_best=ring.k, method=resolve(method, "decode"))
+        found = decode(graph, known, n_best=ring.k, method=resolve(method, "decode"), **common)
         return tuple(s.score for s in found.n_best)
     if ring is semirings.ENTROPY:
         # A constant in the scores changes no probability, and costs digits: the best of every factor goes, where
         # factors that share cells agree on it.
         constants = factor_constants(graph)
         taken = taken_out(graph, np.where(np.isfinite(constants), constants, 0.0))
-        return _entropy(_marginals(method, centre_sums(graph).view if taken is None else taken[0], known), known)
+        view = centre_sums(graph).view if taken is None else taken[0]
+        return _entropy(_marginals(method, view, known, running), known)
     if ring is semirings.COUNTING:
-        return _count(method, graph, known)
+        return _count(method, graph, known, running)
     if ring is semirings.SUM_PRODUCT:
-        return float(log_partition(graph, known, resolve(method, "log_partition")))
+        return float(log_partition(graph, known, resolve(method, "log_partition"), **common))
     if ring is semirings.MIN_SUM:
-        return _lowest(method, graph, known)
-    best = decode(graph, known, method=resolve(method, "decode")).score
+        return _lowest(method, graph, known, common)
+    best = decode(graph, known, method=resolve(method, "decode"), **common).score
     if ring is not semirings.MAX_PRODUCT:
         return float(best)
     if best > 709.7:
@@ -96,8 +108,8 @@ def aggregate(
     return float(math.exp(best))
 
 
-def _marginals(method: Any, graph: FactorGraph, evidence: Evidence) -> Marginals:
-    found: Marginals = resolve(method, "marginals").marginals(graph, evidence, running=Running())
+def _marginals(method: Any, graph: FactorGraph, evidence: Evidence, running: Running) -> Marginals:
+    found: Marginals = resolve(method, "marginals").marginals(graph, evidence, running=running)
     return found
 
 
@@ -129,7 +141,7 @@ def _supported(evidence: Evidence, sign: float = 0.0) -> Evidence:
     return Evidence(evidence.states, changed)
 
 
-def _count(method: Any, graph: FactorGraph, evidence: Evidence) -> int:
+def _count(method: Any, graph: FactorGraph, evidence: Evidence, running: Running) -> int:
     """Sum-product over zero-one potentials, in floats up to what they hold, else in integers modulo primes."""
     support = graph.with_tables(np.where(graph.log_tables == -np.inf, -np.inf, 0.0))
     known = _supported(evidence)
@@ -137,11 +149,11 @@ def _count(method: Any, graph: FactorGraph, evidence: Evidence) -> int:
     try:
         if hasattr(chosen, "count"):
             # Powers of two are the only scaling, so counts of up to 53 bits are exact.
-            count = int(chosen.count(support, known))
+            count = int(chosen.count(support, known, running=running))
             if count < EXACT_FLOATS or chosen.name == "model_counting":
                 return count
-            return _exact_count(support, known, count.bit_length() + 1)
-        answer = chosen.log_partition(support, known, running=Running())
+            return _exact_count(support, known, count.bit_length() + 1, running)
+        answer = chosen.log_partition(support, known, running=running)
     except ImpossibleEvidenceError:
         return 0
     if answer.guarantee != "exact":
@@ -151,20 +163,20 @@ def _count(method: Any, graph: FactorGraph, evidence: Evidence) -> int:
         )
     value = float(answer)
     if value > math.log(EXACT_LOGS):
-        return _exact_count(support, known, int(value / math.log(2.0)) + 2)
+        return _exact_count(support, known, int(value / math.log(2.0)) + 2, running)
     return round(math.exp(value))
 
 
-def _exact_count(support: FactorGraph, evidence: Evidence, bits: int) -> int:
+def _exact_count(support: FactorGraph, evidence: Evidence, bits: int, running: Running) -> int:
     """A count of at most so many bits to the last digit; where cliques are too large for that, by search."""
     from markovfield.inference.model_counting.exact_counts import count_by_elimination
     from markovfield.inference.model_counting.model_counting import ModelCounting
     from markovfield.inference.problem.problem import prepare
 
     try:
-        return count_by_elimination(prepare(support, evidence), bits)
+        return count_by_elimination(prepare(support, evidence), bits, running=running)
     except MemoryLimitError:
-        return ModelCounting().count(support, evidence)
+        return ModelCounting().count(support, evidence, running=running)
 
 
 def _reaches_zero(graph: FactorGraph, evidence: Evidence) -> bool:
@@ -186,7 +198,7 @@ def _reaches_zero(graph: FactorGraph, evidence: Evidence) -> bool:
     return bool((zeros & graph.reads_own_cells()[reduced.factors]).any())
 
 
-def _lowest(method: Any, graph: FactorGraph, evidence: Evidence) -> float:
+def _lowest(method: Any, graph: FactorGraph, evidence: Evidence, common: dict[str, Any]) -> float:
     """The lowest score of all assignments that agree with the evidence: the best of the negated model.
 
     It is -inf where one of them has potential zero.
@@ -194,4 +206,4 @@ def _lowest(method: Any, graph: FactorGraph, evidence: Evidence) -> float:
     if _reaches_zero(graph, evidence):
         return -math.inf
     negated = graph.with_tables(np.where(graph.log_tables == -np.inf, 0.0, -graph.log_tables))
-    return -float(decode(negated, _supported(evidence, -1.0), method=resolve(method, "decode")).score)
+    return -float(decode(negated, _supported(evidence, -1.0), method=resolve(method, "decode"), **common).score)

@@ -243,10 +243,10 @@ class JunctionTree:
             width=plan.width,
         )
 
-    def count(self, graph: FactorGraph, evidence: Evidence) -> int:
+    def count(self, graph: FactorGraph, evidence: Evidence, *, running: Running | None = None) -> int:
         """How many assignments of a zero-one model are possible; powers of two are the only scaling."""
         problem = self.prepare(graph, evidence)
-        return propagate(self.plan(problem), problem, downward=False).count()
+        return propagate(self.plan(problem, running=running), problem, downward=False, running=running).count()
 
     def marginals(
         self,

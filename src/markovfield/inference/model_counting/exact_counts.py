@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import IntArray
 from markovfield.exceptions import MemoryLimitError
+from markovfield.inference.core.running import Running
 from markovfield.inference.junction_tree.plan import Tree, grow_tree
 from markovfield.inference.problem.problem import Problem
 
@@ -70,14 +71,15 @@ def chinese_remainder(residues: list[int], primes: tuple[int, ...]) -> int:
     return value
 
 
-def count_by_elimination(problem: Problem, bits: int) -> int:
+def count_by_elimination(problem: Problem, bits: int, *, running: Running | None = None) -> int:
     """The number of assignments of a zero-one problem that are possible, known to be below ``2**bits``.
 
     Variables are eliminated along a clique tree, with all primes side by side; raises `MemoryLimitError` where a clique
     is too large for that.
     """
     primes = primes_above(bits)
-    tree = grow_tree(problem.structure)
+    running = running or Running()
+    tree = grow_tree(problem.structure, running=running)
     if tree.log2_largest > math.log2(MOST_CELLS):
         raise MemoryLimitError(
             f"counting to the last digit needs cliques of 2^{tree.log2_largest:.1f} states, while 2^24 fit; "
@@ -87,11 +89,11 @@ def count_by_elimination(problem: Problem, bits: int) -> int:
     residues: list[int] = []
     for first in range(0, len(primes), lanes):
         moduli = np.array(primes[first : first + lanes], np.int64)
-        residues += _count_modulo(problem, tree, moduli).tolist()
+        residues += _count_modulo(problem, tree, moduli, running).tolist()
     return chinese_remainder(residues, primes)
 
 
-def _count_modulo(problem: Problem, tree: Tree, primes: IntArray) -> IntArray:
+def _count_modulo(problem: Problem, tree: Tree, primes: IntArray, running: Running) -> IntArray:
     """The count modulo each prime: every clique multiplies what it holds and sends its parent a sum."""
     s = problem.structure
     inside: list[list[tuple[list[int], IntArray]]] = [[] for _ in tree.parent]
@@ -103,6 +105,7 @@ def _count_modulo(problem: Problem, tree: Tree, primes: IntArray) -> IntArray:
             continue
         inside[int(tree.home[f])].append((scope, table))
     for c in np.argsort(-_depths(tree.parent), kind="stable").tolist():
+        running.check()
         members = tree.members[tree.offsets[c] : tree.offsets[c + 1]].tolist()
         parent = int(tree.parent[c])
         above = set() if parent < 0 else set(tree.members[tree.offsets[parent] : tree.offsets[parent + 1]].tolist())

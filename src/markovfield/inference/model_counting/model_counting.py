@@ -221,13 +221,13 @@ class ModelCounting:
             return buckets.log_partition(graph, evidence, running=rest).log_partition_bounds
         return -math.inf, math.inf
 
-    def count(self, graph: FactorGraph, evidence: Evidence) -> int:
+    def count(self, graph: FactorGraph, evidence: Evidence, *, running: Running | None = None) -> int:
         """How many assignments of a zero-one model are possible, to the last digit."""
         problem = prepare(graph, evidence)
         encoding = encode(problem)
         memory = CACHE_SHARE * memory_limit_bytes(self.memory_limit)
         search = CountingSearch(encoding, memory)
-        running = Running()
+        running = running or Running()
         if not self._search(search, running):
             raise TimeoutError(f"the models were not counted within max_steps, {self.max_steps} steps")
         bits = search.bounds()[0] / math.log(2.0)

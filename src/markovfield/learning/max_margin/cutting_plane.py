@@ -24,6 +24,8 @@ __all__ = ["CuttingPlane"]
 
 # Steps on the one block of summed planes, and the part of the largest loss that a gap there may be.
 MOST, SMALL = 20_000, 1e-10
+# Where a pass leaves more of the gap than this, the dual over what is kept was not near enough to its end.
+SLOW = 0.8
 # Halvings of the interval that the multiplier of a level is searched in, by its logarithm.
 HALVINGS = 40
 
@@ -105,6 +107,7 @@ class _Separate:
 
     def __init__(self, problem: HingeProblem, keep: int, rng: np.random.Generator) -> None:
         self._set, self._keep, self._rng = _kept(problem), keep, rng
+        self._share, self._gap = 1e-3, np.inf
 
     @property
     def w(self) -> FloatArray:
@@ -122,7 +125,10 @@ class _Separate:
         for planes in found:
             self._set.add(planes)
         # To the end, or so near to it that the oracle has more to give.
-        self._set.settle(self._rng, 1e-3 * gap, 1000)
+        if gap > SLOW * self._gap:
+            self._share = max(0.1 * self._share, 1e-7)
+        self._gap = gap
+        self._set.settle(self._rng, self._share * gap, 1000)
         self._set.forget(self._keep)
         self._set.refresh()
 

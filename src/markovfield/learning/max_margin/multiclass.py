@@ -20,6 +20,8 @@ __all__ = ["ClassAscent", "Classes", "GramBlocks"]
 # Sweeps of a pass: over all examples, and over those again that the one before moved by more than a little of their
 # cost; with a kernel, over the examples of a block of inner products at each visit.
 SWEEPS, LITTLE = 10, 1e-6
+# Matrices of which less than this part is not zero are gone through as sparse ones.
+SPARSE = 0.4
 
 
 class Classes(NamedTuple):
@@ -78,6 +80,10 @@ class ClassAscent:
 
     def run(self, X: Any, classes: Classes, *, rng: np.random.Generator, running: Running) -> MarginMinimum:
         """Minimise; ``X`` is a matrix, dense or sparse. Weights are ``float64[n_features * n_classes]``."""
+        if isinstance(X, np.ndarray) and np.count_nonzero(X) < SPARSE * X.size:
+            from scipy.sparse import csr_matrix
+
+            X = csr_matrix(X)
         return self._solved(_Rows(X, classes), classes, rng, running)
 
     def run_kernel(

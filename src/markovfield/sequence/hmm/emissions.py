@@ -103,6 +103,9 @@ class CategoricalEmissions:
 
     kind = "categorical"
 
+    def __repr__(self) -> str:
+        return f"CategoricalEmissions({self.n_states} states, {len(self.symbols)} symbols, unknown={self.unknown!r})"
+
     @classmethod
     def learn(cls, X: Iterable[Any], symbols: Iterable[Any] | None, unknown: str) -> CategoricalEmissions:
         """The symbols of some sequences (or those given), without probabilities yet."""

@@ -47,6 +47,10 @@ class GaussianEmissions:
 
     kind = "gaussian"
 
+    def __repr__(self) -> str:
+        n_states, d = self.means.shape
+        return f"GaussianEmissions({n_states} states, {d} dimensions, covariance={self.covariance!r})"
+
     @classmethod
     def learn(cls, X: Iterable[Any], covariance: str) -> GaussianEmissions:
         """How many dimensions some sequences have, without states yet."""

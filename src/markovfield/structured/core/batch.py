@@ -267,7 +267,10 @@ class Batch:
 
     def difference_rows(self, states: npt.NDArray[np.int32]) -> tuple[IntArray, IntArray, FloatArray]:
         """The same as plain arrays: offsets, columns in rising order, and values of sparse rows."""
-        mine, other = self.cells_read(self.labels), self.cells_read(states)
+        return self.rows_between(self.cells_read(self.labels), self.cells_read(states))
+
+    def rows_between(self, mine: IntArray, other: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """The same of cells that factors read, ``int64[n_factors]`` each, which need not be those of any states."""
         keys, values, first = [np.zeros(0, np.int64)], [np.zeros(0)], 0
         for kind, start in zip(self.factors, self.cells[:-1], strict=True):
             own = slice(first, first + len(kind.scopes))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import FormatError, ModelError
-from markovfield.structured.core.reading import example_count
+from markovfield.structured.core.reading import example_count, numbered_from, some_examples
 
 __all__ = ["ConditionalModel", "Shape", "Template", "example_weights"]
 
@@ -129,6 +129,15 @@ class ConditionalModel(ABC):
     @abstractmethod
     def encode(self, X: Any, Y: Any = None, weights: npt.ArrayLike | None = None) -> Any:
         """Inputs, and outputs where they are known, as one batch: what objectives take."""
+
+    def encode_parts(self, X: Any, Y: Any, parts: Sequence[slice], weights: Any = None) -> list[Any]:
+        """The same of parts of the examples, a batch each; errors name examples by their number among all."""
+        found = []
+        for part in parts:
+            with numbered_from(part.start):
+                own = None if weights is None else weights[part]
+                found.append(self.encode(some_examples(X, part), some_examples(Y, part), own))
+        return found
 
     def shaped(self, X: Any, Y: Any) -> Self:
         """The model with the classes and sizes of training data."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,16 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 
-__all__ = ["encoded_labels", "example_count", "feature_rows", "known_classes", "pairs_of", "some_examples", "starts"]
+__all__ = [
+    "encoded_labels",
+    "example_count",
+    "feature_rows",
+    "known_classes",
+    "numbered_from",
+    "pairs_of",
+    "some_examples",
+    "starts",
+]
 
 
 def example_count(X: Any, Y: Any = None) -> int:
@@ -37,6 +48,18 @@ def example_count(X: Any, Y: Any = None) -> int:
 def some_examples(values: Any, part: slice) -> Any:
     """Some of the examples."""
     return values[part] if hasattr(values, "shape") or isinstance(values, list | tuple) else list(values)[part]
+
+
+@contextmanager
+def numbered_from(first: int) -> Iterator[None]:
+    """Errors of a part of the examples, which begins with example ``first``, say the numbers these have among all."""
+    try:
+        yield
+    except ModelError as error:
+        if not first:
+            raise
+        told = re.sub(r"\b(example |images\[|labels\[)(\d+)", lambda m: f"{m[1]}{int(m[2]) + first}", str(error))
+        raise ModelError(told) from None
 
 
 def starts(lengths: Sequence[int] | npt.NDArray[Any]) -> IntArray:

@@ -17,7 +17,7 @@ from markovfield.learning.max_margin.max_margin_network import Polytope
 from markovfield.structured.core.batch import Batch
 from markovfield.structured.core.operators import rows_of
 
-__all__ = ["polytope_of"]
+__all__ = ["label_cells", "polytope_of"]
 
 Scope = tuple[int, ...]
 
@@ -71,8 +71,7 @@ def polytope_of(
 
 
 def _of_batch(batch: Batch, added: FloatArray, costs: FloatArray, relaxation: str, max_cells: int) -> Polytope:
-    s = batch.structure
-    scopes = [tuple(s.scopes[a:b].tolist()) for a, b in pairwise(s.scope_offsets.tolist())]
+    s, scopes = batch.structure, _scopes(batch.structure)
     regions, tight = _cliques(s, scopes) if relaxation == "cliques" else _local(s, scopes)
     if regions.size > max_cells:
         raise ModelError(f"marginals have {regions.size} cells, and max_cells of MaxMarginMarkovNetwork is {max_cells}")
@@ -83,6 +82,22 @@ def _of_batch(batch: Batch, added: FloatArray, costs: FloatArray, relaxation: st
     spread = np.bincount(read, costs[batch.example_of_factor], s.n_cells).astype(np.float64)
     constant = 0.0 if batch.base is None else float(costs @ batch.scores(batch.base))
     return Polytope(features, batch.adjoint(spread), losses, -constant, equations, right, tight)
+
+
+def label_cells(batch: Batch, n_cells: int) -> tuple[FloatArray, IntArray]:
+    """The point of the labels of a batch in its local polytope, and the example of each cell."""
+    s = batch.structure
+    regions, _ = _local(s, _scopes(s))
+    point, example = np.zeros(n_cells), np.empty(n_cells, np.int64)
+    for region in regions.starts:
+        own, shape = regions.cells(region), tuple(s.cardinalities[list(region)])
+        point[own[np.ravel_multi_index(tuple(batch.labels[list(region)]), shape)]] = 1.0
+        example[own] = batch.example_of_variable[region[0]]
+    return point, example
+
+
+def _scopes(s: Structure) -> list[Scope]:
+    return [tuple(s.scopes[a:b].tolist()) for a, b in pairwise(s.scope_offsets.tolist())]
 
 
 def _cliques(s: Structure, scopes: list[Scope]) -> tuple[_Regions, bool]:

@@ -23,6 +23,7 @@ from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.core.inference import choose_inference
 from markovfield.structured.marginals.augmented import with_losses
 from markovfield.structured.marginals.polytope import polytope_of
+from markovfield.structured.marginals.relaxed import RelaxedDecoder
 from markovfield.structured.oracles.oracles import AdditiveOracle
 
 __all__ = ["MarginalShards"]
@@ -114,6 +115,8 @@ class MarginalShards:
         for oracle in self._oracles:
             if type(oracle) is not AdditiveOracle:
                 raise ModelError(f"solver {self.who!r} needs a loss that adds up, and rescaling='margin'")
+            if isinstance(oracle.decoder, RelaxedDecoder):
+                raise ModelError(f"solver {self.who!r} takes no relaxed=True, which is for solvers of planes")
 
     @cached_property
     def _parts(self) -> list[_Shard]:

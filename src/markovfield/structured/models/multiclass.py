@@ -13,7 +13,7 @@ from markovfield._validation import check_method
 from markovfield.exceptions import ModelError
 from markovfield.structured.core.conditional import Shape, Template
 from markovfield.structured.core.model import Inputs, Placed, StructuredModel
-from markovfield.structured.core.reading import example_count, feature_rows, known_classes
+from markovfield.structured.core.reading import encoded_labels, example_count, feature_rows, known_classes
 from markovfield.structured.models.graph import joined
 
 __all__ = ["HierarchyModel", "MulticlassModel", "class_rows"]
@@ -62,7 +62,8 @@ class MulticlassModel(StructuredModel):
 
     def shape_of(self, X: Any, Y: Any) -> Shape:
         """The labels and the number of features."""
-        return Shape(known_classes([[y] for y in Y]), {"features": class_rows(X).shape[1]})
+        Y = [Y] if _plain(Y) else [[y] for y in Y]
+        return Shape(known_classes(Y), {"features": class_rows(X).shape[1]})
 
     def templates(self) -> Sequence[Template]:
         """One: features by labels."""
@@ -78,11 +79,20 @@ class MulticlassModel(StructuredModel):
 
     def labels(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.int32]:
         """The state of each row."""
+        n = len(inputs.variable_offsets) - 1
+        # All at once, where no error can come of it: errors name the row.
+        if _plain(Y) and len(Y) == n and set(np.unique(Y).tolist()) <= set(self.classes):
+            return encoded_labels([Y], np.array([n]), self.classes)
         return super().labels([[y] for y in Y], inputs)
 
     def outputs(self, states: npt.NDArray[np.int32], inputs: Inputs) -> Any:
         """An array of labels."""
         return np.asarray(self.classes)[states]
+
+
+def _plain(Y: Any) -> bool:
+    """Whether labels are an array of whole numbers or texts."""
+    return isinstance(Y, np.ndarray) and Y.ndim == 1 and Y.dtype.kind in "biuU" and len(Y) > 0
 
 
 @dataclass(frozen=True, eq=False)

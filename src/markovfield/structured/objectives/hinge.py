@@ -12,6 +12,7 @@ from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
 from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.losses.loss import Loss, loss_of
+from markovfield.structured.marginals.relaxed import RelaxedDecoder
 from markovfield.structured.oracles.decoders import Decoder, FormDecoder, GraphDecoder
 from markovfield.structured.oracles.oracles import AdditiveOracle, Oracle, oracle_of
 from markovfield.structured.oracles.problem import MarginProblem
@@ -36,6 +37,9 @@ class Hinge:
     decoding
         What finds the most violated output of a factor graph: ``"auto"``, or a method of `markovfield.decode`. One that
         is not exact makes gaps estimates.
+    relaxed
+        Whether outputs may be fractional: the best point of the local polytope, by a linear program. The hinge is then
+        no less than the true one, also where decoding is hard; for losses that add up, on small graphs.
     nonnegative
         Kinds of factors whose weights are kept at 0 or above, such as ``("edges",)``. With ``interaction="equal"`` and
         features of edges that are not negative, neighbours then attract each other whatever the data: associative
@@ -56,6 +60,7 @@ class Hinge:
     rescaling: str = "margin"
     decoding: MethodLike = "auto"
     nonnegative: tuple[str, ...] = ()
+    relaxed: bool = False
 
     name: ClassVar[str] = "hinge"
 
@@ -64,6 +69,8 @@ class Hinge:
         if isinstance(self.nonnegative, str) or not all(isinstance(name, str) for name in self.nonnegative):
             raise ModelError(f"nonnegative of Hinge must be names of kinds of factors, got {self.nonnegative!r}")
         object.__setattr__(self, "nonnegative", tuple(self.nonnegative))
+        if self.relaxed and self.rescaling != "margin":
+            raise ModelError("relaxed=True of Hinge is for rescaling='margin': fractional outputs have no slack")
         if not isinstance(self.loss, str):
             object.__setattr__(self, "loss", loss_of(self.loss))
         loss_of(self.loss)
@@ -75,7 +82,11 @@ class Hinge:
     def on(self, batch: Any, *, running: Running, rng: Any = None) -> Oracle:
         """The oracle of a batch."""
         decoder: Decoder
-        if hasattr(batch, "margin_decoder"):
+        if self.relaxed:
+            if self.decoding != "auto":
+                raise ModelError("relaxed=True of Hinge decodes by linear programs: leave decoding 'auto'")
+            decoder = RelaxedDecoder(batch, running)
+        elif hasattr(batch, "margin_decoder"):
             decoder = batch.margin_decoder(running)
         elif isinstance(batch, FormBatch):
             decoder = FormDecoder(batch, running)

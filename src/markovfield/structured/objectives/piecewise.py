@@ -17,8 +17,8 @@ from markovfield.inference.core.evidence import no_evidence
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.structured.core.batch import Batch
+from markovfield.structured.core.labels import check_labels
 from markovfield.structured.objectives.forests_kernel import grow_part
-from markovfield.structured.objectives.labels import check_labels
 
 __all__ = ["Pieces", "Piecewise", "pieces_of"]
 

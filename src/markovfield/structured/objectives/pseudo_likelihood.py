@@ -13,7 +13,7 @@ from markovfield.inference.core.running import Running
 from markovfield.learning.undirected.local_objective import Cases, LocalLoss
 from markovfield.learning.undirected.sites_kernel import PSEUDO
 from markovfield.structured.core.batch import Batch
-from markovfield.structured.objectives.labels import check_labels
+from markovfield.structured.core.labels import check_labels
 
 __all__ = ["PseudoLikelihood"]
 

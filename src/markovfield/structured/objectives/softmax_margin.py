@@ -11,10 +11,10 @@ from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
 from markovfield.structured.core.batch import Batch
 from markovfield.structured.core.form_batch import FormBatch
+from markovfield.structured.core.labels import check_labels
 from markovfield.structured.losses.loss import loss_of
 from markovfield.structured.marginals.augmented import with_losses
 from markovfield.structured.objectives.hinge import Hinge
-from markovfield.structured.objectives.labels import check_labels
 from markovfield.structured.objectives.likelihood import ConditionalLikelihood
 from markovfield.structured.oracles.oracles import AdditiveOracle
 

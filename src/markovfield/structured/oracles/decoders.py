@@ -13,6 +13,7 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.convergence import without_warnings
 from markovfield.inference.core.evidence import Evidence, no_evidence
 from markovfield.inference.core.method import MethodLike, taken
 from markovfield.inference.core.registry import resolve
@@ -20,6 +21,7 @@ from markovfield.inference.core.running import Running
 from markovfield.structured.core.batch import Batch, Factors
 from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.core.inference import choose_decoding, choose_inference
+from markovfield.structured.core.labels import check_labels
 from markovfield.structured.core.operators import LinearTerms
 from markovfield.structured.losses.counts import CountLoss
 from markovfield.structured.losses.loss import TrueParts, Truth
@@ -108,8 +110,7 @@ class GraphDecoder:
     """Labels of factor graphs, by any method of `markovfield.decode`; see `Decoder`."""
 
     def __init__(self, batch: Batch, decoding: MethodLike, running: Running) -> None:
-        if not batch.is_labelled:
-            raise ModelError("max-margin training needs every label; hidden ones are for LatentSSVM or the likelihood")
+        check_labels(batch, "max-margin training")
         self.batch, self.running, self.exact, self.gap = batch, running, True, 0.0
         self.n_examples, self.n_weights = batch.n_examples, batch.n_weights
         s = batch.structure
@@ -166,7 +167,9 @@ class GraphDecoder:
         graph = FactorGraph(structure, pool, marks_hold=True)
         try:
             drawn = taken(method, rng=np.random.default_rng(0))
-            answer = method.decode(graph, evidence, running=self.running.quiet, **drawn)
+            # The report says in the end what was not exact.
+            with without_warnings():
+                answer = method.decode(graph, evidence, running=self.running.quiet, **drawn)
         except ImpossibleEvidenceError as refusal:
             raise ModelError(f"the model rules out every output of some example: {refusal}") from None
         graph.cache.clear()

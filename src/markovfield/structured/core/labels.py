@@ -17,7 +17,7 @@ def check_labels(batch: Batch, objective: str) -> None:
         i = int(batch.example_of_variable[v])
         raise ModelError(
             f"example {i}: label {v - int(batch.variable_offsets[i])} is not known, and {objective} needs all labels; "
-            "use likelihood, which sums over what is not known"
+            "use the likelihood, which sums over what is not known"
         )
     if batch.base is not None:
         out = np.flatnonzero(np.isneginf(batch.scores(batch.base)))
