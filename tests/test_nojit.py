@@ -33,6 +33,15 @@ rows = np.full((2, 5), -1)
 rows[1, 2] = 1
 batch = tree.run_batch(rows)
 assert np.allclose(batch.values[1], tree.run({"C": 1}).values)
+from markovfield.gaussian import sparse_cholesky
+sparse_cholesky.MOST_DENSE = sparse_cholesky.MOST_FULL = 0
+path = 2.1 * np.eye(5) - np.eye(5, k=1) - np.eye(5, k=-1)
+grid = np.kron(path, np.eye(4)) + np.kron(np.eye(5), path[:4, :4])
+field = mf.GaussianField(grid, np.ones(20))
+assert field.plan.method == "minimum degree"
+assert np.allclose(field.variances, np.diag(np.linalg.inv(grid)))
+assert np.allclose(field.mean, np.linalg.solve(grid, np.ones(20)))
+assert np.allclose(field.covariance, np.linalg.inv(grid))
 print("as one")
 """
 

@@ -93,5 +93,5 @@ for symbol in used:
     name = "blank" if symbol == 0 else reader.classes_[symbol - 1]
     right.plot(share[:, symbol], "--" if symbol == 0 else "-", color="grey" if symbol == 0 else None, label=name)
 right.set(title=f"columns of {y[shown]!r}", xlabel="column of pixels", ylabel="probability", ylim=(0, 1.02))
-right.legend()
+right.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 plt.show()

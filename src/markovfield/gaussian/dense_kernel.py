@@ -3,6 +3,10 @@
 A factor is kept as ``U`` with ``A = U' U``, in rows: so every product is of the form ``C -= A B`` whose ``B`` and ``C``
 have contiguous rows, and ``A`` is read number by number, transposed or not, without a copy.
 
+Measured on one core of a Zen 5 with AVX-512, blocks in the second-level cache: products run at 115 to 130 Gflop/s
+(OpenBLAS's dgemm in the same minute: 50 to 62), panels of 64 and 200 pivots at 70 and 110, products of 24 x 24 by 8
+steps at 18. Blocks are not packed: products far beyond the cache were seen at 45 and, on a busy machine, at 20.
+
 Invariant: rows are padded to a multiple of `PAD` numbers; what is computed in the padding is never read. Products are
 cut into pieces of ``B`` that stay in the second-level cache. Free to change: `STEPS`, `WIDTH`.
 """

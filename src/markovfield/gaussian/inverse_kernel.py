@@ -4,6 +4,9 @@ From the root of the tree to its leaves. With ``U11`` the pivots' triangle of a 
 and ``G = U11^-1 U12``, the inverse S among its columns (1) and rows (2) is ``S12 = -G S22``, ``S11 = (U11' U11)^-1 +
 G S22 G'`` (Takahashi, Fagan and Chen 1973; Erisman and Tinney 1975), where S22 is a part of the parent's.
 
+Measured on one core of a Zen 5, 300 x 300 sites: 0.045 s with 5 neighbours, 0.18 with 13, twice the factorisation; a
+quarter of it is collecting the parents' parts (S22), at the pace of memory.
+
 Invariant: what is kept of a supernode, its front, is minus the inverse, so that every step is ``C -= A B``. Fronts
 of the path to the root are a stack.
 """
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from markovfield.gaussian.dense_kernel import PAD, solve_transposed, subtract_product
+from markovfield.gaussian.factor_kernel import find_runs
 from markovfield.kernels.compiler import kernel
 
 __all__ = ["front_layout", "invert_supernodes"]
@@ -62,6 +66,7 @@ def invert_supernodes(
     inverse = np.zeros(PAD)
     triangle = np.zeros(1024)
     left = np.zeros(1024)
+    runs = np.zeros(1024, np.int64)
     for s in range(end - 1, begin - 1, -1):
         k = starts[s + 1] - starts[s]
         r = row_offsets[s + 1] - row_offsets[s]
@@ -88,9 +93,12 @@ def invert_supernodes(
         if r:
             p = parents[s]
             above = (starts[p + 1] - starts[p] + PAD - 1) // PAD * PAD - (starts[p + 1] - starts[p])
+            if runs.size <= r:
+                runs = np.zeros(2 * r, np.int64)
+            n_runs = find_runs(relative, row_offsets[s], row_offsets[s + 1], starts[p + 1] - starts[p], runs)
             _gather(
-                row_offsets[s], row_offsets[s + 1], relative, starts[p + 1] - starts[p], above,
-                fronts, front_at[p], _order(starts, row_offsets, p), own + kp * side + kp, side,
+                relative, row_offsets[s], r, runs, n_runs, starts[p + 1] - starts[p], above, fronts, front_at[p],
+                _order(starts, row_offsets, p), own + kp * side + kp, side,
             )  # fmt: skip
             for x in range(r * kp):
                 left[x] = 0.0
@@ -116,19 +124,20 @@ def invert_supernodes(
 
 @kernel
 def _gather(
-    first: int, last: int, relative: Any, k: int, gap: int, fronts: Any, source: int, source_side: int, to: int,
-    to_side: int,
+    relative: Any, first: int, r: int, runs: Any, n_runs: int, k: int, gap: int, fronts: Any, source: int,
+    source_side: int, to: int, to_side: int,
 ) -> None:  # fmt: skip
     """The rows of a supernode in its parent's front."""
-    for i in range(first, last):
-        a = relative[i]
-        if a >= k:
-            a += gap
-        row = source + a * source_side
-        out = to + (i - first) * to_side - first
-        for j in range(first, last):
-            b = relative[j]
-            fronts[out + j] = fronts[row + (b + gap if b >= k else b)]
+    for i in range(r):
+        a = relative[first + i]
+        row = source + (a + gap if a >= k else a) * source_side
+        out = to + i * to_side
+        for x in range(n_runs):
+            j = runs[x]
+            b = relative[first + j]
+            shift = row + (b + gap if b >= k else b)
+            for z in range(runs[x + 1] - j):
+                fronts[out + j + z] = fronts[shift + z]
 
 
 @kernel

@@ -3,6 +3,9 @@
 One right side reads every entry of the factor once for two operations, so memory sets the pace; several right sides
 are the columns of a matrix whose rows are padded to whole vectors, and share that reading.
 
+Measured on one core, 300 x 300 sites with 13 neighbours, 111 MB of panels: 10 ms up, 8 ms down, which is 11 and 14 GB/s
+where a plain sum of an array reads 10; 32 right sides take four times as long as one.
+
 Invariant: right sides are in the order of elimination, and are solved in place.
 """
 

@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -386,6 +387,7 @@ class SparseFactor:
 
 
 _PLANS: OrderedDict[bytes, CholeskyPlan] = OrderedDict()
+_PLANS_LOCK = Lock()
 
 
 def analyse(
@@ -425,12 +427,15 @@ def analyse(
     key = blake2b(np.ascontiguousarray(matrix.indptr).data, digest_size=16)
     key.update(np.ascontiguousarray(matrix.indices).data)
     name = key.digest()
-    if name not in _PLANS:
-        _PLANS[name] = CholeskyPlan(matrix, coordinates, None)
+    plan = _PLANS.get(name)
+    if plan is None:
+        plan = CholeskyPlan(matrix, coordinates, None)
+    with _PLANS_LOCK:
+        _PLANS[name] = plan
+        _PLANS.move_to_end(name)
         while len(_PLANS) > PLANS_KEPT or (len(_PLANS) > 1 and _kept() > MOST_KEPT):
             _PLANS.popitem(last=False)
-    _PLANS.move_to_end(name)
-    return _PLANS[name]
+    return plan
 
 
 def _kept() -> int:

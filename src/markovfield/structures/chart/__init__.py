@@ -7,6 +7,6 @@ and chain replace sums by maxima, and random trees are drawn from the top down (
 
 Read `chart` (the form), `family` (many sentences at once), `rules` (a grammar as arrays, and chains of unary rules),
 `inside_kernel`, `outside_kernel`, `descent_kernel`, `ways` (the n best); `dense`, `dense_kernel`, `products_kernel` do
-sums of grammars that have most of all rules as products of matrices. Cost: for n words n^3 / 6 steps for each pair of
-children that some rule has, and n^2 / 2 for each rule; memory n^2 symbols.
+sums of grammars that have most of all rules as products of matrices, `lanes_kernel` those with few phrases. Cost: for n
+words n^3 / 6 steps for each pair of children that some rule has, and n^2 / 2 for each rule; memory n^2 symbols.
 """

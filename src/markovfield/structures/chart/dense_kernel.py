@@ -34,6 +34,8 @@ SMALLEST_LOG_RATIO = -115.0
 SMALLEST_SPAN = 1e-30
 # So many phrases are done number by number.
 FEW = 4
+# So many numbers are kept rather than computed twice.
+MOST_KEPT = 1_000_000
 
 
 class DenseRules(NamedTuple):
@@ -67,7 +69,7 @@ class Room(NamedTuple):
     before_mass: np.ndarray
     after_mass: np.ndarray
     both_mass: np.ndarray
-    pairs: np.ndarray  # [n, N * N]: of the spans of one width
+    pairs: np.ndarray  # [n + 1, n, N * N]: of the spans of each width; where that is much, [1, n, N * N], of one
     slopes: np.ndarray  # [n, N * N]
     sums: np.ndarray  # [n, N]
     ratio: np.ndarray  # [n + 1]
@@ -98,7 +100,7 @@ def _new_room(n, rules):
         np.empty((n, square)),
         np.empty((n, square)),
         np.empty((n, phrases * words)),
-        np.empty((n, square)),
+        np.empty((n + 1 if n * n * square <= MOST_KEPT else 1, n, square)),
         np.empty((n, square)),
         np.empty((n, phrases)),
         np.empty(n + 1),
@@ -235,7 +237,7 @@ def _inside(pool, begin, n, rules, room):
     if not _read_words(pool, begin, n, rules, room):
         return False
     for width in range(2, n + 1):
-        many = n - width + 1
+        many, pairs = n - width + 1, room.pairs[width if len(room.pairs) > 1 else 0]
         room.sums[:many] = 0.0
         for i in range(many):
             j = i + width
@@ -252,9 +254,9 @@ def _inside(pool, begin, n, rules, room):
             else:
                 _add_beside(room.before[i], room.left[i + 1, j], room.ratio[i + 1], room.sums[i])
                 _add_beside(room.after[j - 1], room.left[i, j - 1], room.ratio[j - 1], room.sums[i])
-                _pairs(room.left, room.right, room.ratio, room.scaled, i, j, room.pairs[i])
+                _pairs(room.left, room.right, room.ratio, room.scaled, i, j, pairs[i])
         if width > 3:
-            add_dots(room.sums, room.pairs, rules.phrases, many, phrases, square)
+            add_dots(room.sums, pairs, rules.phrases, many, phrases, square)
         for i in range(many):
             j = i + width
             if rules.spans:
@@ -367,7 +369,7 @@ def _outside(pool, begin, n, rules, room, counts, totals):
     room.after_mass[:n] = 0.0
     room.both_mass[:n] = 0.0
     for width in range(n, 1, -1):
-        many = n - width + 1
+        many, pairs = n - width + 1, room.pairs[width if len(room.pairs) > 1 else 0]
         _derivatives(pool, begin, n, width, rules, room, counts)
         if width > 3:
             room.slopes[:many] = 0.0
@@ -395,13 +397,14 @@ def _outside(pool, begin, n, rules, room, counts, totals):
                 room.after_mass[j - 1],
             )
             if width > 3:
-                _pairs(room.left, room.right, room.ratio, room.scaled, i, j, room.pairs[i])
+                if len(room.pairs) == 1:
+                    _pairs(room.left, room.right, room.ratio, room.scaled, i, j, pairs[i])
                 if phrases <= FEW:
                     _send_few_pairs(room.left, room.right, room.ratio, i, j, room.slopes[i], room.mass)
                 else:
                     _send_pairs(room, i, j, room.slopes[i])
         if width > 3:
-            add_turned_product(totals.phrases, room.sums, room.pairs, phrases, many, square)
+            add_turned_product(totals.phrases, room.sums, pairs, phrases, many, square)
     _word_counts(begin, n, rules, room, counts, totals)
 
 
