@@ -26,6 +26,7 @@ PACKAGES = {
     "nltk": "nltk numpy",
     "cvxopt": "cvxopt numpy scipy",
     "sksparse": "scikit-sparse==0.4.16",
+    "statsmodels": "statsmodels",
 }
 WAYS = {"pyagrum": ("lazy",), "pgmpy": ("elimination", "propagation")}
 MEMORY = 16 * 2**30

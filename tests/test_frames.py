@@ -298,3 +298,15 @@ def test_models_are_collections_of_their_variables():
         assert next(iter(model)) in model and "nobody" not in model and [] not in model
     empty = mf.MarkovNetwork()
     assert len(empty) == 0 and bool(empty)
+
+
+def test_reports_of_training_are_a_line_and_a_table():
+    tagged = mf.ChainCRF().fit([[["a"], ["b"]]], [["x", "y"]]).report_
+    hidden = mf.HMM(n_states=2, rng=0).fit([["a", "b", "a"], ["b", "b"]]).report_
+    grammar = mf.PCFG().fit(mf.io.read_trees("(S (A a) (B b))\n(S (A a) (B c))")).report_
+    for report, score in ((tagged, "objective"), (hidden, "log_likelihood"), (grammar, "log_likelihood")):
+        name = type(report).__name__
+        assert repr(report) == f"{name}: {report}" and "\n" not in repr(report)
+        assert report.to_frame()[score].tolist() == [getattr(report, score)]
+        assert f"{name}: " in report._repr_html_() and "<th>converged</th>" in report._repr_html_()
+        assert "white-space: nowrap" in report._repr_html_(), "a headline is one line above a narrow table"

@@ -1,7 +1,8 @@
 """Gaussian models against their peers in one run: ``python -m benchmarks.gaussian [--sections lattices] [--quick]``.
 
-Sections: ``lattices`` (sparse Cholesky: factor, draw, all variances), ``graphical_lasso``. Seconds are of the
-processor, one thread, medians of runs in which we and the peers take turns.
+Sections: ``lattices`` (sparse Cholesky: factor, draw, all variances), ``graphical_lasso``, ``time_series`` (vector
+autoregressions, Kalman smoother). Seconds are of the processor, one thread, medians of runs in which we and the peers
+take turns.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import argparse
 import importlib
 
 # A section is a module of this folder with `run(quick) -> results`.
-SECTIONS = ("lattices", "graphical_lasso")
+SECTIONS = ("lattices", "graphical_lasso", "time_series")
 
 
 def main() -> None:

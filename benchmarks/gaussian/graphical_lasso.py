@@ -60,7 +60,7 @@ def peers(s: np.ndarray[Any, Any]) -> dict[str, Callable[[], np.ndarray[Any, Any
     except ImportError:
         return found
     start = np.eye(len(s))
-    found["gglasso"] = lambda: block_SGL(s, PENALTY, start, tol=1e-5, rtol=1e-5)["Theta"]
+    found["gglasso"] = lambda: block_SGL(s, PENALTY, start, tol=1e-7, rtol=1e-6)["Theta"]
     return found
 
 

@@ -189,6 +189,7 @@ _LAZY = {
         "learning.boltzmann.updates": ["Training"],
         "learning.core.data": ["DataTable", "encode"],
         "learning.gaussian.goodness": ["GaussianGoodness"],
+        "learning.gaussian.hyperparameters": ["Hyperparameters", "fit_hyperparameters"],
         "learning.gaussian.hyper_wishart": ["HyperInverseWishart", "hyper_inverse_wishart"],
         "learning.gaussian.independence": ["GaussianTest", "PairTests", "correlation_tests", "gaussian_independence"],
         "learning.gaussian.joint_graphical_lasso": ["JointGraphs"],

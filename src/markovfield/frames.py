@@ -25,6 +25,8 @@ BACKENDS = ("pandas", "polars")
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_STATES = 20, 12, 6
 # A larger graph is not drawn unasked: it takes long, and names no longer fit.
 MOST_DRAWN = 60
+# A headline is one line, also above a narrow table.
+_CAPTION = '<caption style="white-space: nowrap; text-align: left">'
 _STYLE = "background:linear-gradient(90deg,#9ecae1 {0:.0f}%,transparent {0:.0f}%)"
 
 
@@ -71,7 +73,7 @@ def html_table(headline: str, columns: Mapping[Any, Any], rows: int = SHOWN_ROWS
     Examples
     --------
     >>> html_table("Coin", {"state": ["heads"]})
-    '<table><caption>Coin</caption><tr><th>state</th></tr><tr><td>heads</td></tr></table>'
+    '<table>...Coin</caption><tr><th>state</th></tr><tr><td>heads</td></tr></table>'
     """
     shown = dict(list(columns.items())[:SHOWN_COLUMNS])
     wide = len(shown) < len(columns)
@@ -82,7 +84,7 @@ def html_table(headline: str, columns: Mapping[Any, Any], rows: int = SHOWN_ROWS
         body.append(f"<tr>{''.join(cells)}{'<td>...</td>' * wide}</tr>")
     if len(body) > rows:
         body[-1] = f"<tr>{'<td>...</td>' * (len(shown) + wide)}</tr>"
-    return f"<table><caption>{escape(headline)}</caption><tr>{head}</tr>{''.join(body)}</table>"
+    return f"<table>{_CAPTION}{escape(headline)}</caption><tr>{head}</tr>{''.join(body)}</table>"
 
 
 def _cell(name: str, value: Any) -> str:

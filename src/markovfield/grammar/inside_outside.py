@@ -10,6 +10,7 @@ import numpy as np
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError, StoppedError
+from markovfield.frames import Tabular
 from markovfield.grammar.probabilities import Probabilities
 from markovfield.grammar.treebank import Sentence
 from markovfield.inference.core.running import Running
@@ -19,7 +20,7 @@ __all__ = ["PCFGReport", "learn_from_sentences"]
 
 
 @dataclass(frozen=True)
-class PCFGReport:
+class PCFGReport(Tabular):
     """How a `PCFG` was learnt.
 
     Attributes
@@ -47,6 +48,13 @@ class PCFGReport:
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values."""
         return {**asdict(self), "history": list(self.history)}
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        names = ("method", "log_likelihood", "iterations", "converged", "n_sentences", "n_unparsed", "seconds")
+        return {name: [getattr(self, name)] for name in names}
+
+    def __repr__(self) -> str:
+        return f"PCFGReport: {self}"
 
     def __str__(self) -> str:
         end = "converged" if self.converged else "not converged"

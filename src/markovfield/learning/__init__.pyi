@@ -20,6 +20,8 @@ from markovfield.learning.feature_induction.word_field import WordField as WordF
 from markovfield.learning.gaussian.goodness import GaussianGoodness as GaussianGoodness
 from markovfield.learning.gaussian.hyper_wishart import HyperInverseWishart as HyperInverseWishart
 from markovfield.learning.gaussian.hyper_wishart import hyper_inverse_wishart as hyper_inverse_wishart
+from markovfield.learning.gaussian.hyperparameters import Hyperparameters as Hyperparameters
+from markovfield.learning.gaussian.hyperparameters import fit_hyperparameters as fit_hyperparameters
 from markovfield.learning.gaussian.independence import GaussianTest as GaussianTest
 from markovfield.learning.gaussian.independence import PairTests as PairTests
 from markovfield.learning.gaussian.independence import correlation_tests as correlation_tests

@@ -12,6 +12,7 @@ Files, in reading order:
 * `lasso_solver`, `lasso_path`, `graphical_lasso`: sparse precisions by a penalty; `joint_solver`,
   `joint_graphical_lasso`: of several classes; `neighbourhood_selection`: by regressions;
 * `hyper_wishart`, `decomposable_search`: posteriors on chordal graphs, and the search among these;
+* `hyperparameters`: of priors on lattices and graphs, by the marginal likelihood;
 * `independence`: tests of zeros of the precision and of the covariance.
 
 Cost: a Newton step takes the n^3 operations of a dense factorisation, by LAPACK, and about n for each entry that is not

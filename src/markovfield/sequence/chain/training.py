@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from markovfield.arrays import FloatArray
+from markovfield.frames import Tabular
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
 from markovfield.learning.solvers.minimum import Minimum
@@ -27,7 +28,7 @@ MARGIN_SOLVERS = ("perceptron", "pa", "pa2", "arow")
 
 
 @dataclass(frozen=True)
-class TrainingReport:
+class TrainingReport(Tabular):
     """How training went.
 
     Attributes
@@ -73,6 +74,13 @@ class TrainingReport:
         if self.message.startswith(EARLY):
             return self.message
         return f"{'converged' if self.converged else 'not converged'}: {self.message}"
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        names = ("solver", "objective", "iterations", "converged", "n_sequences", "n_tokens", "n_active", "seconds")
+        return {name: [getattr(self, name)] for name in names}
+
+    def __repr__(self) -> str:
+        return f"TrainingReport: {self}"
 
     def __str__(self) -> str:
         return (

@@ -9,6 +9,7 @@ import numpy as np
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
+from markovfield.frames import Tabular
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
 from markovfield.sequence.chain.features import padded
@@ -22,7 +23,7 @@ SHORT_RUN = 10
 
 
 @dataclass(frozen=True)
-class HMMReport:
+class HMMReport(Tabular):
     """How an `HMM` was learnt.
 
     Attributes
@@ -53,6 +54,13 @@ class HMMReport:
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values."""
         return {**asdict(self), "history": list(self.history)}
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        names = ("method", "log_likelihood", "iterations", "converged", "n_sequences", "n_tokens", "seconds")
+        return {name: [getattr(self, name)] for name in names}
+
+    def __repr__(self) -> str:
+        return f"HMMReport: {self}"
 
     def __str__(self) -> str:
         end = "converged" if self.converged else "not converged"
