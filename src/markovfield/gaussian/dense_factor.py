@@ -11,7 +11,7 @@ from markovfield.arrays import FloatArray
 __all__ = ["DenseFactor", "dense_inverse"]
 
 MOST_ALONE = 64
-"""Up to here OpenBLAS multiplies on one thread; its dpotri does not, and on a busy machine waits 0.1 s for the other."""
+"""Up to here OpenBLAS multiplies on one thread; its dpotri does not, and waits 0.1 s for another on a busy machine."""
 
 
 class DenseFactor:
