@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.gaussian.mixed_field import MixedField
@@ -59,6 +60,7 @@ class StrongJunctionTree:
     memory_limit: str | int | None = None
 
     def __post_init__(self) -> None:
+        check_method(self)
         memory_limit_bytes(self.memory_limit)
 
     def marginals(
