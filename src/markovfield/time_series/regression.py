@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -140,7 +141,7 @@ def _least_squares(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray
     n, m = x.shape
     scale = np.sqrt(np.mean(x**2, axis=0))
     scale = np.where(scale > 0, scale, 1.0)
-    upper = np.zeros((0, m + y.shape[1]))
+    upper: Any = np.zeros((0, m + y.shape[1]))
     for start in range(0, n, BLOCK):
         rows = slice(start, start + BLOCK)
         upper = np.linalg.qr(np.vstack([upper, np.hstack([x[rows] / scale, y[rows]])]), mode="r")
