@@ -94,7 +94,7 @@ def evaluate(n_folds: int = 5) -> dict[str, Any]:
         rows.append(row)
         labels += truth
         scores += own
-        print(f"fold {test}: AP {row['ap']:.3f}, ROC {row['roc']:.3f}; learned in {learned:.1f} CPU s, probabilities of "
+        print(f"fold {test}: AP {row['ap']:.3f}, ROC {row['roc']:.3f}; learned in {learned:.1f} CPU s, marginals of "
               f"{len(world):,} atoms in {inferred:.1f}", flush=True)  # fmt: skip
     p = np.clip(np.where(np.array(labels) == 1, scores, 1.0 - np.array(scores)), 1e-6, 1.0)
     found = {
