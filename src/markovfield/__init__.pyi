@@ -11,6 +11,7 @@ from markovfield import graphs as graphs
 from markovfield import io as io
 from markovfield import lattice as lattice
 from markovfield import learning as learning
+from markovfield import logic as logic
 from markovfield import methods as methods
 from markovfield import plot as plot
 from markovfield import semirings as semirings
@@ -56,6 +57,7 @@ from markovfield.learning.core.learned_structure import LearnedStructure as Lear
 from markovfield.learning.core.report import FitReport as FitReport
 from markovfield.learning.fit import fit as fit
 from markovfield.learning.structure import learn_structure as learn_structure
+from markovfield.logic.markov_logic import MarkovLogic as MarkovLogic
 from markovfield.models import BayesianNetwork as BayesianNetwork
 from markovfield.models import BoltzmannMachine as BoltzmannMachine
 from markovfield.models import Feature as Feature

@@ -47,6 +47,7 @@ from markovfield.inference.trws.trws import TRWS as TRWS
 from markovfield.inference.variable_elimination import VariableElimination as VariableElimination
 from markovfield.learning.directed.estimators import DirichletEstimate as DirichletEstimate
 from markovfield.learning.directed.linear_gaussian import LeastSquares as LeastSquares
+from markovfield.learning.directed.linear_gaussian_em import LinearGaussianEM as LinearGaussianEM
 from markovfield.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
 from markovfield.learning.gaussian.covariance_graphs import IterativeConditionalFitting as IterativeConditionalFitting
 from markovfield.learning.gaussian.covariance_selection import CovarianceSelection as CovarianceSelection

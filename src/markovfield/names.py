@@ -96,6 +96,9 @@ class Names:
         if isinstance(self.variables, range):
             ok = isinstance(variable, (int, np.integer)) and not isinstance(variable, bool)
             return int(variable) if ok and 0 <= variable < len(self.variables) else None
+        if hasattr(self.variables, "find"):  # names that are made when they are asked for
+            at: int | None = self.variables.find(variable)
+            return at
         if not self._position:
             self._position.update({name: i for i, name in enumerate(self.variables)})
         try:

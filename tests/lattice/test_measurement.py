@@ -25,7 +25,7 @@ QUANTITIES = ("energy", "magnetisation", "specific_heat", "susceptibility", "bin
 
 
 @pytest.mark.parametrize("coupling", [0.3, CRITICAL, 0.5])
-@pytest.mark.parametrize("size", [16, 32, 48])
+@pytest.mark.parametrize("size", [16, 32, pytest.param(48, marks=pytest.mark.slow)])
 def test_default_settings_hold_the_exact_energy(size, coupling):
     """Twenty seeds: 19 within three stated errors, which normal ones would miss less than once in a thousand tests."""
     model, shape = Ising((size, size), coupling, periodic=True), (size, size)

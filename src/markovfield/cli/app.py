@@ -14,7 +14,7 @@ from rich.text import Text
 import markovfield as mf
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
-from markovfield.cli import align, crf, decoding, fitting, gaussian, networks, parse, sampling, ssvm, structured
+from markovfield.cli import align, crf, decoding, fitting, gaussian, logic, networks, parse, sampling, ssvm, structured
 from markovfield.cli._errors import FAILED, INTERRUPTED, OK, CommandError, explained
 from markovfield.cli._reading import check_place, configured_method, read_evidence, read_query, writing
 from markovfield.cli._stdin import without_folder
@@ -166,6 +166,7 @@ app.add_typer(parse.app, name="parse")
 app.add_typer(ssvm.app, name="ssvm")
 app.add_typer(structured.app, name="structured")
 app.add_typer(align.app, name="align")
+app.add_typer(logic.app, name="logic")
 app.add_typer(gaussian.app, name="gaussian")
 
 

@@ -22,7 +22,7 @@ from markovfield.io.networks import check_ending
 from markovfield.learning.registry import registered, resolve
 from markovfield.progress import ProgressLine
 
-__all__ = ["fit"]
+__all__ = ["configured_fit", "fit"]
 
 
 def fit(
@@ -69,7 +69,7 @@ def fit(
         network = mf.io.read_network(model)
         directed = isinstance(network, mf.BayesianNetwork)
         given = {"l2": l2, "l1": l1, "group_l1": group_l1, "solver": solver, "inference": inference}
-        chosen = _configured(method, "BayesianNetwork" if directed else "LogLinear", given)
+        chosen = configured_fit(method, "BayesianNetwork" if directed else "LogLinear", given)
         columns = _columns(data, MISSING if missing is None else tuple(missing), network, weights)
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")
@@ -97,7 +97,7 @@ def fit(
         out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
 
 
-def _configured(method: str, form: str, given: dict[str, Any]) -> Any:
+def configured_fit(method: str, form: str, given: dict[str, Any]) -> Any:
     """The method by its name, with the settings that were given; one it does not have is refused by name."""
     settings = {name: value for name, value in given.items() if value is not None}
     if method == "auto":

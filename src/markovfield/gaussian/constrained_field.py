@@ -22,6 +22,8 @@ from markovfield.names import Names, VariableName
 
 __all__ = ["ConstrainedField"]
 
+_PLANNED_BY = ("memory_limit", "coordinates")
+
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class ConstrainedField(GaussianField):
@@ -146,7 +148,10 @@ class ConstrainedField(GaussianField):
 
     def _subspace(self) -> Subspace:
         parts = (self.precision, self.information, self.names, self.null_space, self.constraints, self.values)
-        return self._remembered("subspace", partial(Subspace, *parts))
+        space: Subspace = self._remembered("subspace", partial(Subspace, *parts))
+        # What the factorisation of its matrix goes by.
+        space.base._cache.update({word: self._cache[word] for word in _PLANNED_BY if word in self._cache})
+        return space
 
     def _coordinates(self) -> Any:
         if "coordinates" not in self._cache and self.shape is not None:

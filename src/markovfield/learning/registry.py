@@ -180,6 +180,13 @@ ENTRIES = (
         form="LinearGaussianNetwork",
     ),
     Entry(
+        "linear_gaussian_em",
+        "learning.directed.linear_gaussian_em:LinearGaussianEM",
+        ("fit",),
+        aliases=("em",),
+        form="LinearGaussianNetwork",
+    ),
+    Entry(
         "covariance_selection",
         "learning.gaussian.covariance_selection:CovarianceSelection",
         ("fit",),

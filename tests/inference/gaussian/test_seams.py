@@ -85,3 +85,23 @@ def test_explanations() -> None:
     assert mf.explain(torus, "marginals", {0: 1.0}).method == "sparse_cholesky"
     with pytest.raises(mf.ModelError, match="not of 'fit'"):
         mf.explain(torus, "fit")
+
+
+def test_auto_iterates_where_a_factor_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    from markovfield.inference.gaussian import cholesky, explanations
+
+    field = mf.GaussianMarkovField.lattice((40, 40), kind="matern", range=5)
+    seen = {(3, 4): 1.0, (30, 20): -1.0}
+    exact = mf.marginals(field, seen, noise=0.1)
+    for module in (cholesky, explanations):
+        monkeypatch.setattr(module, "memory_limit_bytes", lambda _: 10_000.0)
+    told = mf.explain(field, "marginals", seen, noise=0.1)
+    assert told.method == "conjugate_gradient" and "a factor would take" in told.reason
+    found = mf.marginals(field, seen, noise=0.1, rng=0)
+    assert found.method == "conjugate_gradient" and found.guarantees["means"] == "approximate"
+    np.testing.assert_allclose(found.means, exact.means, atol=1e-6)
+    with pytest.raises(mf.MemoryLimitError):
+        mf.marginals(field.sum_to_zero(), seen, noise=0.1)
+    with pytest.raises(mf.MemoryLimitError):
+        mf.marginals(field, seen, noise=0.1, method="sparse_cholesky")
+    assert "would be refused" in mf.explain(field.sum_to_zero(), "decode").reason

@@ -96,5 +96,7 @@ def test_what_is_wrong_is_said(years):
             mf.learn_structure(data, method=method)
     with pytest.raises(ModelError, match="must not both be 0"):
         JointGraphicalLasso(0.0, 0.0)
+    with pytest.raises(ModelError, match=r"named by a str or an int, got 2.5"):
+        JointGraphicalLasso(by=2.5)
     with pytest.raises(ModelError, match="weights of joint_graphical_lasso are"):
         mf.learn_structure(years, method=JointGraphicalLasso(), weights=[1.0])

@@ -139,25 +139,28 @@ def _regress(
     return slopes, float(centre - middle @ slopes), float(share @ residual**2)
 
 
-def _columns(variables: tuple[VariableName, ...], data: Any) -> dict[VariableName, FloatArray]:
+def _columns(
+    variables: tuple[VariableName, ...], data: Any, *, missing: bool = False
+) -> dict[VariableName, FloatArray]:
+    """Columns of numbers by name; nan where values may be missing."""
     if isinstance(data, np.ndarray) and data.dtype.names is None:
         if data.ndim != 2 or data.shape[1] != len(variables):
             raise ModelError(f"least_squares(data) needs shape [rows, {len(variables)}], got {data.shape}")
-        return {v: _column(v, data[:, i]) for i, v in enumerate(variables)}
+        return {v: _column(v, data[:, i], missing) for i, v in enumerate(variables)}
     columns: dict[VariableName, FloatArray] = {}
     for v in variables:
         try:
             given = data[v]
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise ModelError(f"least_squares(data) has no column for variable {v!r}") from error
-        columns[v] = _column(v, given)
+        columns[v] = _column(v, given, missing)
         first = columns[variables[0]]
         if len(columns[v]) != len(first):
             raise ModelError(f"column {v!r} has {len(columns[v])} rows, where column {variables[0]!r} has {len(first)}")
     return columns
 
 
-def _column(variable: VariableName, values: Any) -> FloatArray:
+def _column(variable: VariableName, values: Any, missing: bool = False) -> FloatArray:
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     try:
@@ -166,10 +169,11 @@ def _column(variable: VariableName, values: Any) -> FloatArray:
         raise ModelError(f"column {variable!r} must hold numbers only: {error}") from error
     if column.ndim != 1:
         raise ModelError(f"column {variable!r} must be one-dimensional, got shape {column.shape}")
-    strange = np.flatnonzero(~np.isfinite(column))
+    strange = np.flatnonzero(np.isinf(column) if missing else ~np.isfinite(column))
     if len(strange):
         what = "missing" if np.isnan(column[strange[0]]) else "infinite"
-        raise ModelError(f"least_squares needs complete data: {variable!r} is {what} in row {strange[0]}")
+        other = "; linear_gaussian_em takes missing values" if what == "missing" else ""
+        raise ModelError(f"least_squares needs complete data: {variable!r} is {what} in row {strange[0]}{other}")
     return column
 
 

@@ -22,6 +22,7 @@ from markovfield.learning.gaussian.joint_solver import minimise_jointly
 from markovfield.learning.gaussian.learned import field_of, learned_graph
 from markovfield.learning.gaussian.moments import GaussianMoments, guard_dense, read_moments, read_numbers
 from markovfield.learning.structures.regressions import one_blas_thread
+from markovfield.names import VariableName, check_name
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -102,7 +103,7 @@ class JointGraphicalLasso:
 
     penalty: float = 0.05
     group_penalty: float = 0.1
-    by: str | int | None = None
+    by: VariableName | None = None
     tolerance: float = 1e-8
     max_iterations: int = 200
     memory_limit: str | float | None = None
@@ -117,6 +118,8 @@ class JointGraphicalLasso:
         if self.penalty == 0 and self.group_penalty == 0:
             raise ModelError("penalty and group_penalty of JointGraphicalLasso must not both be 0")
         memory_limit_bytes(self.memory_limit)
+        if self.by is not None:
+            check_name(self.by)
 
     def learn(self, data: Any, *, weights: Any, running: Running, rng: np.random.Generator) -> LearnedGraph:
         """All classes together."""

@@ -1,0 +1,12 @@
+"""Markov logic: weighted formulas of first-order logic as templates of Markov networks.
+
+Sources: Murphy 19.4.5; Richardson and Domingos (2006). Grounding by a database: Niu, Re, Doan and Shavlik (2011).
+
+Files, in reading order: `language/` (formulas, read from text or built), `grounding/` (formulas and evidence to a
+factor graph), `atoms` (names of ground atoms, made when asked for), `world` (the ground network, which all verbs take),
+`markov_logic` (the program).
+"""
+
+from markovfield._exports import lazy
+
+__getattr__, __dir__ = lazy(__name__)

@@ -1,0 +1,9 @@
+"""Grounding: from a program and a database of evidence to a factor graph of ground clauses with tied weights.
+
+Every clause becomes a query of a relational database (DuckDB), which leaves out what the evidence satisfies; the
+answers are arrays. Files in reading order: `store` (constants as numbers, evidence as tables), `rules` (formulas to
+clauses), `queries` (clauses to SQL, in which there are only numbers), `ground` (ground formulas as arrays),
+`determined` (arguments that others determine), `relevant` (what a query depends on), `assemble` (the factor graph).
+
+Cost: linear in the groundings that the evidence leaves open, whatever the number of those it satisfies.
+"""

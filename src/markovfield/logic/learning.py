@@ -1,0 +1,204 @@
+"""Weights from databases: worlds as one log-linear model whose parameters are the weights of the rules.
+
+Each world is a row of data for its own ground network; side by side they are one network with one row, and every
+method of `markovfield.fit` for undirected models applies (likelihood, pseudo-likelihood, contrastive divergence, ...).
+With a query the other predicates are given: the conditional likelihood of the query atoms, discriminative training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ModelError
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.structure import Structure, frozen
+from markovfield.learning.fit import fit
+from markovfield.logic.language.evidence import Facts
+from markovfield.logic.world import GroundNetwork
+from markovfield.models.log_linear import LogLinear
+from markovfield.names import Names
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from markovfield.logic.markov_logic import MarkovLogic
+
+__all__ = ["fit_weights"]
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Worlds side by side: a log-linear model, its single row, and where each weight goes in the program."""
+
+    model: LogLinear
+    row: npt.NDArray[np.int16]
+    keys: list[tuple[int, tuple[str, ...]]]
+
+
+def fit_weights(
+    program: MarkovLogic,
+    databases: Any,
+    query: str | Sequence[str] | None = None,
+    method: Any = "auto",
+    *,
+    hidden: Iterable[str] = (),
+    closed: Iterable[str] | None = None,
+    max_clauses: int | None = None,
+    **asked: Any,
+) -> MarkovLogic:
+    """The program with weights learned from one or several databases, and a ``fit_report``.
+
+    Parameters
+    ----------
+    databases
+        One database (see `MarkovLogic.ground`) or a list of them, each a world of its own. What they do not name is
+        false.
+    query
+        Predicates to predict; all others are given. None: the joint likelihood of everything.
+    hidden
+        Predicates whose truth nobody knows: summed out, by expectation-maximisation or the gradient.
+    """
+    worlds = [facts for one in _listed(databases) for facts in program.worlds(one)]
+    if not worlds:
+        raise ModelError("learning weights needs at least one database")
+    asked_for = None if query is None else [query] if isinstance(query, str) else list(query)
+    unseen = set(hidden)
+    for name in (*unseen, *(asked_for or ())):
+        if name.partition("(")[0].strip() not in program.predicates:
+            raise ModelError(f"learning names {name!r}, which is no predicate of the program")
+    joined = _joined(program, worlds, asked_for, unseen, closed, max_clauses)
+    if not joined.keys:
+        raise ModelError("the program has no weight to learn: its formulas are hard or fixed")
+    made = fit(joined.model, joined.row[None, :], method, **asked)
+    fitted = program.with_weights(_by_rule(joined.keys, made.parameters))
+    report = made.fit_report
+    unused = np.flatnonzero(np.diff(joined.model.operator.tocsc().indptr) == 0)
+    note = f"{len(unused)} of {len(joined.keys)} weights have no ground formula that depends on the query"
+    # One row is all there is of a world: that atoms do not change in it says nothing.
+    notes = tuple(text for text in report.notes if "never change in the data" not in text)
+    fitted.fit_report = replace(report, notes=(*notes, note) if len(unused) else notes)
+    return fitted
+
+
+def _listed(databases: Any) -> list[Any]:
+    """Databases as a list; a list of atoms is one database."""
+    if isinstance(databases, (list, tuple)) and not (
+        databases and all(isinstance(one, str) and "(" in one and "\n" not in one for one in databases)
+    ):
+        return list(databases)
+    return [databases]
+
+
+def _by_rule(keys: Sequence[tuple[int, tuple[str, ...]]], weights: npt.NDArray[np.float64]) -> dict[int, Any]:
+    found: dict[int, Any] = {}
+    for (rule, values), weight in zip(keys, weights.tolist(), strict=True):
+        if values:
+            found.setdefault(rule, {})[values] = weight
+        else:
+            found[rule] = weight
+    return found
+
+
+def _joined(
+    program: MarkovLogic,
+    worlds: Sequence[Facts],
+    query: list[str] | None,
+    hidden: set[str],
+    closed: Iterable[str] | None,
+    max_clauses: int | None,
+) -> _Joined:
+    """Ground every world with its query atoms open, and put the networks side by side."""
+    open_names = set(program.predicates) if query is None else {q.partition("(")[0].strip() for q in query} | hidden
+    limits: dict[str, Any] = {} if max_clauses is None else {"max_clauses": max_clauses}
+    given = sorted(set(program.predicates) - open_names) if closed is None else closed
+    grounds, rows = [], []
+    for facts in worlds:
+        constants = {kind: dict(names) for kind, names in facts.constants.items()}
+        for name, atoms in facts.atoms.items():
+            for args in atoms:
+                for kind, value in zip(program.predicates[name].types, args, strict=True):
+                    constants.setdefault(kind, {})[value] = None
+        known = {name: atoms for name, atoms in facts.atoms.items() if name not in open_names}
+        world = program.ground(
+            Facts(known, {}, facts.values, constants), query, closed=given, keep_all=True, **limits
+        )  # fmt: skip
+        grounds.append(world)
+        rows.append(_row(world, facts, hidden))
+    return _side_by_side(program, grounds, np.concatenate(rows))
+
+
+def _row(world: GroundNetwork, facts: Facts, hidden: set[str]) -> npt.NDArray[np.int16]:
+    """The truth of every atom of a ground network; -1 where it is hidden."""
+    names = world.atoms
+    row = np.zeros(len(names), np.int16)
+    for relation in names.relations:
+        inside = (names.numbers >= relation.base) & (names.numbers < relation.base + relation.n_atoms)
+        if relation.hidden or relation.predicate.name in hidden:
+            row[inside] = -1
+    for name, atoms in facts.atoms.items():
+        if name in hidden:
+            continue
+        for args, truth in atoms.items():
+            at = names.position_of(name, args)
+            if at is not None:
+                row[at] = int(truth)
+    return row
+
+
+def _side_by_side(program: MarkovLogic, grounds: Sequence[GroundNetwork], row: npt.NDArray[np.int16]) -> _Joined:
+    fixed = {i for i, rule in enumerate(program.rules) if rule.fixed}
+    keys = list(dict.fromkeys(key for world in grounds for key in world.weight_keys if key[0] not in fixed))
+    column = {key: i for i, key in enumerate(keys)}
+    operators, bases, parts = [], [], []
+    start = np.zeros(len(keys))
+    for world in grounds:
+        chosen = np.array([column.get(key, -1) for key in world.weight_keys], np.int64)
+        base = world.assembled.base + world.assembled.operator @ np.where(chosen < 0, world.weights, 0.0)
+        start[chosen[chosen >= 0]] = world.weights[chosen >= 0]
+        operators.append(_columns(world.assembled.operator, chosen, len(keys)))
+        bases.append(base)
+        parts.append(world.assembled.structure)
+    from scipy.sparse import vstack
+
+    structure = parts[0] if len(parts) == 1 else _union(parts)
+    base_graph = FactorGraph(structure, np.concatenate(bases), marks_hold=True)
+    names = [program.weight_name(key) for key in keys]
+    model = LogLinear.from_arrays(base_graph, vstack(operators, format="csr"), start, names)
+    return _Joined(model, row, keys)
+
+
+def _columns(operator: csr_array, chosen: npt.NDArray[np.int64], n: int) -> csr_array:
+    """Columns of an operator at their places among those of all worlds; those that are fixed go."""
+    from scipy.sparse import csr_array as csr
+
+    entries = operator.tocoo()
+    keep = chosen[entries.coords[1]] >= 0
+    at = (entries.coords[0][keep], chosen[entries.coords[1][keep]])
+    return csr((entries.data[keep], at), shape=(operator.shape[0], n))
+
+
+def _union(parts: Sequence[Structure]) -> Structure:
+    """Disjoint union of structures whose variables are numbered one world after the other."""
+    n = np.cumsum([0, *(s.n_variables for s in parts)])
+    cells = np.cumsum([0, *(s.n_cells for s in parts)])
+    axes = np.cumsum([0, *(len(s.scopes) for s in parts)])
+
+    def join(arrays: Sequence[Any], dtype: Any) -> Any:
+        return frozen(np.concatenate(arrays), dtype)
+
+    return Structure(
+        join([s.cardinalities for s in parts], np.int32),
+        join([np.zeros(1, np.int64), *(s.scope_offsets[1:] + axes[i] for i, s in enumerate(parts))], np.int64),
+        join([s.scopes + n[i] for i, s in enumerate(parts)], np.int32),
+        join([s.table_offsets + cells[i] for i, s in enumerate(parts)], np.int64),
+        join([s.table_strides for s in parts], np.int64),
+        int(cells[-1]),
+        join([s.child for s in parts], np.int32),
+        join([s.kind for s in parts], np.int8),
+        Names(range(int(n[-1]))),
+    )

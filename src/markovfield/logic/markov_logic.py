@@ -1,0 +1,454 @@
+"""Markov logic networks: formulas of first-order logic with weights (Murphy 19.4.5)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import FormatError, ModelError
+from markovfield.files import atomic_writer
+from markovfield.frames import Tabular
+from markovfield.learning.core.report import FitReport
+from markovfield.logic.atoms import AtomNames, AtomStates
+from markovfield.logic.grounding.assemble import assemble
+from markovfield.logic.grounding.determined import DeterminedBlocks, blocks_of, complete
+from markovfield.logic.grounding.ground import Block, Tally, ground_part
+from markovfield.logic.grounding.relevant import atoms_in, connected_to
+from markovfield.logic.grounding.rules import n_groundings, parts_of
+from markovfield.logic.grounding.store import Store
+from markovfield.logic.language.evidence import Facts, facts_of, read_facts
+from markovfield.logic.language.program import Predicate, Program, Rule
+from markovfield.logic.language.reader import formula_of, read_file, read_program
+from markovfield.logic.language.syntax import Constant, Formula, substitute
+from markovfield.logic.language.typing import check_rule, types_of
+from markovfield.logic.world import GroundNetwork
+from markovfield.names import Names
+from markovfield.text_files import read_source
+
+__all__ = ["MarkovLogic", "read"]
+
+MAX_CLAUSES = 50_000_000
+IntArray = npt.NDArray[np.int64]
+Evidence = str | os.PathLike[str] | Mapping[Any, Any] | Iterable[str] | Facts | None
+
+
+class MarkovLogic(Tabular):
+    """A Markov logic network: weighted formulas, a template for Markov networks over the atoms of any world.
+
+    Parameters
+    ----------
+    text
+        The program: types and constants, declarations of predicates, formulas with weights (a period behind a formula
+        makes it hard). Names in small letters are variables of formulas, unless variables are written ``?x``. See
+        :doc:`/markov_logic` for the language.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> kb = mf.MarkovLogic('''
+    ...     person = {Anna, Bob}
+    ...     Friends(person, person)
+    ...     Smokes(person)
+    ...     1.1  Friends(x, y) => (Smokes(x) <=> Smokes(y))
+    ... ''')
+    >>> world = kb.ground({"Friends(Anna, Bob)": True, "Smokes(Anna)": True}, query=["Smokes"])
+    >>> round(float(mf.marginals(world)["Smokes(Bob)"][1]), 4)
+    0.7503
+    """
+
+    def __init__(self, text: str = "") -> None:
+        self._program = read_program(text)
+        self._learned: dict[tuple[int, tuple[str, ...]], float] = {}
+        self.fit_report: FitReport | None = None
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> MarkovLogic:
+        """Read a program from a file; what it includes is looked for beside it."""
+        made = cls()
+        made._program = read_file(Path(path))
+        return made
+
+    @property
+    def domains(self) -> dict[str, tuple[str, ...]]:
+        """Type to the constants that the program names."""
+        return {kind: tuple(names) for kind, names in self._program.domains.items()}
+
+    @property
+    def predicates(self) -> dict[str, Predicate]:
+        """Predicates by name."""
+        return dict(self._program.predicates)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Formulas with their weights, in order."""
+        return tuple(self._program.rules)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was read otherwise than it may have been meant."""
+        return tuple(self._program.notes)
+
+    def fit(
+        self, databases: Any, query: str | Sequence[str] | None = None, method: Any = "auto", **asked: Any
+    ) -> MarkovLogic:
+        """The program with weights learned from databases, see `markovfield.logic.learning.fit_weights`.
+
+        Examples
+        --------
+        >>> import markovfield as mf
+        >>> kb = mf.MarkovLogic("Smokes(person)\\nCancer(person)\\nSmokes(x) => Cancer(x)\\nSmokes(x)")
+        >>> data = "Smokes(A) Cancer(A) Smokes(B) Cancer(B) Smokes(C) !Smokes(D)"
+        >>> fitted = kb.fit(data, query=["Cancer"])
+        >>> [round(rule.weight, 4) for rule in fitted.rules]
+        [0.6931, 0.0]
+        """
+        from markovfield.logic.learning import fit_weights
+
+        return fit_weights(self, databases, query, method, **asked)
+
+    def to_text(self) -> str:
+        """The program as text, in the syntax of Alchemy; reading it gives the same program."""
+        return str(self._program)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the program to a file, in the syntax of Alchemy."""
+        if self._learned:
+            raise ModelError("weights of rules with + variables for single constants have no place in a program's text")
+        with atomic_writer(path) as stream:
+            stream.write(self.to_text().encode())
+
+    def add_domain(self, kind: str, constants: Iterable[str]) -> MarkovLogic:
+        """Name constants of a type."""
+        for name in constants:
+            self._program.add_constant(kind, str(name))
+        self._program.domains.setdefault(kind, {})
+        return self
+
+    def add_predicate(self, name: str, types: Sequence[str], *, closed: bool | None = None) -> MarkovLogic:
+        """Declare a predicate; a type that ends in ``!`` is of an argument that the others determine."""
+        if name in self._program.predicates or name in self._program.functions:
+            raise ModelError(f"predicate {name} is declared twice")
+        determined = tuple(i for i, kind in enumerate(types) if kind.endswith(("!", "?")))
+        soft = any(kind.endswith("?") for kind in types)
+        plain = tuple(kind.rstrip("!?") for kind in types)
+        for kind in plain:
+            self._program.domains.setdefault(kind, {})
+        self._program.predicates[name] = Predicate(name, plain, closed, determined, soft)
+        return self
+
+    def add_rule(
+        self, formula: str | Formula, weight: float | None = None, *, hard: bool = False, each: Sequence[str] = ()
+    ) -> MarkovLogic:
+        """Add a formula, as text or built of `markovfield.logic` (``Atom``, ``&``, ``|``, ``~``, ``>>``)."""
+        if isinstance(formula, str):
+            formula, marked = formula_of(formula, self._program)
+            each = (*each, *(name for name in marked if name not in each))
+        if hard and weight is not None:
+            raise ModelError("a formula has a weight, or is hard, not both")
+        if weight is not None and not np.isfinite(weight):
+            raise ModelError(f"a weight must be a finite number, got {weight!r}; hard=True makes a formula hard")
+        self._program.rules.append(check_rule(self._program, Rule(formula, weight, hard, tuple(each))))
+        return self
+
+    def with_weights(self, weights: Mapping[int, Any] | Sequence[float]) -> MarkovLogic:
+        """The same program with other weights: one for each rule that is not hard, in order, or ``{rule: weight}``.
+
+        Of a rule with ``+`` variables the weight may be ``{constants: weight}``.
+        """
+        soft = [i for i, rule in enumerate(self.rules) if not rule.hard]
+        if not isinstance(weights, Mapping):
+            if len(weights) != len(soft):
+                raise ModelError(f"the program has {len(soft)} soft formulas, got {len(weights)} weights")
+            weights = dict(zip(soft, weights, strict=True))
+        made = self._copy()
+        for i, weight in weights.items():
+            if i not in soft:
+                raise ModelError(f"rule {i} is not one of the soft formulas")
+            if isinstance(weight, Mapping):
+                made._learned.update({(i, tuple(key)): float(value) for key, value in weight.items()})
+            else:
+                made._program.rules[i] = replace(made._program.rules[i], weight=float(weight))
+                made._learned = {key: value for key, value in made._learned.items() if key[0] != i}
+        return made
+
+    def _copy(self) -> MarkovLogic:
+        made = MarkovLogic()
+        old = self._program
+        domains = {kind: dict(names) for kind, names in old.domains.items()}
+        made._program = Program(domains, dict(old.predicates), dict(old.functions), list(old.rules), list(old.notes))
+        made._learned = dict(self._learned)
+        return made
+
+    def facts(self, evidence: Evidence) -> Facts:
+        """Evidence as ground atoms: from a file, a text, a dict or a list of atoms."""
+        worlds = self.worlds(evidence)
+        if len(worlds) != 1:
+            raise ModelError(f"the evidence has {len(worlds)} worlds, separated by ---; one is grounded at a time")
+        return worlds[0]
+
+    def worlds(self, evidence: Evidence) -> list[Facts]:
+        """All worlds of a database (``---`` stands between them)."""
+        if evidence is None:
+            return [Facts()]
+        if isinstance(evidence, Facts):
+            return [evidence]
+        if isinstance(evidence, os.PathLike) or (
+            isinstance(evidence, str) and "\n" not in evidence and "(" not in evidence and evidence.strip()
+        ):
+            try:
+                text = read_source(evidence).text()
+            except OSError as error:
+                raise FormatError(f"{os.fspath(evidence)}: {error.strerror or error}") from None
+            return read_facts(text, self._program, os.fspath(evidence))
+        if isinstance(evidence, str):
+            return read_facts(evidence, self._program)
+        return [facts_of(evidence, self._program)]
+
+    def ground(
+        self,
+        evidence: Evidence = None,
+        query: str | Sequence[str] | None = None,
+        *,
+        closed: Iterable[str] | None = None,
+        split: bool = False,
+        keep_all: bool = False,
+        max_clauses: int = MAX_CLAUSES,
+        memory_limit: str | None = None,
+    ) -> GroundNetwork:
+        """The ground network of a world.
+
+        Parameters
+        ----------
+        evidence
+            A file, a text, a dict from atoms to truth values (or probabilities), or a list of atoms that are true.
+        query
+            Predicates, or atoms such as ``"advisedBy(x, Person3)"``: only what these depend on is kept. Everything
+            where None.
+        closed
+            Predicates whose atoms are false where the evidence is silent. By default those that the program declares
+            so (``*Name``); where it says so of none, those that have evidence and are not asked for.
+        split
+            Formulas become clauses that divide their weight, as in Alchemy; else each grounding is one factor.
+        keep_all
+            Keep formulas of weight zero (learning needs them).
+        max_clauses
+            More ground formulas than this are refused.
+        memory_limit
+            Of the database, such as ``"4GB"``; beyond it, it goes to disk.
+        """
+        started = time.perf_counter()
+        facts = self.facts(evidence)
+        asked = [query] if isinstance(query, str) else None if query is None else list(query)
+        names = None if asked is None else {self._predicate_of(text) for text in asked}
+        is_closed = self._closed(facts, names, closed)
+        store = Store(self._program, facts, is_closed, memory_limit)
+        try:
+            complete(store)
+            weights, keys, first = self._weights(store)
+            blocks: list[Block] = []
+            tallies: dict[int, Tally] = {}
+            left = max_clauses
+            for i, rule in enumerate(self.rules):
+                own = weights[first[i] : first[i + 1]]
+                if not rule.hard and not keep_all and not own.any():
+                    continue
+                tally = tallies.setdefault(i, Tally(n_groundings(store, rule)))
+                for part in parts_of(store, rule, -1 if rule.hard else first[i], split=split):
+                    # What defines quantified parts is no grounding of the rule.
+                    new = ground_part(store, part, left, tally if rule.hard or part.weight >= 0 else Tally())
+                    left -= sum(len(block) for block in new)
+                    blocks += new
+            constant = _constant(weights, first, tallies, blocks)
+            soft, settled = _soft(store, facts)
+            constant += settled
+            wanted = self._query_atoms(store, asked, is_closed)
+            determined = blocks_of(store, np.concatenate([atoms_in(blocks, store.n_atoms), soft[0], wanted]))
+            if asked is not None:
+                atoms = atoms_in([*blocks, *determined], store.n_atoms)
+                if len(atoms):
+                    blocks, determined = connected_to(wanted, blocks, determined, atoms)
+            atoms = _variables(blocks, determined, store.n_atoms, wanted, soft[0], asked is None)
+            inside = np.isin(soft[0], atoms)
+            variables = AtomNames(store, atoms)
+            assembled = assemble(
+                blocks, determined, (soft[0][inside], soft[1][inside]), atoms, len(weights),
+                Names(variables, AtomStates(len(atoms))),
+            )  # fmt: skip
+        finally:
+            store.close()
+        return GroundNetwork(
+            self, assembled, weights, keys, tallies, is_closed, constant, time.perf_counter() - started,
+            tuple(asked or ()),
+        )  # fmt: skip
+
+    def _predicate_of(self, text: str) -> str:
+        name = text.partition("(")[0].strip()
+        if name not in self._program.predicates:
+            raise ModelError(
+                f"the query {text!r} names no predicate of the program: {', '.join(self._program.predicates)}"
+            )
+        return name
+
+    def _closed(self, facts: Facts, asked: set[str] | None, closed: Iterable[str] | None) -> dict[str, bool]:
+        predicates = self._program.predicates
+        if closed is not None:
+            chosen = set(closed)
+            for name in chosen:
+                if name not in predicates:
+                    raise ModelError(f"closed names {name!r}, which is no predicate of the program")
+        elif any(p.closed for p in predicates.values()):
+            chosen = {p.name for p in predicates.values() if p.closed}
+        elif asked is not None:
+            chosen = {name for name in facts.atoms if facts.atoms[name]} - asked
+        else:
+            chosen = set()
+        for name in (asked or set()) & chosen:
+            raise ModelError(
+                f"the query asks for {name}, which is closed: its atoms are true in the evidence, or false"
+            )
+        for name in facts.probabilities:
+            chosen.discard(name)
+        return {name: name in chosen for name in predicates}
+
+    def weight_name(self, key: tuple[int, tuple[str, ...]]) -> str:
+        """A weight in words: the formula, with the constants that it is for."""
+        rule, values = self.rules[key[0]], key[1]
+        given = {name: Constant(value) for name, value in zip(rule.each, values, strict=True)} if values else {}
+        return str(substitute(rule.formula, dict(given)))
+
+    def _weights(self, store: Store) -> tuple[npt.NDArray[np.float64], list[tuple[int, tuple[str, ...]]], list[int]]:
+        """Weights of all rules one behind the other, which they are, and where each rule's begin."""
+        weights: list[float] = []
+        keys: list[tuple[int, tuple[str, ...]]] = []
+        first = [0]
+        for i, rule in enumerate(self.rules):
+            if not rule.hard:
+                default = rule.weight or 0.0
+                types = types_of(self._program, rule.formula) if rule.each else {}
+                kinds = [str(types[name]) for name in rule.each]
+                for values in product(*(store.constants[kind] for kind in kinds)):
+                    weights.append(self._learned.get((i, values), default))
+                    keys.append((i, values))
+            first.append(len(weights))
+        return np.array(weights, np.float64), keys, first
+
+    def _query_atoms(self, store: Store, asked: list[str] | None, closed: dict[str, bool]) -> IntArray:
+        """Numbers of the atoms that are asked for and not known, rising."""
+        texts = asked if asked is not None else [name for name, is_closed in closed.items() if not is_closed]
+        atoms = np.unique(np.concatenate([np.zeros(0, np.int64), *(_matching(store, text) for text in texts)]))
+        for relation in store.relations.values():
+            if relation.n_known and not relation.closed:
+                atoms = np.setdiff1d(atoms, store.known(relation)[0], assume_unique=True)
+        return atoms
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        rules = self.rules[:limit]
+        return {
+            "weight": ["hard" if rule.hard else rule.weight for rule in rules],
+            "formula": [str(rule.formula) for rule in rules],
+            "each": [", ".join(rule.each) for rule in rules],
+            "where": [rule.where for rule in rules],
+        }
+
+    def __repr__(self) -> str:
+        p, r = len(self._program.predicates), len(self._program.rules)
+        return f"MarkovLogic({p} predicate{'s' * (p != 1)}, {r} rule{'s' * (r != 1)})"
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+
+def read(path: str | os.PathLike[str]) -> MarkovLogic:
+    """Read a Markov logic program from a file (``.mln``).
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> mf.logic.read("no_such_file.mln")
+    Traceback (most recent call last):
+        ...
+    markovfield.exceptions.FormatError: no_such_file.mln: No such file or directory
+    """
+    return MarkovLogic.read(path)
+
+
+def _matching(store: Store, text: str) -> IntArray:
+    """Numbers of the atoms that a query such as ``P(x, Anna)`` means."""
+    name, _, rest = text.partition("(")
+    relation = store.relations[name.strip()]
+    if relation.n_atoms > 2**28:
+        raise ModelError(
+            f"the query {text!r} asks for {relation.n_atoms:.3g} ground atoms: name some of their constants"
+        )
+    args = [a.strip() for a in rest.rstrip().removesuffix(")").split(",")] if rest else ["_"] * len(relation.sizes)
+    if len(args) != len(relation.sizes):
+        raise ModelError(
+            f"the query {text!r} has {len(args)} arguments, and {relation.predicate} has {len(relation.sizes)}"
+        )
+    found = np.array([relation.base], np.int64)
+    for arg, kind, size, stride in zip(args, relation.predicate.types, relation.sizes, relation.strides, strict=True):
+        constant = store.index[kind].get(arg)
+        if constant is None and not (arg.startswith("?") or arg[:1].islower() or arg[:1] == "_"):
+            raise ModelError(f"the query {text!r} names the constant {arg!r}, which there is not among type {kind}")
+        values = np.arange(size) if constant is None else np.array([constant])
+        found = (found[:, None] + values * stride).ravel()
+    return found
+
+
+def _soft(store: Store, facts: Facts) -> tuple[tuple[IntArray, npt.NDArray[np.float64]], float]:
+    """Numbers and probabilities of atoms with soft evidence; and what those add that are known all the same."""
+    numbers, values = [np.zeros(0, np.int64)], [np.zeros(0)]
+    settled = 0.0
+    for name, rows in facts.probabilities.items():
+        relation = store.relations[name]
+        columns = store.numbers(relation.predicate.types, list(rows))
+        own = sum((c * s for c, s in zip(columns, relation.strides, strict=True)), np.full(len(rows), relation.base))
+        probability = np.fromiter(rows.values(), np.float64, len(rows))
+        known, truth = store.known(relation)
+        at = np.minimum(np.searchsorted(known, own), max(len(known) - 1, 0))
+        there = known[at] == own if len(known) else np.zeros(len(own), np.bool_)
+        told = truth[at[there]]
+        settled += float(np.log(np.where(told, probability[there], 1.0 - probability[there])).sum())
+        numbers.append(own[~there])
+        values.append(probability[~there])
+    return (np.concatenate(numbers), np.concatenate(values)), settled
+
+
+def _variables(
+    blocks: Sequence[Block],
+    determined: Sequence[DeterminedBlocks],
+    n_atoms: int,
+    wanted: IntArray,
+    soft: IntArray,
+    everything: bool,
+) -> IntArray:
+    atoms = np.union1d(atoms_in([*blocks, *determined], n_atoms), wanted)
+    return np.union1d(atoms, soft) if everything else atoms
+
+
+def _constant(
+    weights: npt.NDArray[np.float64],
+    first: Sequence[int],
+    tallies: Mapping[int, Tally],
+    blocks: Sequence[Block],
+) -> float:
+    """What groundings that the evidence satisfies add to the score of every assignment."""
+    open_by_weight = np.zeros(len(weights))
+    for block in blocks:
+        soft = block.weight >= 0
+        open_by_weight += np.bincount(block.weight[soft], block.count[soft], len(weights))
+    total = 0.0
+    for i, tally in tallies.items():
+        own = range(first[i], first[i + 1])
+        for w in own:
+            satisfied = tally.total / len(own) - open_by_weight[w] - tally.violations.get(w, 0.0)
+            total += weights[w] * satisfied
+    return total

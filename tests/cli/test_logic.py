@@ -1,0 +1,54 @@
+"""markovfield logic: infer, learn, ground, and what is said when something is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from markovfield.cli import main
+
+PROGRAM = "p = {Anna, Bob}\nFriends(p, p)\nSmokes(p)\n1.5 Smokes(x)\n1.1 Friends(x, y) => (Smokes(x) <=> Smokes(y))\n"
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    (tmp_path / "smokers.mln").write_text(PROGRAM)
+    (tmp_path / "facts.db").write_text("Friends(Anna, Bob)\nSmokes(Anna)\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_infer(files, capsys):
+    assert main(["logic", "infer", "smokers.mln", "-e", "facts.db", "-q", "Smokes", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["guarantee"] == "exact"
+    assert found["marginals"]["Smokes(Bob)"]["True"] == pytest.approx(0.9309, abs=1e-4)
+    assert main(["logic", "infer", "smokers.mln", "-e", "facts.db", "-q", "Smokes"]) == 0
+    assert "Smokes(Bob)" in capsys.readouterr().out
+    assert main(["logic", "infer", "smokers.mln", "-e", "facts.db", "-q", "Smokes", "--map", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["assignment"] == {"Smokes(Bob)": True}
+
+
+def test_ground_and_learn(files, capsys):
+    assert main(["logic", "ground", "smokers.mln", "-e", "facts.db", "-q", "Smokes", "-o", "m.uai"]) == 0
+    assert "1 ground atoms" in capsys.readouterr().out and (files / "m.uai").exists()
+    asked = ["-q", "Smokes", "-m", "pseudo_likelihood", "--l2", "1", "-o", "out.mln"]
+    assert main(["logic", "learn", "smokers.mln", "facts.db", *asked]) == 0
+    capsys.readouterr()
+    assert main(["logic", "infer", "out.mln", "-e", "facts.db", "-q", "Smokes", "--json"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["infer", "no.mln"], "no.mln: No such file or directory"),
+        (["infer", "smokers.mln", "-e", "no.db"], "no.db: No such file or directory"),
+        (["infer", "smokers.mln", "-q", "Smoke"], "names no predicate of the program: Friends, Smokes"),
+        (["infer", "smokers.mln", "--method", "nope"], "nope"),
+        (["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--l2", "1"], "--l2 is a setting of a method"),
+    ],
+)
+def test_mistakes_get_a_sentence(files, capsys, words, message):
+    assert main(["logic", *words]) != 0
+    assert message in capsys.readouterr().err

@@ -1,0 +1,101 @@
+"""Weights from databases: the conditions that an optimum meets, by enumeration; several worlds; what is fixed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import markovfield as mf
+from tests.logic import naive
+
+TEXT = "t = {A, B}\nu = {C, D}\nP(t)\nQ(t)\nR(t, t)\nS(t, u)\nP(x) => Q(x)\nR(x, y) ^ P(x) => P(y)\nQ(x) ^ !S(x, z)\n"
+RULES = [
+    ("implies", ("atom", "P", ("x",)), ("atom", "Q", ("x",))),
+    ("implies", ("and", ("atom", "R", ("x", "y")), ("atom", "P", ("x",))), ("atom", "P", ("y",))),
+    ("and", ("atom", "Q", ("x",)), ("not", ("atom", "S", ("x", "z")))),
+]
+
+
+def world(seed):
+    rng = np.random.default_rng(seed)
+    return {atom: bool(rng.random() < 0.5) for atom in naive.atoms(naive.TYPES)}
+
+
+def text_of(truth):
+    lines = [f"{'' if t else '!'}{name}({', '.join(args)})" for (name, args), t in truth.items()]
+    return "t = {A, B}\nu = {C, D}\n" + "\n".join(lines) + "\n"
+
+
+def counts(truth):
+    return np.array([naive._score([(rule, 1.0, None)], truth, (), {}) for rule in RULES])
+
+
+def expected(weights, truth, query):
+    """Expected numbers of true groundings, given all but the query predicates."""
+    given = {atom: t for atom, t in truth.items() if atom[0] not in query}
+    rules = [(rule, w, None) for rule, w in zip(RULES, weights, strict=True)]
+    found = [(counts(w), s) for w, s in naive.log_weights(rules, given)]
+    p = np.exp(np.array([s for _, s in found]) - np.logaddexp.reduce([s for _, s in found]))
+    return p @ np.array([c for c, _ in found])
+
+
+@pytest.mark.parametrize("query", [["P", "Q"], ["P", "Q", "R", "S"]])
+def test_at_the_maximum_expected_counts_are_those_of_the_data(query):
+    worlds = [world(seed) for seed in range(3)]
+    fitted = mf.MarkovLogic(TEXT).fit(
+        [text_of(w) for w in worlds], query=query, method=mf.methods.MaximumLikelihood(l2=0.3)
+    )
+    weights = np.array([rule.weight for rule in fitted.rules])
+    slope = sum(counts(w) - expected(weights, w, query) for w in worlds) - 0.3 * weights
+    np.testing.assert_allclose(slope, 0.0, atol=1e-5)
+    assert fitted.fit_report.converged
+
+
+def test_pseudo_likelihood_of_one_query_atom_is_the_conditional_likelihood():
+    truth = world(3)
+    known = {atom: t for atom, t in truth.items() if atom[0] != "Q"}
+    text = TEXT.replace("R(x, y) ^ P(x) => P(y)\n", "")
+    one, other = (
+        mf.MarkovLogic(text).fit(text_of(truth), query=["Q"], method=method(l2=0.5))
+        for method in (mf.methods.PseudoLikelihood, mf.methods.MaximumLikelihood)
+    )
+    assert known
+    for a, b in zip(one.rules, other.rules, strict=True):  # the query atoms share no formula
+        assert a.weight == pytest.approx(b.weight, abs=1e-5)
+
+
+def test_what_learning_leaves_alone():
+    text = TEXT.replace("Q(x) ^", "@0.7 Q(x) ^").replace("P(x) => Q(x)", "P(x) v Q(x).\n1 P(x) => Q(x)")
+    truth = world(5) | {("P", ("A",)): True, ("P", ("B",)): True}
+    fitted = mf.MarkovLogic(text).fit(text_of(truth), query=["P", "Q"], method=mf.methods.PseudoLikelihood(l2=0.1))
+    assert fitted.rules[0].weight is None and fitted.rules[0].hard
+    assert fitted.rules[3].weight == 0.7
+    assert fitted.rules[1].weight != 1.0
+
+
+def test_weights_for_constants():
+    text = "t = {A, B}\nw = {C, D}\nHas(t, w)\nTopic(t)\nHas(x, +y) => Topic(x)\n"
+    data = "Has(A, C) Topic(A) Has(B, D) Has(E, C) Topic(E) Has(F, D) !Topic(G)"
+    fitted = mf.MarkovLogic(text).fit(data, query=["Topic"], method=mf.methods.PseudoLikelihood(l2=0.1))
+    world = fitted.ground("Has(New, C)\nHas(Other, D)\n", query=["Topic"], closed=["Has"])
+    answer = mf.marginals(world)
+    assert answer["Topic(New)"][1] > 0.8 and answer["Topic(Other)"][1] < 0.6
+    assert set(fitted._learned) == {(0, ("C",)), (0, ("D",))}
+
+
+def test_hidden_predicates_are_summed_out():
+    text = "t = {A, B, C}\nSeen(t)\nCause(t)\nCause(x) => Seen(x)\nCause(x)\n"
+    data = "Seen(A) Seen(B) !Seen(C)"
+    fitted = mf.MarkovLogic(text).fit(data, hidden=["Cause"], method=mf.methods.MaximumLikelihood(l2=0.1))
+    assert fitted.fit_report.converged
+    assert mf.marginals(fitted.ground())["Seen(A)"][1] > 0.55
+
+
+def test_refusals():
+    kb = mf.MarkovLogic(TEXT)
+    with pytest.raises(mf.ModelError, match="learning names 'Nope', which is no predicate of the program"):
+        kb.fit("P(A)\n", query=["Nope"])
+    with pytest.raises(mf.ModelError, match="learning weights needs at least one database"):
+        kb.fit([])
+    with pytest.raises(mf.ModelError, match="the program has no weight to learn"):
+        mf.MarkovLogic("P(t)\nP(x) v !P(x).").fit("P(A)\n")
