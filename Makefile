@@ -75,6 +75,7 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.learning.undirected_structures
 	$(BIN)/python -m benchmarks.learning.solvers
 	$(BIN)/python -m benchmarks.learning.feature_induction
+	$(BIN)/python -m benchmarks.logic
 	$(BIN)/python -m benchmarks.structured.graphs
 	$(BIN)/python -m benchmarks.structured.structures
 	$(BIN)/python -m benchmarks.structured.max_margin

@@ -252,6 +252,7 @@ def test_minimum_weight_of_large_components_keeps_stages_and_fill():
         graph = nx.gnm_random_graph(40, 50, seed=trial)
         cards = rng.integers(2, 4, 40).astype(np.int32)
         stage = rng.integers(0, 1 + trial % 2 * 2, 40).astype(np.int8)
+        cards.flags.writeable = stage.flags.writeable = False  # as models have them
         scopes = [list(edge) for edge in graph.edges]
         offsets, neighbours = primal_graph(*reference.arrays(cards.tolist(), scopes))
         order = np.arange(40, dtype=np.int32)

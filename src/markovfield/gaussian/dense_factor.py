@@ -10,6 +10,9 @@ from markovfield.arrays import FloatArray
 
 __all__ = ["DenseFactor", "dense_inverse"]
 
+MOST_ALONE = 64
+"""Up to here OpenBLAS multiplies on one thread; its dpotri does not, and waits 0.1 s for another on a busy machine."""
+
 
 class DenseFactor:
     """``Lambda = L L'`` with a dense lower triangle, in the order of the variables."""
@@ -47,6 +50,9 @@ class DenseFactor:
         """All of it, ``float64[n, n]``."""
         if len(self.lower) == 1:
             return 1.0 / self.matrix
+        if len(self.lower) <= MOST_ALONE:
+            root = self.triangular(np.eye(len(self.lower)), transposed=False)
+            return np.asarray(root.T @ root)
         half: FloatArray = self._lapack.dpotri(self.lower, lower=1)[0]
         return np.tril(half) + np.tril(half, -1).T
 

@@ -303,7 +303,8 @@ class GaussianField(Drawn, Frozen):
 
     def part(self, free: IntArray, information: FloatArray) -> GaussianField:
         """The field of some positions, in order, with their block of the precision and another information vector."""
-        names = Names(tuple(self.variables[i] for i in free.tolist()))
+        named = self.variables
+        names = Names(tuple(named[i] for i in free.tolist()))
         rest = GaussianField.trusted(self.precision[free][:, free], information, names)
         places = self._coordinates()
         if places is not None:

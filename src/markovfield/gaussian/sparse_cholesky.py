@@ -29,8 +29,10 @@ from markovfield.kernels.interpreter import small
 
 __all__ = ["CholeskyPlan", "SelectedInverse", "SparseFactor", "analyse"]
 
-MOST_DENSE = 256
-"""Matrices of at most this order are factored by LAPACK: nothing is planned, and nothing compiled."""
+MOST_DENSE = 64
+"""Matrices of at most this order are factored by LAPACK: nothing is planned, and nothing compiled.
+
+Beyond, LAPACK takes threads, which on a busy machine wait for each other longer than the work takes."""
 MOST_FULL = 4096
 """So are those of at most this order of which a quarter is not zero."""
 MOST_LISTED = 1000

@@ -12,12 +12,14 @@ from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure
 from markovfield.frames import Tabular
 from markovfield.gaussian.gaussian_field import GaussianField
+from markovfield.gaussian.mixed_field import MixedField
 from markovfield.inference.automatic import ENUMERATION_BITS, candidates
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.core.method import MethodLike
-from markovfield.inference.core.registry import check_verb
+from markovfield.inference.core.registry import check_verb, resolve
 from markovfield.inference.enumeration import Enumeration, joint_states
+from markovfield.inference.strong_junction_tree.evidence import MixedEvidence
 from markovfield.inference.verbs import form_of, graph_of
 from markovfield.names import VariableName
 
@@ -136,6 +138,8 @@ def explain(
 
         told: Any = explain_field(form, verb, evidence, noise, method)
         return cast("Explanation", told)
+    if isinstance(form, MixedField):
+        return _mixed(form, verb, MixedEvidence.parse(form, evidence, noise), method)
     graph = graph_of(form)
     known = Evidence.parse(graph.structure, evidence)
     maximised = None if variables is None else graph.names.positions(variables)
@@ -146,6 +150,30 @@ def explain(
         return _messages(graph, known, verb, methods[0])
     together = [graph.names.positions(t) for t in targets or ()]
     return _clique_tree(graph, known, verb, methods, method == "auto", maximised, together)
+
+
+def _mixed(field: MixedField, verb: str, known: MixedEvidence, method: MethodLike) -> Explanation:
+    """A tree with a strong root, planned without a limit."""
+    chosen = resolve("strong_junction_tree" if method == "auto" else method, verb, "MixedField")
+    plan = chosen.planned(field, known)
+    sizes = plan.log2_numbers
+    real = sum(not field.cardinalities[v] for v in plan.order)
+    return Explanation(
+        verb=verb,
+        method=chosen.name,
+        reason="real-valued variables are integrated first, then states summed",
+        structure=f"{real} real-valued, {len(plan.order) - real} discrete variables free",
+        n_variables=field.n_variables,
+        n_free=len(plan.order),
+        n_factors=len(field.factors),
+        width=plan.width,
+        log2_largest=plan.log2_largest,
+        log2_states=sizes,
+        log2_bytes=plan.log2_bytes,
+        log2_operations=sizes + 2.0,
+        guarantee="exact",
+        fits=bool(plan.log2_bytes <= np.log2(memory_limit_bytes(chosen.memory_limit))),
+    )
 
 
 def _enumeration(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,9 @@ from markovfield.learning.solvers.solve import solve
 __all__ = ["Fitted", "Moments", "lagged", "maximum_likelihood", "selected_precision"]
 
 Mask = npt.NDArray[np.bool_]
+
+# Rows of a design that are factored at once.
+BLOCK = 2048
 
 
 def lagged(values: FloatArray, order: int, intercept: bool) -> tuple[FloatArray, FloatArray]:
@@ -102,9 +106,8 @@ def maximum_likelihood(
         Of absolute weights of scaled columns; a first column of ones is not penalised.
     """
     if not penalty and free.all():
-        weights = _least_squares(x, y)
-        residual = y - x @ weights.T
-        covariance, precision = selected_precision(residual.T @ residual / len(x), joined)
+        weights, left = _least_squares(x, y)
+        covariance, precision = selected_precision(left, joined)
         return Fitted(weights, covariance, precision, 1, True)
     moments = Moments.of(x, y)
     weights = _generalised(moments, np.eye(y.shape[1]), free)
@@ -131,16 +134,26 @@ def maximum_likelihood(
     )
 
 
-def _least_squares(x: FloatArray, y: FloatArray) -> FloatArray:
+def _least_squares(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weights and the covariance of what they leave, by QR of blocks of rows that stay in the cache."""
+    from scipy.linalg import solve_triangular
+
+    n, m = x.shape
     scale = np.sqrt(np.mean(x**2, axis=0))
     scale = np.where(scale > 0, scale, 1.0)
-    found, _, rank, _ = np.linalg.lstsq(x / scale, y, rcond=1e-12)
-    if rank < x.shape[1]:
+    upper: Any = np.zeros((0, m + y.shape[1]))
+    for start in range(0, n, BLOCK):
+        rows = slice(start, start + BLOCK)
+        upper = np.linalg.qr(np.vstack([upper, np.hstack([x[rows] / scale, y[rows]])]), mode="r")
+    # Columns have the root of the rows' number as their length.
+    if np.abs(np.diag(upper)[:m]).min() <= 1e-10 * np.sqrt(n):
         raise ModelError(
-            f"the past of the series is linearly dependent: {len(x)} rows of {x.shape[1]} regressors have rank {rank}; "
-            "take a lower order, a graph with fewer arrows, or a penalty"
+            f"the past of the series is linearly dependent: {n} rows of {m} regressors; take a lower order, a graph "
+            "with fewer arrows, or a penalty"
         )
-    return np.asarray((found / scale[:, None]).T)
+    weights = solve_triangular(upper[:m, :m], upper[:m, m:])
+    left = upper[m:, m:]
+    return np.asarray((weights / scale[:, None]).T), left.T @ left / n
 
 
 def _generalised(moments: Moments, precision: FloatArray, free: Mask) -> FloatArray:

@@ -206,10 +206,18 @@ def test_what_is_refused():
         (lambda: mf.marginals(net).probability_of("x0", 1), "'x0' is real-valued"),
         (lambda: mf.probability(net, {"x0": 1}), "'x0' is real-valued"),
         (lambda: mf.expected_counts(net, []), "."),
-        (lambda: mf.explain(net), "has real-valued ones"),
     ):  # fmt: skip
         with pytest.raises((mf.ModelError, AttributeError), match=message):
             call()
+
+
+def test_explain_tells_the_tree_before_it_is_built():
+    net = random_network(np.random.default_rng(10))
+    told = mf.explain(net, "marginals", {"x0": 1.0})
+    assert told.method == "strong_junction_tree" and told.fits and told.n_free == 5 and told.guarantee == "exact"
+    assert told.width == mf.marginals(net, {"x0": 1.0}).width and "real-valued" in repr(told)
+    small = mf.explain(net, method=mf.methods.StrongJunctionTree(memory_limit=8))
+    assert not small.fits and small.log2_bytes > 3
 
 
 def test_the_oracle_adds_up():

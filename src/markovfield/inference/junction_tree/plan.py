@@ -231,8 +231,8 @@ def find_order(
     if order is not None:
         given = np.asarray(order, np.int32)
         given = given[np.argsort(stage[given], kind="stable")]
+        # An array that can be written, like those that are searched for: kernels are compiled for either kind.
         given = np.ascontiguousarray(given[cards[given] > 1])
-        given.flags.writeable = False
         higher_offsets, higher, log2_states = eliminate(cards, offsets, scopes, given)
         return given, higher_offsets, higher, log2_states
     with small(_planning(offsets, len(cards))):

@@ -29,13 +29,15 @@ class Plan:
     separators
         For each of them, those that share its clique and are eliminated later, in the order of their elimination; the
         first one's clique is the parent.
-    log2_numbers
-        log2 of the numbers in all cliques.
+    log2_numbers, log2_largest, log2_bytes
+        log2 of the numbers in all cliques, in the largest one, and of the memory that a run takes.
     """
 
     order: tuple[int, ...]
     separators: tuple[tuple[int, ...], ...]
     log2_numbers: float
+    log2_largest: float
+    log2_bytes: float
 
     @property
     def width(self) -> int:
@@ -104,4 +106,4 @@ def make_plan(
             f"{len(around[widest]) + 1} variables, since all discrete variables next to real-valued ones that depend "
             "on each other meet there"
         )
-    return Plan(tuple(names), tuple(around), total)
+    return Plan(tuple(names), tuple(around), total, float(max(sizes, default=0.0)), float(needed))

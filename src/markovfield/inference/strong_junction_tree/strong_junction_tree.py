@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.gaussian.mixed_field import MixedField
@@ -23,7 +24,7 @@ from markovfield.inference.strong_junction_tree.answers import (
 )
 from markovfield.inference.strong_junction_tree.evidence import MixedEvidence
 from markovfield.inference.strong_junction_tree.passes import Collected, collect, distribute, draw, maximisers
-from markovfield.inference.strong_junction_tree.plan import FIRST, MAXIMISED, SUMMED, TARGET, make_plan
+from markovfield.inference.strong_junction_tree.plan import FIRST, MAXIMISED, SUMMED, TARGET, Plan, make_plan
 from markovfield.inference.strong_junction_tree.potential import absorbed
 
 __all__ = ["StrongJunctionTree", "discrete_neighbours"]
@@ -59,6 +60,7 @@ class StrongJunctionTree:
     memory_limit: str | int | None = None
 
     def __post_init__(self) -> None:
+        check_method(self)
         memory_limit_bytes(self.memory_limit)
 
     def marginals(
@@ -159,6 +161,14 @@ class StrongJunctionTree:
         return MixedSamples(
             field=field, states=states, numbers=numbers, size=size, method=self.name, seconds=running.seconds
         )
+
+    def planned(self, field: MixedField, known: MixedEvidence) -> Plan:
+        """The tree of `marginals`, whatever it needs."""
+        parts = [absorbed(factor, known.states, known.numbers) for factor in field.factors]
+        scopes = [p.discrete + p.continuous for p in (*parts, *known.factors)]
+        cards, gone = field.cardinalities, known.known()
+        stages = {v: SUMMED if cards[v] else FIRST for v in range(len(cards)) if v not in gone}
+        return make_plan(cards, scopes, stages, memory_limit=2**1000)
 
     def _collected(
         self,

@@ -252,7 +252,7 @@ def _polished(
 
     before = value(d)
     residual = np.where(inside, -(g + bound * sign + curved), 0.0)
-    more = conjugate_gradients(w, residual, at, layout, inside=inside, most=MOST_POLISHED, share=1e-4)
+    more = conjugate_gradients(w, residual, at, layout, inside=inside, most=MOST_POLISHED, share=1e-1)
     moved = d + more
     crossed = (x + moved) * sign < 0
     if not crossed.any():

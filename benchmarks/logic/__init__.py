@@ -1,0 +1,1 @@
+"""Markov logic: grounding, and weights learned on the departments of UW-CSE."""
