@@ -16,7 +16,7 @@ import numpy as np
 from markovfield._exports import NAMESPACES, names_in
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.files import PathLike, read_archive, write_archive
-from markovfield.learning.max_margin.input_kernel import KernelExpansion
+from markovfield.learning.max_margin.kernel_expansion import KernelExpansion
 from markovfield.structured.core.conditional import ConditionalModel
 from markovfield.structured.models.kernelised import kernelised, plain_model
 

@@ -12,7 +12,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.limits import memory_limit_bytes
 from markovfield.inference.core.running import Running
-from markovfield.learning.max_margin.input_kernel import InputKernel, KernelExpansion
+from markovfield.learning.max_margin.kernel_expansion import InputKernel, KernelExpansion
 from markovfield.learning.max_margin.kernel_frank_wolfe import KernelFrankWolfe, KernelPlaces
 from markovfield.learning.max_margin.multiclass import ClassAscent, GramBlocks
 from markovfield.structured.core.conditional import example_weights

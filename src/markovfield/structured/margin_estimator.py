@@ -14,7 +14,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
-from markovfield.learning.max_margin.input_kernel import InputKernel
+from markovfield.learning.max_margin.kernel_expansion import InputKernel
 from markovfield.progress import shows_progress
 from markovfield.structured.conditional_estimator import ConditionalEstimator
 from markovfield.structured.core.reading import example_count

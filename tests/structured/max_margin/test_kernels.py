@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 import markovfield as mf
 from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe
-from markovfield.learning.max_margin.input_kernel import InputKernel, KernelExpansion
+from markovfield.learning.max_margin.kernel_expansion import InputKernel, KernelExpansion
 from markovfield.learning.max_margin.kernel_frank_wolfe import KernelFrankWolfe
 
 FINE = KernelFrankWolfe(gap=3e-4)

@@ -16,7 +16,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
-from markovfield.learning.max_margin.input_kernel import InputKernel
+from markovfield.learning.max_margin.kernel_expansion import InputKernel
 from markovfield.learning.max_margin.restraint import Restraint
 from markovfield.progress import shows_progress
 from markovfield.sequence.chain.archive import VERSION, described

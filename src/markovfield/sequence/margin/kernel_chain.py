@@ -10,7 +10,7 @@ import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import FormatError
-from markovfield.learning.max_margin.input_kernel import KernelExpansion
+from markovfield.learning.max_margin.kernel_expansion import KernelExpansion
 from markovfield.learning.max_margin.kernel_frank_wolfe import KernelPlaces
 from markovfield.sequence.chain.features import ChainFeatures
 from markovfield.sequence.chain.observed_features import FeatureSet

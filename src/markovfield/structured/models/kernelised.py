@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from markovfield.exceptions import ModelError
-from markovfield.learning.max_margin.input_kernel import KernelExpansion
+from markovfield.learning.max_margin.kernel_expansion import KernelExpansion
 from markovfield.structured.core.conditional import Template
 from markovfield.structured.core.model import Inputs, Placed, StructuredModel
 from markovfield.structured.models.graph import GraphModel
