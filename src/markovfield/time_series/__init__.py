@@ -10,7 +10,7 @@ Files, in reading order:
 * `series`: columns of any library as ``float64[time, series]``;
 * `regression`: lagged regressions: least squares; maximum likelihood where a graph has missing arrows and edges; lasso;
 * `chain_graph`: graphs as masks of weights, and back;
-* `vector_autoregression`: `VectorAutoregression`, the estimator;
+* `estimation`, `vector_autoregression`: `VectorAutoregression`, the estimator, and what it is fitted by;
 * `forecasts`, `causality`, `order_selection`: what one is asked: forecasts, impulse responses, tests, orders;
 * `unrolled`: both models as a `GaussianField`, a variable for each series and time step;
 * `state_space`: `LinearStateSpace`; `kalman`, `kalman_kernel`: filter and smoother;

@@ -17,7 +17,8 @@ from markovfield.learning.core.report import FitReport
 from markovfield.names import VariableName, check_name
 from markovfield.time_series import archive
 from markovfield.time_series.chain_graph import dynamic_graph, masks_of, series_graph
-from markovfield.time_series.regression import Fitted, lagged, maximum_likelihood
+from markovfield.time_series.estimation import conditional_likelihood, estimated, finite_array
+from markovfield.time_series.regression import Fitted, lagged
 from markovfield.time_series.series import read_series
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from markovfield.time_series.state_space import LinearStateSpace
 
 __all__ = ["VectorAutoregression"]
-
-PENALTIES = 20
-SMALLEST = 0.01
 
 
 class VectorAutoregression(Tabular):
@@ -132,12 +130,14 @@ class VectorAutoregression(Tabular):
     ) -> Self:
         """The model with given numbers: ``[order, k, k]``, ``[k, k]`` (the identity when None) and ``[k]``."""
         what = "VectorAutoregression.from_parameters"
-        weights = _array(coefficients, f"{what}(coefficients)")
+        weights = finite_array(coefficients, f"{what}(coefficients)")
         if weights.ndim != 3 or not len(weights) or weights.shape[1] != weights.shape[2] or not weights.shape[1]:
             raise ModelError(f"{what}(coefficients) needs shape [order, k, k], got {weights.shape}")
         k = weights.shape[1]
-        noise = np.eye(k) if noise_covariance is None else _array(noise_covariance, f"{what}(noise_covariance=...)")
-        constant = np.zeros(k) if intercept is None else _array(intercept, f"{what}(intercept=...)")
+        noise = (
+            np.eye(k) if noise_covariance is None else finite_array(noise_covariance, f"{what}(noise_covariance=...)")
+        )
+        constant = np.zeros(k) if intercept is None else finite_array(intercept, f"{what}(intercept=...)")
         if noise.shape != (k, k) or constant.shape != (k,):
             raise ModelError(f"{what} needs noise [{k}, {k}] and intercept [{k}], got {noise.shape}, {constant.shape}")
         names = tuple(range(k)) if variables is None else tuple(check_name(v) for v in variables)
@@ -238,7 +238,8 @@ class VectorAutoregression(Tabular):
             lags, joined = masks_of(self.graph, names, self.order)
         x, y = lagged(values, self.order, self.intercept)
         free = np.hstack([*([np.ones((k, 1), np.bool_)] if self.intercept else []), *lags])
-        found, penalty = self._estimated(x, y, free, joined)
+        turns = {"tolerance": self.tolerance, "max_iterations": self.max_iterations}
+        found, penalty = estimated(x, y, free, joined, self.intercept, self.penalty, self.gamma, turns)
         skip = int(self.intercept)
         coefficients = np.ascontiguousarray(found.weights[:, skip:].reshape(k, self.order, k).transpose(1, 0, 2))
         intercept = found.weights[:, 0].copy() if skip else np.zeros(k)
@@ -247,7 +248,7 @@ class VectorAutoregression(Tabular):
         used = int(np.count_nonzero(found.weights)) if penalty else int(free.sum())
         self.fit_report = FitReport(
             method="maximum_likelihood" if not penalty else "lasso",
-            log_likelihood=_likelihood(x, y, found),
+            log_likelihood=conditional_likelihood(x, y, found),
             n_rows=len(y),
             total_weight=float(len(y)),
             n_parameters=used + k + int(np.triu(joined, 1).sum()),
@@ -258,25 +259,6 @@ class VectorAutoregression(Tabular):
             seconds=clock() - started,
         )
         return self
-
-    def _estimated(self, x: FloatArray, y: FloatArray, free: BoolArray, joined: BoolArray) -> tuple[Fitted, float]:
-        turns = {"tolerance": self.tolerance, "max_iterations": self.max_iterations}
-        if self.penalty != "ebic":
-            penalty = float(self.penalty)
-            return maximum_likelihood(x, y, free, joined, penalty=penalty, **turns), penalty  # type: ignore[arg-type]
-        n, k = y.shape
-        largest = _largest_penalty(x, y, self.intercept)
-        best: tuple[float, Fitted, float] | None = None
-        for penalty in largest * SMALLEST ** np.linspace(0.0, 1.0, PENALTIES):
-            shrunk = maximum_likelihood(x, y, free, joined, penalty=float(penalty), tolerance=1e-6, max_iterations=50)
-            used = int(np.count_nonzero(shrunk.weights[:, int(self.intercept) :]))
-            if used >= n * k:
-                break
-            score = -2 * _likelihood(x, y, shrunk) + used * (np.log(n) + 4 * self.gamma * np.log(free.size) / 2)
-            if best is None or score < best[0]:
-                best = float(score), shrunk, float(penalty)
-        assert best is not None
-        return maximum_likelihood(x, y, free, joined, penalty=best[2], **turns), best[2]  # type: ignore[arg-type]
 
     def refitted(self, data: Any) -> VectorAutoregression:
         """A new model on the graph of this one's weights, fitted without a penalty: what the lasso shrank grows back.
@@ -465,7 +447,7 @@ class VectorAutoregression(Tabular):
         _, values = read_series(data, "log_likelihood(data)", self.variables_)
         x, y = lagged(values, self.order, True)
         weights = np.hstack([self.intercept_[:, None], *self.coefficients_])
-        return _likelihood(x, y, Fitted(weights, self.noise_covariance_, self.noise_precision_, 1, True))
+        return conditional_likelihood(x, y, Fitted(weights, self.noise_covariance_, self.noise_precision_, 1, True))
 
     # ---- other models ---------------------------------------------------------------------------------------------
 
@@ -511,32 +493,3 @@ class VectorAutoregression(Tabular):
     def from_archive(cls, about: dict[str, Any], arrays: dict[str, Any]) -> Self:
         """What `markovfield.load` calls."""
         return archive.autoregression_of(cls, about, arrays)
-
-
-def _array(values: npt.ArrayLike, what: str) -> FloatArray:
-    try:
-        found = np.array(values, np.float64)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} must be an array of numbers") from None
-    if not np.isfinite(found).all():
-        raise ModelError(f"{what} has an entry that is not a finite number")
-    return found
-
-
-def _likelihood(x: FloatArray, y: FloatArray, found: Fitted) -> float:
-    residual = y - x @ found.weights.T
-    n, k = y.shape
-    sign, logdet = np.linalg.slogdet(found.precision)
-    assert sign > 0
-    square = float(np.sum((residual @ found.precision) * residual))
-    return float(0.5 * (n * (logdet - k * np.log(2 * np.pi)) - square))
-
-
-def _largest_penalty(x: FloatArray, y: FloatArray, intercept: bool) -> float:
-    """The penalty at which all weights are zero: the gradient's largest entry there."""
-    centred = y - y.mean(axis=0) if intercept else y
-    scale = np.std(y, axis=0)
-    columns = np.sqrt(np.mean(x**2, axis=0))
-    covariance = centred.T @ centred / len(y) / np.outer(scale, scale)
-    slope = np.linalg.pinv(covariance) @ (centred / scale).T @ (x / np.where(columns > 0, columns, 1.0))
-    return float(np.abs(slope[:, int(intercept) :]).max())
