@@ -11,8 +11,8 @@ import pytest
 
 import markovfield as mf
 import markovfield.io as mio
-from markovfield.files import atomic_writer
 from markovfield import text_files
+from markovfield.files import atomic_writer
 from markovfield.text_files import Source, Tokens, read_source, write_text
 from tests.io.damage import format_error
 
