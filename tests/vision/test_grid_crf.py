@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import markovfield as mf
+from markovfield.structured.core.inference import convex_inference
+from markovfield.structured.objectives.likelihood import ConditionalLikelihood
 from markovfield.vision.grid_model import GridModel
 from markovfield.vision.image_features import one_hot_colours
 
@@ -77,6 +79,22 @@ def test_neighbours_that_attract_each_other_do_not_mislead_training():
     sure = [np.abs(p[..., 1] - 0.5) > 0.4 for p in joint.predict_marginals(images)]
     right = [p.argmax(axis=2) == y for p, y in zip(joint.predict_marginals(images), labels, strict=True)]
     assert np.mean(np.concatenate([r[s] for r, s in zip(right, sure, strict=True)])) > 0.97
+
+
+def test_the_convex_bound_of_an_image_is_the_same_alone_and_among_others():
+    rng = np.random.default_rng(4)
+    images = [rng.normal(size=shape) for shape in ((5, 6), (9, 7), (4, 4))]
+    labels = [rng.integers(0, 3, image.shape) for image in images]
+    model = GridModel().shaped(images, labels)
+    w = rng.normal(size=model.n_weights)
+
+    def value(images: list[Any], labels: list[Any]) -> tuple[float, np.ndarray]:
+        return ConditionalLikelihood(convex_inference()).on(model.encode(images, labels), running=_running())(w)
+
+    whole, slope = value(images * 30, labels * 30)
+    single = [value([image], [label]) for image, label in zip(images, labels, strict=True)]
+    assert whole == pytest.approx(30 * sum(one for one, _ in single), rel=1e-9)
+    np.testing.assert_allclose(slope, 30 * sum(gradient for _, gradient in single), rtol=1e-8, atol=1e-8)
 
 
 def test_snakes_are_solved_by_edges_that_see_both_ends():

@@ -32,6 +32,8 @@ __all__ = ["ShardedObjective", "penalty_of", "train"]
 # Objectives are divided by the weight of all examples; messages that are not quite at rest leave the gradient so far
 # from zero.
 DEFAULT = LBFGS(max_iterations=500, tolerance=1e-8, gradient_tolerance=1e-5)
+# Of a bound that is some percent from the likelihood, no more digits are wanted.
+BOUND_DIGITS = 1e-6
 # What the guarantee of log Z says of training.
 TRUST = {
     "exact": "exact",
@@ -161,6 +163,8 @@ def train(
     if not noisy and hasattr(evaluated, "misled") and evaluated.misled(smooth, total * found.gradient_norm):
         notes.append("loopy belief propagation misled training, which went on with tree_reweighted, a convex bound")
         evaluated.convex()  # type: ignore[attr-defined]
+        if solver == "auto" and isinstance(chosen, LBFGS):
+            chosen = replace(chosen, tolerance=BOUND_DIGITS)
         wide_inference = "tree_reweighted"
         found = solved()
     guarantee = str(getattr(evaluated, "guarantee", "exact"))

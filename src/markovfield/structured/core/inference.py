@@ -28,6 +28,9 @@ MOST_STEPS, MOST_VARIABLES = 2e9, 2_000
 TOLERANCE, SWEEPS = 1e-5, 100
 # The tree-reweighted bound does not feel an error in the messages to first order.
 BOUND_TOLERANCE, BOUND_SWEEPS = 1e-3, 100
+# Spanning trees of the bound. A number makes the bound of an example the same alone and in a union of any size; more
+# trees are tighter by some percent, cost half a sweep each, and have not made better predictions.
+BOUND_TREES = 4
 # Passes of sequential tree-reweighted messages, which end before that where the best is proven.
 PASSES = 100
 
@@ -53,7 +56,7 @@ def choose_inference(
 
 def convex_inference() -> TreeReweighted:
     """Tree-reweighted messages, as sharp as training needs them."""
-    return TreeReweighted(tolerance=BOUND_TOLERANCE, max_iterations=BOUND_SWEEPS)
+    return TreeReweighted(tolerance=BOUND_TOLERANCE, max_iterations=BOUND_SWEEPS, n_trees=BOUND_TREES)
 
 
 def choose_decoding(structure: Structure, variable_offsets: IntArray, running: Running) -> Any:
