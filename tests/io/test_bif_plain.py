@@ -13,7 +13,7 @@ import markovfield as mf
 import markovfield.io as mio
 from markovfield.io._bif_careful import CarefulReader
 from markovfield.io._bif_plain import read_plain
-from markovfield.io._text import Source, read_source
+from markovfield.text_files import Source, read_source
 from tests.data import data_path
 from tests.io.damage import damaged
 from tests.io.same import assert_same_network

@@ -144,7 +144,7 @@ def lines_of(model: ChainTagger | ChainCRF, data: Path, X: Any) -> tuple[list[li
 
 def _delimiter(data: Path) -> str:
     """That of the input: a tab where its first token has one."""
-    from markovfield.io._text import read_source
+    from markovfield.text_files import read_source
 
     first = next((line for line in read_source(data).data.split(b"\n") if line.strip()), b"")
     return "\t" if b"\t" in first.strip() else " "

@@ -217,8 +217,8 @@ def tag(
     as_json: options.AsJson = False,
 ) -> None:
     """Write each token's columns and its predicted label; a column of labels may be there or not."""
-    from markovfield.io._text import write_text
     from markovfield.sequence.tagger import load_chain
+    from markovfield.text_files import write_text
 
     if marginals and n_best > 1:
         raise CommandError("--marginals and --n-best do not go together")

@@ -13,9 +13,9 @@ from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
 from markovfield.cli._reading import check_place, configured_method, read_evidence, read_query, writing
-from markovfield.io._text import write_text
 from markovfield.io.networks import cost_sign
 from markovfield.progress import ProgressLine
+from markovfield.text_files import write_text
 
 __all__ = ["decode"]
 

@@ -15,9 +15,9 @@ from rich.text import Text
 import markovfield as mf
 from markovfield.cli import _demo_steps as steps
 from markovfield.cli._demo_page import Chapter, Picture, page
-from markovfield.io._text import write_text
 from markovfield.plot._style import pyplot
 from markovfield.progress import ProgressLine
+from markovfield.text_files import write_text
 
 __all__ = ["tour"]
 

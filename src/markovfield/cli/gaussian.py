@@ -20,9 +20,9 @@ from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
 from markovfield.cli._reading import check_place, writing
 from markovfield.cli._stdin import data_file
-from markovfield.io._text import write_text
 from markovfield.learning.registry import registered, resolve
 from markovfield.progress import ProgressLine
+from markovfield.text_files import write_text
 
 __all__ = ["app"]
 

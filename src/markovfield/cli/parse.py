@@ -141,7 +141,7 @@ def train(
         ).fit(given)
     with writing(output):
         if output.suffix == TEXT:
-            from markovfield.io._text import write_text
+            from markovfield.text_files import write_text
 
             write_text(output, [grammar.to_text()])
         else:
@@ -192,7 +192,7 @@ def predict(
     as_json: options.AsJson = False,
 ) -> None:
     """Write the tree of each sentence on its line; the line is empty where there is no parse."""
-    from markovfield.io._text import read_source, write_text
+    from markovfield.text_files import read_source, write_text
 
     if n_best > 1 and (mbr or flat):
         raise CommandError("--n-best goes neither with --mbr nor with --flat")

@@ -26,10 +26,10 @@ from markovfield.files import atomic_writer
 from markovfield.inference.core.diagnostics import LEAST_STEPS
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
-from markovfield.io._text import write_text
 from markovfield.lattice.measurement import advance, default_sweeps, summary
 from markovfield.names import distinct_texts
 from markovfield.progress import ProgressLine
+from markovfield.text_files import write_text
 
 __all__ = ["lattice", "sample"]
 

@@ -9,8 +9,8 @@ from typing import NoReturn
 from markovfield.arrays import FloatArray
 from markovfield.io._bif_table import Body
 from markovfield.io._families import Families
-from markovfield.io._text import Source
 from markovfield.models import BayesianNetwork
+from markovfield.text_files import Source
 
 __all__ = ["CarefulReader"]
 

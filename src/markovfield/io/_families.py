@@ -12,8 +12,8 @@ import numpy as np
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.io._bif_plain import UNNAMED
-from markovfield.io._text import Source
 from markovfield.models import BayesianNetwork
+from markovfield.text_files import Source
 
 __all__ = ["Families"]
 

@@ -8,8 +8,8 @@ from itertools import chain, islice, pairwise
 from typing import NoReturn
 
 from markovfield.io._families import Families
-from markovfield.io._text import Source
 from markovfield.models import BayesianNetwork
+from markovfield.text_files import Source
 
 __all__ = ["NAME_ATTRIBUTE", "PROPERTY_ATTRIBUTE", "HuginReader", "is_value", "string_value"]
 

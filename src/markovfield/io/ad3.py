@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.files import PathLike
-from markovfield.io._text import Tokens, read_source
 from markovfield.models import MarkovNetwork
 from markovfield.names import VariableName
+from markovfield.text_files import Tokens, read_source
 
 __all__ = ["read_ad3"]
 

@@ -10,9 +10,9 @@ from markovfield.exceptions import ModelError
 from markovfield.files import PathLike
 from markovfield.io._bif_careful import CarefulReader
 from markovfield.io._bif_plain import UNNAMED, read_plain
-from markovfield.io._text import read_source, write_text
 from markovfield.io._written import WrittenNetwork, numbers_text, written
 from markovfield.models import BayesianNetwork
+from markovfield.text_files import read_source, write_text
 
 __all__ = ["read_bif", "write_bif"]
 

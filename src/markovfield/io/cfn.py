@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.io._text import Source
 from markovfield.io._wcsp_globals import Parameters, add_named
 from markovfield.io._wcsp_model import CostModel
 from markovfield.io._written import as_text
 from markovfield.models import MarkovNetwork
+from markovfield.text_files import Source
 
 __all__ = ["cfn_pieces", "parse_cfn"]
 

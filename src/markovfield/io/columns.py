@@ -16,7 +16,7 @@ from markovfield.alignment.links import GoldLinks
 from markovfield.alignment.sentences import normalised, tokenised
 from markovfield.exceptions import FormatError
 from markovfield.files import PathLike
-from markovfield.io._text import Source, read_source, write_text
+from markovfield.text_files import Source, read_source, write_text
 
 __all__ = ["MISSING", "read_csv", "read_links", "read_sentence_pairs", "write_links"]
 

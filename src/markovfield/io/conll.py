@@ -11,8 +11,8 @@ import numpy as np
 
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike
-from markovfield.io._text import Source, read_source, write_text
 from markovfield.sequence.text.sequences import ColumnCorpus
+from markovfield.text_files import Source, read_source, write_text
 
 __all__ = [
     "CONLLU_COLUMNS",

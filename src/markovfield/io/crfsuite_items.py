@@ -10,9 +10,9 @@ from typing import Any
 
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike
-from markovfield.io._text import Source, read_source, write_text
 from markovfield.io.conll import line_start
 from markovfield.sequence.text._encoding import careful_pairs
+from markovfield.text_files import Source, read_source, write_text
 
 __all__ = ["CrfsuiteItems", "read_crfsuite_items", "write_crfsuite_items"]
 

@@ -13,9 +13,9 @@ from markovfield.io._hugin_reader import (
     HuginReader,
     is_value,
 )
-from markovfield.io._text import read_source, write_text
 from markovfield.io._written import WrittenNetwork, numbers_text, written
 from markovfield.models import BayesianNetwork
+from markovfield.text_files import read_source, write_text
 
 __all__ = ["read_hugin", "write_hugin"]
 

@@ -10,7 +10,6 @@ from typing import Any
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.files import PathLike
-from markovfield.io._text import read_source
 from markovfield.io.ad3 import read_ad3
 from markovfield.io.archive import load, save
 from markovfield.io.bif import read_bif, write_bif
@@ -19,6 +18,7 @@ from markovfield.io.uai import read_uai, write_uai
 from markovfield.io.wcsp import read_wcsp, write_wcsp
 from markovfield.io.xmlbif import read_xmlbif, write_xmlbif
 from markovfield.models import BayesianNetwork, MarkovNetwork
+from markovfield.text_files import read_source
 
 __all__ = ["READABLE", "check_ending", "cost_sign", "ending_of_text", "read", "read_network", "write", "write_network"]
 

@@ -9,7 +9,7 @@ from markovfield.exceptions import FormatError, ModelError
 from markovfield.files import PathLike
 from markovfield.grammar.brackets import bracketed_trees
 from markovfield.grammar.trees import Tree, cleaned
-from markovfield.io._text import read_source, write_text
+from markovfield.text_files import read_source, write_text
 
 __all__ = ["read_trees", "write_trees"]
 

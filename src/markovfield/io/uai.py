@@ -12,8 +12,8 @@ from markovfield.exceptions import FormatError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure
 from markovfield.files import PathLike
-from markovfield.io._text import Tokens, read_source, write_text
 from markovfield.names import Names
+from markovfield.text_files import Tokens, read_source, write_text
 
 __all__ = ["read_uai", "write_uai"]
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.files import PathLike
-from markovfield.io._text import Tokens, read_source, write_text
+from markovfield.text_files import Tokens, read_source, write_text
 
 __all__ = ["read_uai_evidence", "read_uai_query", "write_uai_evidence"]
 

@@ -15,7 +15,7 @@ from markovfield.arrays import short_repr
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike
 from markovfield.inference.core.answers import Marginals
-from markovfield.io._text import Tokens, read_source, write_text
+from markovfield.text_files import Tokens, read_source, write_text
 
 __all__ = ["UaiResult", "read_uai_result", "write_uai_result"]
 

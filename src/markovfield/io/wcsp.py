@@ -12,10 +12,10 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.files import PathLike
-from markovfield.io._text import Tokens, read_source, write_text
 from markovfield.io._wcsp_globals import Parameters, add_named
 from markovfield.io._wcsp_model import LARGEST_EXACT, CostModel, cost_from_score, score_from_cost
 from markovfield.models import MarkovNetwork
+from markovfield.text_files import Tokens, read_source, write_text
 
 __all__ = ["cost_from_score", "read_wcsp", "score_from_cost", "write_wcsp"]
 

@@ -10,9 +10,9 @@ from xml.parsers import expat
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.files import PathLike
 from markovfield.io._families import Families
-from markovfield.io._text import Source, read_source, write_text
 from markovfield.io._written import WrittenNetwork, numbers_text, written
 from markovfield.models import BayesianNetwork
+from markovfield.text_files import Source, read_source, write_text
 
 __all__ = ["read_xmlbif", "write_xmlbif"]
 

@@ -17,8 +17,9 @@ from markovfield.gaussian.constrained_field import ConstrainedField
 from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.gaussian.grid_names import GridNames
 from markovfield.gaussian.subspace import SMALL
-from markovfield.models._sites import Sites, sites_of
+from markovfield.models._sites import sites_of
 from markovfield.models.gaussian import precisions
+from markovfield.models.gaussian.kinds import edge_weights, prior_of
 from markovfield.models.gaussian.mesh import TriangleMesh
 from markovfield.models.gaussian.precisions import KINDS, MOST_OPEN, Prior
 from markovfield.names import Names, VariableName
@@ -27,15 +28,6 @@ if TYPE_CHECKING:
     import networkx as nx
 
 __all__ = ["GaussianMarkovField"]
-
-# What each kind takes beside the graph.
-_TAKES = {
-    "matern": ("range", "variance", "alpha", "kappa", "tau"),
-    "rw1": ("precision",),
-    "rw2": ("precision",),
-    "icar": ("precision",),
-    "car": ("precision", "rho"),
-}
 
 
 class GaussianMarkovField(Drawn):
@@ -90,7 +82,7 @@ class GaussianMarkovField(Drawn):
             if parameters:
                 raise ModelError(f"GaussianMarkovField({next(iter(parameters))}=...) needs a kind: {', '.join(KINDS)}")
             return
-        prior = _prior(sites, kind, _weights(graph, weights, sites), parameters)
+        prior = prior_of(sites, kind, edge_weights(graph, weights, sites), parameters)
         self._give(prior, mean, all(sites.periodic) and sites.shape is not None and weights is None)
 
     def _give(self, prior: Prior, mean: npt.ArrayLike, stationary: bool = False) -> None:
@@ -206,10 +198,10 @@ class GaussianMarkovField(Drawn):
         >>> mf.GaussianMarkovField.seasonal(36, 12)
         GaussianMarkovField(36 variables, seasonal, lattice 36, intrinsic of rank 25)
         """
-        return cls._from_prior(precisions.seasonal(n, period, precision), (n,), "seasonal")
+        return cls._fromprior_of(precisions.seasonal(n, period, precision), (n,), "seasonal")
 
     @classmethod
-    def _from_prior(cls, prior: Prior, shape: tuple[int, ...], kind: str) -> GaussianMarkovField:
+    def _fromprior_of(cls, prior: Prior, shape: tuple[int, ...], kind: str) -> GaussianMarkovField:
         made = cls._made(GridNames(_numbers(math.prod(shape)), shape=shape), _pairs(prior.precision), shape, kind)
         made._give(prior, 0.0)
         return made
@@ -458,45 +450,6 @@ class GaussianMarkovField(Drawn):
 
 
 _numbers = range  # `range` is a keyword of `on_mesh`
-
-
-def _prior(sites: Sites, kind: str, weights: FloatArray, parameters: dict[str, Any]) -> Prior:
-    if kind not in KINDS:
-        raise ModelError(f"GaussianMarkovField(kind=...) is one of {', '.join(KINDS)}, got {kind!r}")
-    unknown = [p for p in parameters if p not in _TAKES[kind]]
-    if unknown:
-        raise ModelError(f"kind={kind!r} takes {', '.join(_TAKES[kind])}, not {unknown[0]!r}")
-    n = sites.n
-    if kind == "matern":
-        alpha = parameters.pop("alpha", 2)
-        dimension = None if sites.shape is None else sum(length > 1 for length in sites.shape) or 1
-        given = [parameters.get(word) for word in ("range", "variance", "kappa", "tau")]
-        if isinstance(alpha, bool) or alpha not in (1, 2, 3, 4):
-            raise ModelError(f"kind='matern' has alpha 1, 2, 3 or 4, got {alpha!r}")
-        return precisions.matern(n, sites.edges, weights, alpha, *precisions.matern_numbers(dimension, alpha, *given))
-    precision = number(parameters.get("precision", 1.0), "precision", above=0)
-    if kind == "car":
-        rho = number(parameters.get("rho", 0.99), "rho")
-        return precisions.car(n, sites.edges, weights, precision, rho, sites.variables)
-    if kind == "rw2" and sites.shape is not None:
-        return precisions.lattice_second_order(sites.shape, sites.periodic, precision)
-    if kind == "rw2":
-        return precisions.graph_second_order(n, sites.edges, weights, precision)
-    return precisions.first_order_walk(n, sites.edges, weights, precision, kind)
-
-
-def _weights(graph: Any, weights: Any, sites: Sites) -> FloatArray:
-    m = len(sites.edges)
-    if weights is None:
-        return np.ones(m)
-    if isinstance(weights, str):
-        if not hasattr(graph, "edges"):
-            raise ModelError(f"weights={weights!r} names an attribute of edges, which only a networkx graph has")
-        weights = [data.get(weights, np.nan) for _, _, data in graph.edges(data=True)]
-    values = np.asarray(weights, np.float64)
-    if values.shape != (m,) or not (np.isfinite(values) & (values > 0)).all():
-        raise ModelError(f"weights needs a number above zero for each of the {m} edges, got shape {values.shape}")
-    return values
 
 
 def _information(precision: Any, mean: npt.ArrayLike, n: int, shape: tuple[int, ...] | None) -> FloatArray:

@@ -11,9 +11,9 @@ import pytest
 
 import markovfield as mf
 import markovfield.io as mio
+from markovfield import text_files
 from markovfield.files import atomic_writer
-from markovfield.io import _text
-from markovfield.io._text import Source, Tokens, read_source, write_text
+from markovfield.text_files import Source, Tokens, read_source, write_text
 from tests.io.damage import format_error
 
 TEXT = b"MARKOV\n1\n2\n1\n1 0\n2\n 0.25 0.75\n"
@@ -42,7 +42,7 @@ def test_damaged_compression_is_a_format_error(tmp_path, pack):
 
 
 def test_bomb_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(_text, "_EXPANSION_FLOOR", 1 << 20)
+    monkeypatch.setattr(text_files, "_EXPANSION_FLOOR", 1 << 20)
     path = tmp_path / "bomb.uai.gz"
     path.write_bytes(gzip.compress(bytes(8 << 20)))
     with pytest.raises(mf.FormatError, match="expand to more than"):
