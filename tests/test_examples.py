@@ -16,6 +16,7 @@ EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").rglob("plot
 # What each shows of the reference data; without it, it draws something by itself.
 DATA = {
     "plot_chunking": "conll2000",
+    "plot_chunking_margin": "conll2000",
     "plot_denoise_photograph": "images",
     "plot_gaussian_stereo": "stereo",
     "plot_handwriting": "letters",
