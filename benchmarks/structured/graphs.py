@@ -40,7 +40,8 @@ from markovfield.vision.image_features import one_hot_colours
 # Messages are sent until they move by less than this, ours as the peers' (whose own numbers are single precision).
 TOLERANCE, SWEEPS = 1e-4, 200
 BP = mf.methods.BeliefPropagation(tolerance=TOLERANCE, max_iterations=SWEEPS)
-TRW = mf.methods.TreeReweighted(tolerance=TOLERANCE, max_iterations=SWEEPS)
+# As many trees for one example as for all, as in training: else small unions would do other work than their parts.
+TRW = mf.methods.TreeReweighted(tolerance=TOLERANCE, max_iterations=SWEEPS, n_trees=4)
 EXACT = mf.methods.JunctionTree()
 METHODS = {"bp": BP, "trw": TRW}
 # Seconds that a peer may take for a case, its building and compiling included.

@@ -229,6 +229,7 @@ _LAZY = {
         "learning.max_margin.excessive_gap": ["ExcessiveGap"],
         "learning.max_margin.exponentiated_gradient": ["ExponentiatedGradient"],
         "learning.max_margin.frank_wolfe": ["FrankWolfe"],
+        "learning.max_margin.kernel_frank_wolfe": ["KernelFrankWolfe"],
         "learning.max_margin.max_margin_network": ["MaxMarginMarkovNetwork"],
         "learning.max_margin.multiclass": ["ClassAscent", "Classes", "GramBlocks"],
         "learning.max_margin.perceptron": ["StructuredPerceptron"],

@@ -36,6 +36,7 @@ from markovfield.learning.max_margin.dual_loss import DualLossPrimalWeights as D
 from markovfield.learning.max_margin.excessive_gap import ExcessiveGap as ExcessiveGap
 from markovfield.learning.max_margin.exponentiated_gradient import ExponentiatedGradient as ExponentiatedGradient
 from markovfield.learning.max_margin.frank_wolfe import FrankWolfe as FrankWolfe
+from markovfield.learning.max_margin.kernel_frank_wolfe import KernelFrankWolfe as KernelFrankWolfe
 from markovfield.learning.max_margin.max_margin_network import MaxMarginMarkovNetwork as MaxMarginMarkovNetwork
 from markovfield.learning.max_margin.multiclass import ClassAscent as ClassAscent
 from markovfield.learning.max_margin.multiclass import Classes as Classes

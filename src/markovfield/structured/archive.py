@@ -16,7 +16,9 @@ import numpy as np
 from markovfield._exports import NAMESPACES, names_in
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.files import PathLike, read_archive, write_archive
+from markovfield.learning.max_margin.kernel_expansion import KernelExpansion
 from markovfield.structured.core.conditional import ConditionalModel
+from markovfield.structured.models.kernelised import kernelised, plain_model
 
 if TYPE_CHECKING:
     from markovfield.structured.conditional_estimator import ConditionalEstimator
@@ -32,14 +34,22 @@ def save_structured(estimator: ConditionalEstimator, path: PathLike) -> None:
     """Write a fitted estimator; an interrupted save leaves the file that was there."""
     shape, arrays = estimator.model_.known.described()
     settings = {}
+    if callable(getattr(estimator, "kernel", None)):
+        raise ModelError("a kernel that is a function cannot be saved: a file holds numbers and names")
     for name, value in estimator.get_params(deep=False).items():
         settings[name] = None if name == "rng" else _plain(value, name)
+    model, expansion = estimator.model_, getattr(estimator.model_, "expansion", None)
+    if expansion is not None:
+        about_kernel, support = expansion.described()
+        model, arrays = plain_model(model), {**arrays, **support}
     about = {
         "class": type(estimator).__name__,
         "settings": settings,
-        "model": _plain(_settings_only(estimator.model_), "model"),
+        "model": _plain(_settings_only(model), "model"),
         "shape": shape,
     }
+    if expansion is not None:
+        about["kernel"] = about_kernel
     write_archive(path, VERSION, about, {**arrays, "weights": estimator.weights_})
 
 
@@ -64,6 +74,9 @@ def from_archive(about: dict[str, Any], arrays: dict[str, Any]) -> Any:
         if not isinstance(model, ConditionalModel):
             raise FormatError("it has no model")
         model = model.with_shape(model.shape_class.restored(described, arrays))
+        if about.get("kernel") is not None:
+            n_labels = model.n_classes
+            model = kernelised(model, n_labels, KernelExpansion.restored(about["kernel"], arrays, n_labels))
         n_weights = model.n_weights
     except (TypeError, ModelError, AttributeError, AssertionError) as error:
         raise FormatError(f"its settings do not fit: {error}") from None

@@ -14,9 +14,11 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
+from markovfield.learning.max_margin.kernel_expansion import InputKernel
 from markovfield.progress import shows_progress
 from markovfield.structured.conditional_estimator import ConditionalEstimator
 from markovfield.structured.core.reading import example_count
+from markovfield.structured.kernel_fit import check_kernel, kernel_solver, train_by_kernel
 from markovfield.structured.losses.labels import weighted_hamming
 from markovfield.structured.margin_fit import Development, checked_cost, checked_l1, train_by_margin
 from markovfield.structured.margin_report import MarginReport
@@ -35,6 +37,8 @@ class MarginEstimator(ConditionalEstimator):
     class_weight: Any = None
     l1: float = 0.0
     associative: bool = False
+    kernel: Any = "linear"
+    gamma: Any = "scale"
     decoding: MethodLike = "auto"
     # Marginals take scores for log-potentials.
     inference: MethodLike = "auto"
@@ -75,6 +79,11 @@ class MarginEstimator(ConditionalEstimator):
         if patience is not None and X_dev is None:
             raise ModelError("early_stopping needs a development set: pass X_dev and y_dev to fit")
         l1 = checked_l1(self.l1, type(self).__name__)
+        kernel = check_kernel(self, {"l1": 0.0, "associative": False, "early_stopping": None}, type(self).__name__)
+        if kernel and X_dev is not None:
+            raise ModelError(
+                f"{type(self).__name__} with a kernel takes no development set: leave X_dev and y_dev None"
+            )
         objective = Hinge(self._loss(), self.rescaling, self.decoding)
         example_count(X, y)
         model: Any = self._model().shaped(X, y)
@@ -86,6 +95,11 @@ class MarginEstimator(ConditionalEstimator):
             )
         if self.associative:
             objective = replace(objective, **_associative(model, X, self.decoding, type(self).__name__))
+        if kernel:
+            self.model_, self.weights_, self.report_ = self._by_kernel(
+                model, objective, (X, y, sample_weight), C=C, running=running
+            )
+            return self
         development = None
         if X_dev is not None:
             watched = copy(self)
@@ -105,6 +119,16 @@ class MarginEstimator(ConditionalEstimator):
     def _loss(self) -> Any:
         """What mistakes cost."""
         return self.loss
+
+    def _by_kernel(
+        self, model: Any, objective: Hinge, data: Any, *, C: float, running: Running
+    ) -> tuple[Any, FloatArray, MarginReport]:
+        who = type(self).__name__
+        return train_by_kernel(
+            model, objective, data, lambda rows, constant: InputKernel.of(self.kernel, self.gamma, rows, constant, who),
+            C=C, solver=kernel_solver(self.solver, who), rng=generator_of(self.rng), running=running,
+            batch_size=None if self.batch_size is None else whole_number(self.batch_size, "batch_size", 1),
+        )  # fmt: skip
 
     def _trained(
         self, model: Any, objective: Hinge, data: Any, *, C: float, l1: float, running: Running,

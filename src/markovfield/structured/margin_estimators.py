@@ -38,6 +38,11 @@ class GraphSSVM(StructuredEstimator, MarginEstimator):
     associative
         Whether weights of edges are kept at 0 or above, so that neighbours attract each other and the oracle is a graph
         cut, exact for two labels; with ``interaction="equal"`` and features of edges that are not negative.
+    kernel, gamma
+        ``"linear"``, ``"rbf"`` (``exp(-gamma |a - b|^2)``), ``"poly"`` (``(1 + gamma <a, b>)^3``), or a function of two
+        matrices of rows that gives all inner products: of features of nodes, while edges stay linear. Training then
+        costs the square of the number of nodes, and scores are sums over support vectors. ``gamma="scale"`` is 1 /
+        (features times variance of all values).
     solver
         ``"auto"`` (block-coordinate Frank-Wolfe), another name, or an object of `markovfield.learning`.
     decoding
@@ -73,6 +78,8 @@ class GraphSSVM(StructuredEstimator, MarginEstimator):
         class_weight: Any = None,
         l1: float = 0.0,
         associative: bool = False,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
         solver: Any = "auto",
         decoding: MethodLike = "auto",
         early_stopping: int | None = None,
@@ -88,6 +95,8 @@ class GraphSSVM(StructuredEstimator, MarginEstimator):
         self.class_weight = class_weight
         self.l1 = l1
         self.associative = associative
+        self.kernel = kernel
+        self.gamma = gamma
         self.solver = solver
         self.decoding = decoding
         self.early_stopping = early_stopping
@@ -104,7 +113,7 @@ class MulticlassSSVM(StructuredEstimator, MarginEstimator):
 
     Parameters
     ----------
-    C, loss, rescaling, class_weight, l1, solver, early_stopping, batch_size, rng, n_jobs
+    C, loss, rescaling, class_weight, l1, kernel, gamma, solver, early_stopping, batch_size, rng, n_jobs
         As those of `GraphSSVM`. A table of losses makes it cost-sensitive.
     bias
         Whether there is a constant feature as well (it is penalised as all others).
@@ -126,6 +135,8 @@ class MulticlassSSVM(StructuredEstimator, MarginEstimator):
         rescaling: str = "margin",
         class_weight: Any = None,
         l1: float = 0.0,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
         solver: Any = "auto",
         early_stopping: int | None = None,
         batch_size: int | None = None,
@@ -138,6 +149,8 @@ class MulticlassSSVM(StructuredEstimator, MarginEstimator):
         self.rescaling = rescaling
         self.class_weight = class_weight
         self.l1 = l1
+        self.kernel = kernel
+        self.gamma = gamma
         self.solver = solver
         self.early_stopping = early_stopping
         self.batch_size = batch_size

@@ -17,6 +17,7 @@ from markovfield.learning.max_margin.dual_loss import DualLossPrimalWeights
 from markovfield.learning.max_margin.excessive_gap import ExcessiveGap
 from markovfield.learning.max_margin.exponentiated_gradient import ExponentiatedGradient
 from markovfield.learning.max_margin.frank_wolfe import FrankWolfe
+from markovfield.learning.max_margin.kernel_frank_wolfe import KernelFrankWolfe
 from markovfield.learning.max_margin.max_margin_network import MaxMarginMarkovNetwork
 from markovfield.learning.max_margin.multiclass import ClassAscent, Classes
 from markovfield.learning.max_margin.perceptron import StructuredPerceptron
@@ -63,6 +64,8 @@ def margin_solver(solver: Any) -> Any:
             names = ", ".join(map(repr, MARGIN_SOLVERS))
             raise ModelError(f"solver of a hinge must be one of {names}, or such an object, got {solver!r}")
         solver = found()
+    if isinstance(solver, KernelFrankWolfe):
+        raise ModelError("KernelFrankWolfe is for estimators with a kernel: pass kernel='rbf' or another as well")
     if not hasattr(solver, "run") or solver.name not in MARGIN_SOLVERS:
         raise ModelError(f"{type(solver).__name__} does not minimise a hinge; take solver='block_frank_wolfe'")
     if isinstance(solver, DualLossPrimalWeights):

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.exponential import exp_scalar
+from markovfield.kernels.logarithm import log_scalar
 
 __all__ = [
     "FIRST_IS_CELLS",
@@ -133,6 +134,14 @@ def _send(  # type: ignore[no-untyped-def]
                     w = scores[i]
                     for j in range(size):
                         out[j] += table[i, j] * w
+            sums = True
+            for j in range(size):
+                sums = sums and out[j] > NEXT_TO_NOTHING
+            if sums:
+                # All at once, which the compiler does in lanes: libm's log is a call per number.
+                for j in range(size):
+                    out[j] = highest + log_scalar(out[j])
+                return size
         for j in range(size):
             if not maximise and linear_at[e] >= 0 and out[j] > NEXT_TO_NOTHING:
                 out[j] = highest + math.log(out[j])

@@ -17,6 +17,8 @@ that are kept, and ascent of the dual over them), then a file for each solver:
   al. 2008), `dual_extragradient` (Taskar et al. 2006), `excessive_gap` (Zhang et al. 2011);
 * `multiclass` and its kernel: one label for each example, all classes at a time (Crammer and Singer 2001), with weights
   or with inner products of a kernel in blocks;
+* `kernel_frank_wolfe` and `mass_steps_kernel`: coefficients of tokens and labels in place of weights, for chains and
+  graphs (`kernel_expansion`);
 * `max_margin_network`: all of it as one quadratic program over marginals, the check on all others (Taskar et al. 2003);
 * `perceptron`: Collins' perceptron (2002), averaged, and its margin-infused relative (Crammer et al. 2006).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -180,16 +180,20 @@ class GramBlocks:
         Rows of a block.
     max_bytes
         Blocks that are kept; others are worked out again when they are needed.
+    parts
+        The blocks, slices one after the other; by ``size`` where they are not given.
     """
 
     rows: Callable[[slice], FloatArray]
     n: int
     size: int = 512
-    max_bytes: int = 2**29
+    max_bytes: float = 2**29
+    parts: list[slice] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.parts = [slice(a, min(a + self.size, self.n)) for a in range(0, self.n, self.size)]
+        self.parts = self.parts or [slice(a, min(a + self.size, self.n)) for a in range(0, self.n, self.size)]
         self._kept: dict[int, FloatArray] = {}
+        self._bytes = 0
 
     def block(self, number: int) -> FloatArray:
         """The rows of one block."""
@@ -203,8 +207,8 @@ class GramBlocks:
             )
         if (found[np.arange(len(found)), np.arange(part.start, part.stop)] < 0.0).any():
             raise ModelError("the kernel is no inner product: an example has a negative product with itself")
-        if (len(self._kept) + 1) * self.size * self.n * 8 <= self.max_bytes:
-            self._kept[number] = found
+        if self._bytes + found.nbytes <= self.max_bytes:
+            self._kept[number], self._bytes = found, self._bytes + found.nbytes
         return found
 
 

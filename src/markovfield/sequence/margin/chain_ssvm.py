@@ -16,6 +16,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike, write_archive
 from markovfield.inference.core.running import Running
+from markovfield.learning.max_margin.kernel_expansion import InputKernel
 from markovfield.learning.max_margin.restraint import Restraint
 from markovfield.progress import shows_progress
 from markovfield.sequence.chain.archive import VERSION, described
@@ -26,7 +27,15 @@ from markovfield.sequence.chain.observed_features import seen_features
 from markovfield.sequence.chain.queries import ChainQueries, ChainReader
 from markovfield.sequence.chain.settings import check_development
 from markovfield.sequence.margin.decoder import shards_of
+from markovfield.sequence.margin.kernel_chain import (
+    KernelVectoriser,
+    places_of,
+    rows_of,
+    scored_features,
+    single_tokens,
+)
 from markovfield.structured.core.conditional import example_weights
+from markovfield.structured.kernel_fit import check_kernel, fit_kernel, kernel_solver, shard_size
 from markovfield.structured.latent_margin import concave_convex
 from markovfield.structured.losses.hidden import HiddenLoss
 from markovfield.structured.losses.labels import weighted_hamming
@@ -38,6 +47,8 @@ from markovfield.structured.objectives.hinge import Hinge
 
 __all__ = ["ChainSSVM"]
 
+# Settings that do not go with a kernel.
+NO_KERNEL = {"l1": 0.0, "hidden_states": 1, "early_stopping": None, "min_count": 1, "all_states": False}
 # Sequences of a shard, where nobody says: weights are new for each, and a call of the oracle still pays.
 SHARD = 16
 
@@ -69,11 +80,15 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
         What a wrong token costs by its true label, or ``"balanced"``; with ``loss="hamming"``.
     l1
         ``l1 |w|_1`` is added to what is minimised: most weights end at exactly 0. Not with hidden states.
+    kernel, gamma
+        ``"linear"``, ``"rbf"``, ``"poly"``, or a function of two matrices of tokens by attributes, as those of
+        `GraphSSVM`: scores of tokens are then sums over support vectors, those of transitions and edges stay linear.
     early_stopping
         None, or after how many passes without a lower share of wrong labels on the development set to stop; the weights
         of the lowest are then kept.
     batch_size
-        Sequences that the oracle is asked of together; 16 when None (1 for the perceptron).
+        Sequences that the oracle is asked of together; 16 when None (1 for the perceptron, about 512 tokens with a
+        kernel).
     n_jobs, rng
         Threads, and a seed or generator for solvers that shuffle.
 
@@ -103,6 +118,7 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
     """
 
     report_: MarginReport
+    vectoriser_: Any
 
     def __init__(
         self,
@@ -120,6 +136,8 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
         hashing: int | None = None,
         class_weight: Any = None,
         l1: float = 0.0,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
         early_stopping: int | None = None,
         batch_size: int | None = None,
         n_jobs: int | None = None,
@@ -138,6 +156,8 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
         self.hashing = hashing
         self.class_weight = class_weight
         self.l1 = l1
+        self.kernel = kernel
+        self.gamma = gamma
         self.early_stopping = early_stopping
         self.batch_size = batch_size
         self.n_jobs = n_jobs
@@ -173,10 +193,12 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
             it goes.
         """
         running = Running(self.n_jobs, time_limit, callback)
-        C, chosen = checked_cost(self.C, "ChainSSVM"), margin_solver(self.solver)
+        C, chosen = checked_cost(self.C, "ChainSSVM"), self._solver()
         patience = None if self.early_stopping is None else whole_number(self.early_stopping, "early_stopping", 1)
         check_development(X_dev, y_dev, edges, edges_dev)
-        l1 = checked_l1(self.l1, "ChainSSVM")
+        l1, kernel = checked_l1(self.l1, "ChainSSVM"), check_kernel(self, NO_KERNEL, "ChainSSVM")
+        if kernel and X_dev is not None:
+            raise ModelError("ChainSSVM with a kernel takes no development set: leave X_dev and y_dev None")
         if l1 and self.hidden_states != 1:
             raise ModelError("hidden_states above 1 takes no l1: leave it 0")
         if patience is not None and X_dev is None:
@@ -189,12 +211,17 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
                 weights = example_weights(sample_weight, batch.n_examples)
             objective = self._objective(batch).resolved(self.classes_)
             size = 1 if chosen.name == "perceptron" else SHARD
+            if kernel:
+                size = shard_size(batch.n_examples, batch.data.n_tokens)
             if self.batch_size is not None:
                 size = whole_number(self.batch_size, "batch_size", 1)
             development = None
             if X_dev is not None:
                 development = self._development(batch.features, X_dev, y_dev, edges_dev, patience)
             rng = generator_of(self.rng)
+            if kernel:
+                self._by_kernel(batch, objective, weights, C, size, rng, running)
+                return self
             if self.hidden_states_ > 1:
                 w, self.report_ = self._latent(batch, objective, weights, C, chosen, size, rng, running)
             else:
@@ -221,6 +248,9 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
         if (numbers < 0).any():
             at = int(np.searchsorted(data.sequence_offsets, np.flatnonzero(numbers < 0)[0], "right")) - 1
             raise ModelError(f"sequence {at} has a label that is None: max-margin training needs every label")
+        kernel = not isinstance(self.kernel, str) or self.kernel != "linear"
+        if kernel:
+            self._rows, data = rows_of(data), single_tokens(data)
         self._encoder, self.classes_ = encoder, list(encoder.classes_)
         self.constraints_, self.hidden_states_ = self.constraints, whole_number(self.hidden_states, "hidden_states", 1)
         features, counts = seen_features(
@@ -229,10 +259,31 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
             len(self.classes_),
             edges=on_edges,
             min_count=whole_number(self.min_count, "min_count", 0),
-            all_states=self.all_states,
+            all_states=self.all_states or kernel,
             all_transitions=self.all_transitions,
         ).with_states(self.hidden_states_).with_layout()  # fmt: skip
         return ChainBatch(features, features.encode(data, on_edges), numbers, counts)
+
+    def _solver(self) -> Any:
+        """The solver of a linear model; one with a kernel has its own."""
+        linear = isinstance(self.kernel, str) and self.kernel == "linear"
+        return margin_solver(self.solver if linear else "auto")
+
+    def _by_kernel(
+        self, batch: ChainBatch, objective: Hinge, weights: FloatArray, C: float, size: int, rng: np.random.Generator,
+        running: Running,
+    ) -> None:  # fmt: skip
+        """Training with a kernel: what is kept are support vectors, and a chain whose attributes are their scores."""
+        rows = self.__dict__.pop("_rows")
+        kernel = InputKernel.of(self.kernel, self.gamma, rows, 0.0, "ChainSSVM")
+        expansion, w, self.report_ = fit_kernel(
+            objective, list(shards_of(batch, size)), weights, kernel, rows,
+            places_of(batch.features, batch.data.offsets), C=C, solver=kernel_solver(self.solver, "ChainSSVM"),
+            rng=rng, running=running,
+        )  # fmt: skip
+        self.vectoriser_ = KernelVectoriser(self.vectoriser_, expansion)
+        self.model_ = chain_model(*scored_features(batch.features, w), self._forbidden())
+        self.n_iter_ = self.report_.iterations
 
     def _latent(
         self, batch: ChainBatch, objective: Hinge, weights: FloatArray, C: float, solver: Any, size: int,
@@ -282,12 +333,19 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
     def save(self, path: PathLike) -> None:
         """Save the fitted model; `markovfield.load` reads it. An interrupted save leaves the file that was there."""
         check_is_fitted(self, "model_")
+        if callable(self.kernel):
+            raise ModelError("a kernel that is a function cannot be saved: a file holds numbers and names")
         about, arrays = described(self, self.model_.features, self.model_.weights, None)
+        if isinstance(self.vectoriser_, KernelVectoriser):
+            about["inputs"], support = self.vectoriser_.inputs_described()
+            arrays = {**arrays, **support}
         write_archive(path, VERSION, about, arrays)
 
     @classmethod
     def from_archive(cls, about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> ChainSSVM:
         """The model that an archive describes; how it was trained is not kept."""
         found = super().from_archive(about, arrays)
+        if about.get("inputs") is not None:
+            found.vectoriser_ = KernelVectoriser.restored(about["inputs"], arrays, len(found.classes_))
         del found.report_, found.n_iter_
         return found
