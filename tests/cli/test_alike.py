@@ -21,7 +21,7 @@ from markovfield.inference.core.registry import ENTRIES
 from markovfield.io.networks import cost_sign, ending_of_text
 
 COMMANDS = {f"{c.name}": c for c in typer.main.get_command(app).commands.values()}  # type: ignore[attr-defined]
-for group in ("align", "crf", "gaussian", "parse", "ssvm", "structured"):
+for group in ("align", "crf", "gaussian", "logic", "parse", "ssvm", "structured"):
     COMMANDS |= {f"{group} {c.name}": c for c in COMMANDS.pop(group).commands.values()}  # type: ignore[attr-defined]
 NO_ANSWER = {"demo"}
 
@@ -38,9 +38,10 @@ def test_json_is_one_flag(name: str):
 
 def test_evidence_is_one_option():
     real = ("gaussian query", "gaussian sample")  # which take numbers
+    atoms = ("logic infer", "logic ground")  # which take databases of atoms
     found = {name: option(c, "--evidence") for name, c in COMMANDS.items() if option(c, "--evidence")}
-    assert found[real[0]].help == found[real[1]].help
-    found = {name: found[name] for name in found if name not in real}
+    assert found[real[0]].help == found[real[1]].help and found[atoms[0]].help == found[atoms[1]].help
+    found = {name: found[name] for name in found if name not in (*real, *atoms)}
     assert set(found) == {"infer", "explain", "decode", "sample", "query", "draw"}
     assert len({(tuple(p.opts), p.help, p.metavar, p.multiple) for p in found.values()}) == 1
 

@@ -45,5 +45,5 @@ def test_a_path_of_one_empty_graph():
 
 
 def test_what_cannot_be_drawn():
-    with pytest.raises(mf.ModelError, match="draws what GroupLasso learned, got LearnedStructure"):
+    with pytest.raises(mf.ModelError, match="draws what GroupLasso or GraphicalLasso learned, got LearnedStructure"):
         mf.plot.penalty_path(mf.learn_structure({"a": [0, 1], "b": [0, 1]}))
