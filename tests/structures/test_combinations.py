@@ -7,9 +7,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.structures.test_conformance import CASES, named, parts_of, possible
 
 import markovfield as mf
+from tests.structures.test_conformance import CASES, named, parts_of, possible
 
 # Parts that evidence can forbid, but not require.
 FORBID_ONLY = {"rules", "transitions"}

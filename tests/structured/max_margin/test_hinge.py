@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
-from tests.structured.test_form_estimator import Spans, data
 
 import markovfield as mf
 from markovfield.inference.core.running import Running
@@ -19,6 +18,7 @@ from markovfield.structured.models.graph import GraphModel
 from markovfield.structured.models.multiclass import MulticlassModel
 from markovfield.structured.objectives.hinge import Hinge, MarginProblem
 from markovfield.structured.oracles.decoders import Rows
+from tests.structured.test_form_estimator import Spans, data
 
 SOLVERS = [
     BlockFrankWolfe(gap=1e-4),

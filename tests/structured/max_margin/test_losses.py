@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.structured.test_form_estimator import SpanCRF, Spans, data
 
 import markovfield as mf
 from markovfield.inference.core.running import Running
@@ -20,6 +19,7 @@ from markovfield.structured.models.graph import GraphModel
 from markovfield.structured.models.multi_label import MultiLabelModel
 from markovfield.structured.models.multiclass import MulticlassModel
 from markovfield.structured.objectives.hinge import Hinge
+from tests.structured.test_form_estimator import SpanCRF, Spans, data
 
 
 def graphs(seed=0, n=6, labels=3):

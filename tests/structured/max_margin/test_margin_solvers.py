@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from tests.structured.test_form_estimator import Spans, data
 
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
@@ -23,6 +22,7 @@ from markovfield.structured.models.graph import GraphModel
 from markovfield.structured.models.multiclass import MulticlassModel
 from markovfield.structured.objectives.hinge import Hinge
 from markovfield.structured.oracles.problem import MarginProblem
+from tests.structured.test_form_estimator import Spans, data
 
 SOLVERS = [
     BlockFrankWolfe(gap=1e-3),

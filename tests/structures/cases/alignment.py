@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from tests.structures.cases.case import Case
 
 import markovfield as mf
+from tests.structures.cases.case import Case
 
 
 def monotone(i, j, m, n):

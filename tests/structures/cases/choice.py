@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.structures.cases import alignment
-from tests.structures.cases.case import Case
 
 import markovfield as mf
+from tests.structures.cases import alignment
+from tests.structures.cases.case import Case
 
 
 def make(shapes, with_scores=True, ruled_out=0.0, **settings):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import groupby, product
 
 import numpy as np
-from tests.structures.cases.case import Case
 
 import markovfield as mf
+from tests.structures.cases.case import Case
 
 
 def make(frames, symbols, labels, blank=0, ruled_out=0.0):

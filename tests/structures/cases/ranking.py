@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import combinations, permutations
 
 import numpy as np
-from tests.structures.cases.case import Case
 
 import markovfield as mf
+from tests.structures.cases.case import Case
 
 
 def make(n, top=None, *, ordered=True, given="positions", ruled_out=0.0):
