@@ -33,6 +33,7 @@ DATA = {
     "plot_stereo": "stereo",
     "plot_stereo_learned": "stereo",
     "plot_stereo_methods": "stereo",
+    "plot_trees_and_links_margin": "ptb_sample",
 }
 
 
