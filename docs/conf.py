@@ -69,6 +69,7 @@ sphinx_gallery_conf = {
             "networks",
             "fields",
             "gaussian",
+            "logic",
             "vision",
             "sequences",
             "grammar",
