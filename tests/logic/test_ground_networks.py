@@ -114,6 +114,10 @@ def test_other_weights_need_no_new_grounding():
     direct = kb.with_weights([0.3, 0.2]).ground()
     assert mf.log_partition(other).log_partition == pytest.approx(mf.log_partition(direct).log_partition)
     assert other.assembled is world.assembled
+    assert other.log_constant == pytest.approx(direct.log_constant)
+    partly = kb.with_weights([0.0, 0.2]).ground()
+    with pytest.raises(mf.ModelError, match=r"Smokes\(x\) => Cancer\(x\) had weight zero and was not grounded"):
+        partly.with_weights([0.3, 0.2])
     with pytest.raises(mf.ModelError, match="weights must be 2 finite numbers"):
         world.with_weights([1.0])
 

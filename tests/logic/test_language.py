@@ -149,6 +149,7 @@ def test_databases():
     assert facts.atoms == {"Smokes": {("A",): True, ("B",): False}, "Friends": {("A", "C D"): True}}
     assert facts.probabilities == {"Cancer": {("A",): 0.7}}
     assert facts.values == {"f": {("A",): "B"}} and list(facts.constants["p"]) == ["E"]
+    assert kb.facts("B = f(A)\nA = f(B)\n").values == {"f": {("A",): "B", ("B",): "A"}}
     assert len(kb.worlds("Smokes(A)\n---\nSmokes(B)\n")) == 2
     assert kb.facts({"Smokes(A)": True, "Smokes(B)": False, "Cancer(A)": 0.25}).probabilities["Cancer"] == {
         ("A",): 0.25
@@ -203,6 +204,7 @@ def test_python_and_text_say_the_same():
         (lambda: kb.add_rule("Smokes(x)", 1.0, hard=True), "a formula has a weight, or is hard, not both"),
         (lambda: kb.add_predicate("Smokes", ["p"]), "predicate Smokes is declared twice"),
         (lambda: kb.add_rule(friends(x, x) & logic.Atom("Nope", (x,)), 1.0), "predicate Nope is not declared"),
+        (lambda: kb.add_rule("*Smokes(x)", 1.0), "is a template of several formulas"),
         (lambda: kb.with_weights([1.0]), "the program has 2 soft formulas, got 1 weights"),
     ]:
         with pytest.raises(mf.ModelError, match=message):

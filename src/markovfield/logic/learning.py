@@ -74,7 +74,8 @@ def fit_weights(
     joined = _joined(program, worlds, asked_for, unseen, closed, max_clauses)
     if not joined.keys:
         raise ModelError("the program has no weight to learn: its formulas are hard or fixed")
-    made = fit(joined.model, joined.row[None, :], method, **asked)
+    meant = [joined.model.variables[int(v)] for v in np.flatnonzero(joined.row < 0)]
+    made = fit(joined.model, joined.row[None, :], method, hidden=meant, **asked)
     fitted = program.with_weights(_by_rule(joined.keys, made.parameters))
     report = made.fit_report
     unused = np.flatnonzero(np.diff(joined.model.operator.tocsc().indptr) == 0)

@@ -149,7 +149,7 @@ class MarkovLogic(Tabular):
     ) -> MarkovLogic:
         """Add a formula, as text or built of `markovfield.logic` (``Atom``, ``&``, ``|``, ``~``, ``>>``)."""
         if isinstance(formula, str):
-            formula, marked = formula_of(formula, self._program)
+            formula, marked = formula_of(formula)
             each = (*each, *(name for name in marked if name not in each))
         if hard and weight is not None:
             raise ModelError("a formula has a weight, or is hard, not both")
@@ -266,9 +266,8 @@ class MarkovLogic(Tabular):
                     new = ground_part(store, part, left, tally if rule.hard or part.weight >= 0 else Tally())
                     left -= sum(len(block) for block in new)
                     blocks += new
-            constant = _constant(weights, first, tallies, blocks)
+            satisfied = _satisfied(len(weights), first, tallies, blocks)
             soft, settled = _soft(store, facts)
-            constant += settled
             wanted = self._query_atoms(store, asked, is_closed)
             determined = blocks_of(store, np.concatenate([atoms_in(blocks, store.n_atoms), soft[0], wanted]))
             if asked is not None:
@@ -285,7 +284,7 @@ class MarkovLogic(Tabular):
         finally:
             store.close()
         return GroundNetwork(
-            self, assembled, weights, keys, tallies, is_closed, constant, time.perf_counter() - started,
+            self, assembled, weights, keys, tallies, is_closed, satisfied, settled, time.perf_counter() - started,
             tuple(asked or ()),
         )  # fmt: skip
 
@@ -434,21 +433,16 @@ def _variables(
     return np.union1d(atoms, soft) if everything else atoms
 
 
-def _constant(
-    weights: npt.NDArray[np.float64],
-    first: Sequence[int],
-    tallies: Mapping[int, Tally],
-    blocks: Sequence[Block],
-) -> float:
-    """What groundings that the evidence satisfies add to the score of every assignment."""
-    open_by_weight = np.zeros(len(weights))
-    for block in blocks:
-        soft = block.weight >= 0
-        open_by_weight += np.bincount(block.weight[soft], block.count[soft], len(weights))
-    total = 0.0
+def _satisfied(
+    n_weights: int, first: Sequence[int], tallies: Mapping[int, Tally], blocks: Sequence[Block]
+) -> npt.NDArray[np.float64]:
+    """``float64[n_weights]``: how many groundings the evidence satisfies; nan where a rule was not grounded."""
+    found = np.full(n_weights, np.nan)
     for i, tally in tallies.items():
         own = range(first[i], first[i + 1])
         for w in own:
-            satisfied = tally.total / len(own) - open_by_weight[w] - tally.violations.get(w, 0.0)
-            total += weights[w] * satisfied
-    return total
+            found[w] = tally.total / len(own) - tally.violations.get(w, 0.0)
+    for block in blocks:
+        soft = block.weight >= 0
+        found -= np.bincount(block.weight[soft], block.count[soft], n_weights)
+    return found

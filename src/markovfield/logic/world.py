@@ -43,6 +43,9 @@ class GroundNetwork(Drawn):
         For each rule, what became of its groundings.
     predicates
         Predicate to whether it is closed here: what the evidence does not name is false.
+    satisfied, settled
+        How many groundings of each weight the evidence satisfies (nan where a rule of weight zero was left out), and
+        the log-probability of soft evidence on atoms that are known all the same.
     seconds
         How long grounding took.
     """
@@ -53,7 +56,8 @@ class GroundNetwork(Drawn):
     weight_keys: Sequence[tuple[int, tuple[str, ...]]]
     tallies: dict[int, Tally]
     predicates: dict[str, bool]
-    log_constant: float
+    satisfied: npt.NDArray[np.float64]
+    settled: float
     seconds: float
     query: tuple[str, ...] = ()
     _graph: FactorGraph | None = field(default=None, init=False)
@@ -76,10 +80,19 @@ class GroundNetwork(Drawn):
         new = np.array(weights, np.float64)
         if new.shape != self.weights.shape or not np.isfinite(new).all():
             raise ModelError(f"weights must be {len(self.weights)} finite numbers, got an array of shape {new.shape}")
+        left_out = np.flatnonzero(np.isnan(self.satisfied) & (new != 0.0))
+        if len(left_out):
+            name = self.program.weight_name(self.weight_keys[int(left_out[0])])
+            raise ModelError(f"{name} had weight zero and was not grounded: ground(keep_all=True) keeps all formulas")
         return GroundNetwork(
-            self.program, self.assembled, new, self.weight_keys, self.tallies, self.predicates, float("nan"),
-            self.seconds, self.query,
+            self.program, self.assembled, new, self.weight_keys, self.tallies, self.predicates,
+            self.satisfied, self.settled, self.seconds, self.query,
         )  # fmt: skip
+
+    @property
+    def log_constant(self) -> float:
+        """What groundings that the evidence satisfies add to the score of every assignment."""
+        return float(np.nansum(self.weights * self.satisfied)) + self.settled
 
     @property
     def atoms(self) -> AtomNames:

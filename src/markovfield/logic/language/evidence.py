@@ -1,7 +1,7 @@
 """Databases of evidence: ground atoms that are true or false, probabilities of atoms, constants.
 
 One atom after the other, ``Friends(Anna, Bob)``, ``!Smokes(Bob)``, ``0.7 Cancer(Anna)``, ``Rain = true``,
-``motherOf(Anna) = Eve``; ``---`` begins another world.
+``motherOf(Anna) = Eve`` (or the other way round); ``---`` begins another world.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _LITERAL = re.compile(
     rf"""(?:(?P<space>[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/|\#[^\n]*)
     |(?P<world>---+[ \t]*$)
     |(?P<domain>[^\W\d][\w'-]*)\s*=\s*\{{(?P<items>[^}}]*)\}}
+    |(?P<result>{_CONSTANT})\s*=\s*(?P<function>[^\W\d][\w'-]*)\s*\((?P<given>[^()]*)\)
     |(?:(?P<probability>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)[ \t]+)?(?P<sign>[!?]?)[ \t]*(?P<name>[^\W\d][\w'-]*)
      [ \t]*(?:\((?P<args>(?:\s*{_CONSTANT}\s*(?:,\s*{_CONSTANT}\s*)*)?)\))?
      (?:[ \t]*=[ \t]*(?P<value>{_CONSTANT}))?[ \t]*\.?)""",
@@ -86,7 +87,10 @@ def _take(facts: Facts, found: re.Match[str], program: Program, arity: dict[str,
         constants = facts.constants.setdefault(found["domain"], {})
         constants.update(dict.fromkeys(map(_plain, _ARGUMENT.findall(found["items"]))))
         return
-    name, text = found["name"], found["args"]
+    if found["function"] is not None:  # ``Eve = motherOf(Anna)``
+        name, text, value = found["function"], found["given"], found["result"]
+    else:
+        name, text, value = found["name"], found["args"], found["value"]
     if not text:
         args: tuple[str, ...] = ()
     elif '"' in text:
@@ -99,8 +103,8 @@ def _take(facts: Facts, found: re.Match[str], program: Program, arity: dict[str,
                 at, f"{found.group().strip()} has {len(args)} arguments, and {name} is declared with {arity[name]}"
             )
         truth = found["sign"] != "!"
-        if found["value"] is not None:
-            value = _TRUTHS.get(found["value"].lower())
+        if value is not None:
+            value = _TRUTHS.get(value.lower())
             if value is None:
                 source.fail(at, f"{name} is a predicate: it is true or false, not {found['value']}")
             truth = truth == value
@@ -118,24 +122,13 @@ def _take(facts: Facts, found: re.Match[str], program: Program, arity: dict[str,
             facts.probabilities.setdefault(name, {})[args] = probability if truth else 1.0 - probability
     elif name in program.functions:
         function = program.functions[name]
-        if found["value"] is None or len(args) != len(function.types):
+        if value is None or len(args) != len(function.types):
             source.fail(
                 at, f"a value of function {name} is written {name}({', '.join(function.types)}) = {function.value}"
             )
-        facts.values.setdefault(name, {})[args] = _plain(found["value"])
-    elif found["value"] is not None and _inverted(facts, found, program):
-        return
+        facts.values.setdefault(name, {})[args] = _plain(value)
     else:
         source.fail(at, f"predicate {name} is not declared in the program")
-
-
-def _inverted(facts: Facts, found: re.Match[str], program: Program) -> bool:
-    """``Value = function(args)``, as LoMRF writes the values of functions."""
-    rest = re.compile(rf"\s*=?\s*\(((?:\s*{_CONSTANT}\s*,?)*)\)").match(found.string, found.end())
-    function = program.functions.get(found["value"] or "")
-    if rest is None or function is None or found["args"] is not None:
-        return False
-    raise ModelError(f"write the value of {function.name} as {function.name}(...) = {found['name']}")
 
 
 def _plain(text: str) -> str:

@@ -217,7 +217,7 @@ def define_quantified(formula: Formula, name: Callable[[Formula], Atom]) -> tupl
                 known[part] = name(part)
                 body = negations_inside(part.body)
                 inner: Formula = body
-                if _literal(body) is None or _is_quantified(body):
+                if _literal(body) is None or is_quantified(body):
                     inner = name(part.body)
                     changed = replace(body)
                     rules.append(Iff(inner, changed))
@@ -229,13 +229,9 @@ def define_quantified(formula: Formula, name: Callable[[Formula], Atom]) -> tupl
     return replace(formula), rules
 
 
-def _is_quantified(formula: Formula) -> bool:
-    return isinstance(formula, Exists | ForAll) or any(map(_is_quantified, children(formula)))
-
-
 def is_quantified(formula: Formula) -> bool:
     """Whether there is a quantifier in a formula."""
-    return _is_quantified(formula)
+    return isinstance(formula, Exists | ForAll) or any(map(is_quantified, children(formula)))
 
 
 def truth_table(formula: Formula) -> tuple[tuple[Atom | Equal, ...], npt.NDArray[np.bool_]]:

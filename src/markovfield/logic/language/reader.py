@@ -12,7 +12,7 @@ from markovfield.exceptions import FormatError, ModelError
 from markovfield.logic.language.grammar import read_formula, unquoted
 from markovfield.logic.language.lexer import Source, Token, statements
 from markovfield.logic.language.program import Function, Predicate, Program, Rule
-from markovfield.logic.language.syntax import AnySign, Formula, Not, children, free_variables, rebuild
+from markovfield.logic.language.syntax import AnySign, Formula, Not, children, rebuild
 from markovfield.logic.language.typing import check_rule, is_lower_case
 from markovfield.logic.language.weights import read_weight
 from markovfield.text_files import read_source
@@ -95,7 +95,7 @@ class _Reader:
         while at < len(items):
             item = items[at]
             if item.kind == "ELLIPSIS":
-                at += self._range(source, items, at, names)
+                self._range(source, items, at, names)
             elif item.kind in ("NAME", "NUMBER"):
                 names[item.text] = None
             elif item.kind == "STRING":
@@ -111,7 +111,7 @@ class _Reader:
                     source.fail(items[at].start, f"expected ',' or '}}' here, got {items[at].text!r}")
                 at += 1
 
-    def _range(self, source: Source, items: Sequence[Token], at: int, names: dict[str, None]) -> int:
+    def _range(self, source: Source, items: Sequence[Token], at: int, names: dict[str, None]) -> None:
         """``1, ..., 10``: what lies between two whole numbers."""
         around = [items[i] for i in (at - 2, at + 2) if 0 <= i < len(items)]
         if len(around) != 2 or not all(t.text.isdigit() for t in around):
@@ -120,7 +120,6 @@ class _Reader:
         if high < low or high - low > LARGEST_RANGE:
             source.fail(items[at].start, f"{low} to {high} is no range of at most {LARGEST_RANGE} constants")
         names.update(dict.fromkeys(str(i) for i in range(low + 1, high)))
-        return 0
 
     def _declaration(self, source: Source, tokens: Sequence[Token]) -> bool:
         """Read a predicate's or a function's declaration, if the statement is one."""
@@ -266,14 +265,14 @@ def read_file(path: Path) -> Program:
     return program
 
 
-def formula_of(text: str, program: Program) -> tuple[Formula, tuple[str, ...]]:
-    """One formula as text, with variables in lower case (or ``?x``)."""
+def formula_of(text: str) -> tuple[Formula, tuple[str, ...]]:
+    """One formula as text, with variables in lower case (or ``?x``), and those marked by ``+``."""
     source = Source("<formula>", text)
     found = list(statements(source))
     if len(found) != 1:
         raise ModelError(f"expected one formula, got {text!r}")
     marked = _has_marked_variables(text)
     formula, each = read_formula(source, found[0], (lambda name: False) if marked else is_lower_case)
-    if free_variables(formula) is None or program is None:
-        raise ModelError(f"expected a formula, got {text!r}")
+    if _count_any(formula):
+        raise ModelError(f"{text!r} is a template of several formulas: add each sign by itself")
     return formula, each
