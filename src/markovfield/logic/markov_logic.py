@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +16,13 @@ from markovfield.exceptions import FormatError, ModelError
 from markovfield.files import atomic_writer
 from markovfield.frames import Tabular
 from markovfield.learning.core.report import FitReport
-from markovfield.logic.atoms import AtomNames, AtomStates
-from markovfield.logic.grounding.assemble import assemble
-from markovfield.logic.grounding.determined import DeterminedBlocks, blocks_of, complete
-from markovfield.logic.grounding.ground import Block, Tally, ground_part
-from markovfield.logic.grounding.relevant import atoms_in, connected_to
-from markovfield.logic.grounding.rules import n_groundings, parts_of
-from markovfield.logic.grounding.store import Store
+from markovfield.logic.grounding.network import Opened, ground_network, opened
 from markovfield.logic.language.evidence import Facts, facts_of, read_facts
 from markovfield.logic.language.program import Predicate, Program, Rule
 from markovfield.logic.language.reader import formula_of, read_file, read_program
 from markovfield.logic.language.syntax import Constant, Formula, substitute
-from markovfield.logic.language.typing import check_rule, types_of
+from markovfield.logic.language.typing import check_rule
 from markovfield.logic.world import GroundNetwork
-from markovfield.names import Names
 from markovfield.text_files import read_source
 
 __all__ = ["MarkovLogic", "read"]
@@ -245,108 +237,32 @@ class MarkovLogic(Tabular):
             Of the database, such as ``"4GB"``; beyond it, it goes to disk.
         """
         started = time.perf_counter()
-        facts = self.facts(evidence)
-        asked = [query] if isinstance(query, str) else None if query is None else list(query)
-        names = None if asked is None else {self._predicate_of(text) for text in asked}
-        is_closed = self._closed(facts, names, closed)
-        store = Store(self._program, facts, is_closed, memory_limit)
+        opened = self._opened(evidence, query, closed, memory_limit)
         try:
-            complete(store)
-            weights, keys, first = self._weights(store)
-            blocks: list[Block] = []
-            tallies: dict[int, Tally] = {}
-            left = max_clauses
-            for i, rule in enumerate(self.rules):
-                own = weights[first[i] : first[i + 1]]
-                if not rule.hard and not keep_all and not own.any():
-                    continue
-                tally = tallies.setdefault(i, Tally(n_groundings(store, rule)))
-                for part in parts_of(store, rule, -1 if rule.hard else first[i], split=split):
-                    # What defines quantified parts is no grounding of the rule.
-                    new = ground_part(store, part, left, tally if rule.hard or part.weight >= 0 else Tally())
-                    left -= sum(len(block) for block in new)
-                    blocks += new
-            satisfied = _satisfied(len(weights), first, tallies, blocks)
-            soft, settled = _soft(store, facts)
-            wanted = self._query_atoms(store, asked, is_closed)
-            determined = blocks_of(store, np.concatenate([atoms_in(blocks, store.n_atoms), soft[0], wanted]))
-            if asked is not None:
-                atoms = atoms_in([*blocks, *determined], store.n_atoms)
-                if len(atoms):
-                    blocks, determined = connected_to(wanted, blocks, determined, atoms)
-            atoms = _variables(blocks, determined, store.n_atoms, wanted, soft[0], asked is None)
-            inside = np.isin(soft[0], atoms)
-            variables = AtomNames(store, atoms)
-            assembled = assemble(
-                blocks, determined, (soft[0][inside], soft[1][inside]), atoms, len(weights),
-                Names(variables, AtomStates(len(atoms))),
-            )  # fmt: skip
+            found = ground_network(opened, split=split, keep_all=keep_all, max_clauses=max_clauses)
         finally:
-            store.close()
+            opened.store.close()
         return GroundNetwork(
-            self, assembled, weights, keys, tallies, is_closed, satisfied, settled, time.perf_counter() - started,
-            tuple(asked or ()),
+            self, found.assembled, opened.weights, opened.keys, found.tallies, opened.closed, found.satisfied,
+            found.settled, time.perf_counter() - started, opened.asked or (),
         )  # fmt: skip
 
-    def _predicate_of(self, text: str) -> str:
-        name = text.partition("(")[0].strip()
-        if name not in self._program.predicates:
-            raise ModelError(
-                f"the query {text!r} names no predicate of the program: {', '.join(self._program.predicates)}"
-            )
-        return name
-
-    def _closed(self, facts: Facts, asked: set[str] | None, closed: Iterable[str] | None) -> dict[str, bool]:
-        predicates = self._program.predicates
-        if closed is not None:
-            chosen = set(closed)
-            for name in chosen:
-                if name not in predicates:
-                    raise ModelError(f"closed names {name!r}, which is no predicate of the program")
-        elif any(p.closed for p in predicates.values()):
-            chosen = {p.name for p in predicates.values() if p.closed}
-        elif asked is not None:
-            chosen = {name for name in facts.atoms if facts.atoms[name]} - asked
-        else:
-            chosen = set()
-        for name in (asked or set()) & chosen:
-            raise ModelError(
-                f"the query asks for {name}, which is closed: its atoms are true in the evidence, or false"
-            )
-        for name in facts.probabilities:
-            chosen.discard(name)
-        return {name: name in chosen for name in predicates}
+    def _opened(
+        self,
+        evidence: Evidence,
+        query: str | Sequence[str] | None,
+        closed: Iterable[str] | None,
+        memory_limit: str | None,
+    ) -> Opened:
+        """The program and its evidence in a database; who asks closes it."""
+        asked = (query,) if isinstance(query, str) else None if query is None else tuple(query)
+        return opened(self._program, self._learned, self.facts(evidence), asked, closed, memory_limit)
 
     def weight_name(self, key: tuple[int, tuple[str, ...]]) -> str:
         """A weight in words: the formula, with the constants that it is for."""
         rule, values = self.rules[key[0]], key[1]
         given = {name: Constant(value) for name, value in zip(rule.each, values, strict=True)} if values else {}
         return str(substitute(rule.formula, dict(given)))
-
-    def _weights(self, store: Store) -> tuple[npt.NDArray[np.float64], list[tuple[int, tuple[str, ...]]], list[int]]:
-        """Weights of all rules one behind the other, which they are, and where each rule's begin."""
-        weights: list[float] = []
-        keys: list[tuple[int, tuple[str, ...]]] = []
-        first = [0]
-        for i, rule in enumerate(self.rules):
-            if not rule.hard:
-                default = rule.weight or 0.0
-                types = types_of(self._program, rule.formula) if rule.each else {}
-                kinds = [str(types[name]) for name in rule.each]
-                for values in product(*(store.constants[kind] for kind in kinds)):
-                    weights.append(self._learned.get((i, values), default))
-                    keys.append((i, values))
-            first.append(len(weights))
-        return np.array(weights, np.float64), keys, first
-
-    def _query_atoms(self, store: Store, asked: list[str] | None, closed: dict[str, bool]) -> IntArray:
-        """Numbers of the atoms that are asked for and not known, rising."""
-        texts = asked if asked is not None else [name for name, is_closed in closed.items() if not is_closed]
-        atoms = np.unique(np.concatenate([np.zeros(0, np.int64), *(_matching(store, text) for text in texts)]))
-        for relation in store.relations.values():
-            if relation.n_known and not relation.closed:
-                atoms = np.setdiff1d(atoms, store.known(relation)[0], assume_unique=True)
-        return atoms
 
     def _columns(self, limit: int | None = None) -> dict[Any, Any]:
         rules = self.rules[:limit]
@@ -377,72 +293,3 @@ def read(path: str | os.PathLike[str]) -> MarkovLogic:
     markovfield.exceptions.FormatError: no_such_file.mln: No such file or directory
     """
     return MarkovLogic.read(path)
-
-
-def _matching(store: Store, text: str) -> IntArray:
-    """Numbers of the atoms that a query such as ``P(x, Anna)`` means."""
-    name, _, rest = text.partition("(")
-    relation = store.relations[name.strip()]
-    if relation.n_atoms > 2**28:
-        raise ModelError(
-            f"the query {text!r} asks for {relation.n_atoms:.3g} ground atoms: name some of their constants"
-        )
-    args = [a.strip() for a in rest.rstrip().removesuffix(")").split(",")] if rest else ["_"] * len(relation.sizes)
-    if len(args) != len(relation.sizes):
-        raise ModelError(
-            f"the query {text!r} has {len(args)} arguments, and {relation.predicate} has {len(relation.sizes)}"
-        )
-    found = np.array([relation.base], np.int64)
-    for arg, kind, size, stride in zip(args, relation.predicate.types, relation.sizes, relation.strides, strict=True):
-        constant = store.index[kind].get(arg)
-        if constant is None and not (arg.startswith("?") or arg[:1].islower() or arg[:1] == "_"):
-            raise ModelError(f"the query {text!r} names the constant {arg!r}, which there is not among type {kind}")
-        values = np.arange(size) if constant is None else np.array([constant])
-        found = (found[:, None] + values * stride).ravel()
-    return found
-
-
-def _soft(store: Store, facts: Facts) -> tuple[tuple[IntArray, npt.NDArray[np.float64]], float]:
-    """Numbers and probabilities of atoms with soft evidence; and what those add that are known all the same."""
-    numbers, values = [np.zeros(0, np.int64)], [np.zeros(0)]
-    settled = 0.0
-    for name, rows in facts.probabilities.items():
-        relation = store.relations[name]
-        columns = store.numbers(relation.predicate.types, list(rows))
-        own = sum((c * s for c, s in zip(columns, relation.strides, strict=True)), np.full(len(rows), relation.base))
-        probability = np.fromiter(rows.values(), np.float64, len(rows))
-        known, truth = store.known(relation)
-        at = np.minimum(np.searchsorted(known, own), max(len(known) - 1, 0))
-        there = known[at] == own if len(known) else np.zeros(len(own), np.bool_)
-        told = truth[at[there]]
-        settled += float(np.log(np.where(told, probability[there], 1.0 - probability[there])).sum())
-        numbers.append(own[~there])
-        values.append(probability[~there])
-    return (np.concatenate(numbers), np.concatenate(values)), settled
-
-
-def _variables(
-    blocks: Sequence[Block],
-    determined: Sequence[DeterminedBlocks],
-    n_atoms: int,
-    wanted: IntArray,
-    soft: IntArray,
-    everything: bool,
-) -> IntArray:
-    atoms = np.union1d(atoms_in([*blocks, *determined], n_atoms), wanted)
-    return np.union1d(atoms, soft) if everything else atoms
-
-
-def _satisfied(
-    n_weights: int, first: Sequence[int], tallies: Mapping[int, Tally], blocks: Sequence[Block]
-) -> npt.NDArray[np.float64]:
-    """``float64[n_weights]``: how many groundings the evidence satisfies; nan where a rule was not grounded."""
-    found = np.full(n_weights, np.nan)
-    for i, tally in tallies.items():
-        own = range(first[i], first[i + 1])
-        for w in own:
-            found[w] = tally.total / len(own) - tally.violations.get(w, 0.0)
-    for block in blocks:
-        soft = block.weight >= 0
-        found -= np.bincount(block.weight[soft], block.count[soft], n_weights)
-    return found

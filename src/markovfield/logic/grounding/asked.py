@@ -1,0 +1,104 @@
+"""What is asked for: which predicates are closed, which atoms a query means, the weights that rules have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from markovfield.exceptions import ModelError
+from markovfield.logic.grounding.store import Store
+from markovfield.logic.language.evidence import Facts
+from markovfield.logic.language.program import Program
+from markovfield.logic.language.typing import types_of
+
+__all__ = ["WeightKey", "closed_predicates", "predicate_of", "query_atoms", "weights_of"]
+
+IntArray = npt.NDArray[np.int64]
+# A rule's number, and the constants that one of its weights is for.
+WeightKey = tuple[int, tuple[str, ...]]
+
+
+def predicate_of(program: Program, text: str) -> str:
+    """The predicate that a query names."""
+    name = text.partition("(")[0].strip()
+    if name not in program.predicates:
+        raise ModelError(f"the query {text!r} names no predicate of the program: {', '.join(program.predicates)}")
+    return name
+
+
+def closed_predicates(
+    program: Program, facts: Facts, asked: set[str] | None, closed: Iterable[str] | None
+) -> dict[str, bool]:
+    """Predicate to whether what the evidence does not say of it is false."""
+    predicates = program.predicates
+    if closed is not None:
+        chosen = set(closed)
+        for name in chosen:
+            if name not in predicates:
+                raise ModelError(f"closed names {name!r}, which is no predicate of the program")
+    elif any(p.closed for p in predicates.values()):
+        chosen = {p.name for p in predicates.values() if p.closed}
+    elif asked is not None:
+        chosen = {name for name in facts.atoms if facts.atoms[name]} - asked
+    else:
+        chosen = set()
+    for name in (asked or set()) & chosen:
+        raise ModelError(f"the query asks for {name}, which is closed: its atoms are true in the evidence, or false")
+    for name in facts.probabilities:
+        chosen.discard(name)
+    return {name: name in chosen for name in predicates}
+
+
+def weights_of(
+    program: Program, learned: Mapping[WeightKey, float], store: Store
+) -> tuple[npt.NDArray[np.float64], list[WeightKey], list[int]]:
+    """Weights of all rules one behind the other, which they are, and where each rule's begin."""
+    weights: list[float] = []
+    keys: list[WeightKey] = []
+    first = [0]
+    for i, rule in enumerate(program.rules):
+        if not rule.hard:
+            default = rule.weight or 0.0
+            types = types_of(program, rule.formula) if rule.each else {}
+            kinds = [str(types[name]) for name in rule.each]
+            for values in product(*(store.constants[kind] for kind in kinds)):
+                weights.append(learned.get((i, values), default))
+                keys.append((i, values))
+        first.append(len(weights))
+    return np.array(weights, np.float64), keys, first
+
+
+def query_atoms(store: Store, asked: Sequence[str] | None, closed: Mapping[str, bool]) -> IntArray:
+    """Numbers of the atoms that are asked for and not known, rising."""
+    texts = asked if asked is not None else [name for name, is_closed in closed.items() if not is_closed]
+    atoms = np.unique(np.concatenate([np.zeros(0, np.int64), *(_matching(store, text) for text in texts)]))
+    for relation in store.relations.values():
+        if relation.n_known and not relation.closed:
+            atoms = np.setdiff1d(atoms, store.known(relation)[0], assume_unique=True)
+    return atoms
+
+
+def _matching(store: Store, text: str) -> IntArray:
+    """Numbers of the atoms that a query such as ``P(x, Anna)`` means."""
+    name, _, rest = text.partition("(")
+    relation = store.relations[name.strip()]
+    if relation.n_atoms > 2**28:
+        raise ModelError(
+            f"the query {text!r} asks for {relation.n_atoms:.3g} ground atoms: name some of their constants"
+        )
+    args = [a.strip() for a in rest.rstrip().removesuffix(")").split(",")] if rest else ["_"] * len(relation.sizes)
+    if len(args) != len(relation.sizes):
+        raise ModelError(
+            f"the query {text!r} has {len(args)} arguments, and {relation.predicate} has {len(relation.sizes)}"
+        )
+    found = np.array([relation.base], np.int64)
+    for arg, kind, size, stride in zip(args, relation.predicate.types, relation.sizes, relation.strides, strict=True):
+        constant = store.index[kind].get(arg)
+        if constant is None and not (arg.startswith("?") or arg[:1].islower() or arg[:1] == "_"):
+            raise ModelError(f"the query {text!r} names the constant {arg!r}, which there is not among type {kind}")
+        values = np.arange(size) if constant is None else np.array([constant])
+        found = (found[:, None] + values * stride).ravel()
+    return found
