@@ -9,6 +9,7 @@ Files, in reading order:
 
 * `kinds_kernel`: the kinds as numbers, and what each reads from the pool;
 * `structure`: scopes, offsets and strides; `remembered`: what is derived from a structure, worked out once;
+* `lattice`: the lattice that its variables are the sites of, as its model tells it;
 * `factor_graph`: a structure with numbers: scores, other tables on the same structure;
 * `factor_kinds`: literals, caps and cells of structured factors, and the checks of a structure;
 * `conditional_marks`: which factors are conditional distributions, checked against their numbers;

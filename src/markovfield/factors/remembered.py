@@ -2,7 +2,7 @@
 
 A function of a `Structure` or a `FactorGraph` (both frozen) that is decorated by `remembered` keeps its answer in the
 ``cache`` of its argument, typed as the function is. What depends on more than that (plans, by the settings of a method)
-is kept in a `Shelf`, a few at a time.
+is kept in a `Shelf`, a few at a time; what somebody else knows of it and says is `Told`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, Generic, Protocol, TypeVar
 
-__all__ = ["Shelf", "remembered"]
+__all__ = ["Shelf", "Told", "remembered"]
 
 T = TypeVar("T")
 
@@ -72,3 +72,27 @@ class Shelf(Generic[T]):
         kept[key] = thing
         while len(kept) > self.size:
             kept.pop(next(iter(kept)), None)
+
+
+class Told(Generic[T]):
+    """What is known of some structures because whoever made them said so.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> colours: Told[str] = Told()
+    >>> structure = mf.MarkovNetwork({"A": 2}).compile().structure
+    >>> colours.of(structure)
+    >>> colours.tell(structure, "red")
+    >>> colours.of(structure)
+    'red'
+    """
+
+    def tell(self, owner: _Owner, thing: T) -> None:
+        """Say it."""
+        owner.cache[self] = thing
+
+    def of(self, owner: _Owner) -> T | None:
+        """What was said; None where nothing was."""
+        found: T | None = owner.cache.get(self)
+        return found

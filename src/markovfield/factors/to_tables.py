@@ -25,6 +25,7 @@ from markovfield.factors.factor_kinds import (
     literals,
     offset_of_count,
 )
+from markovfield.factors.lattice import inherit_lattice
 from markovfield.factors.structure import Structure
 from markovfield.names import Names
 
@@ -95,7 +96,7 @@ def _distances_as_tables(s: Structure) -> tuple[Structure, npt.NDArray[np.int64]
         s.cardinalities, s.scope_offsets, s.scopes, offsets, strides,
         n_cells=int(starts[-1]), child=child, kind=kind, names=s.names,
     )  # fmt: skip
-    return plain, np.concatenate(cells)
+    return inherit_lattice(plain, s), np.concatenate(cells)
 
 
 class _Builder:

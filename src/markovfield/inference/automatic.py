@@ -156,12 +156,11 @@ def decoders(
 def is_wide_picture(graph: FactorGraph, evidence: Evidence) -> bool:
     """Whether a model is a picture (see `is_picture`) that no junction tree decodes: planning one would be in vain."""
     from markovfield.inference.graph_cuts.fusion_moves import is_picture
-    from markovfield.inference.problem.pairwise import pairwise, shorter_side
+    from markovfield.inference.problem.pairwise import pairwise
 
     if not is_picture(graph) or float((evidence.states >= 0).mean()) > FEW_KNOWN:
         return False
-    view = pairwise(graph.to_tables().structure)
-    width = shorter_side(graph.n_variables, view.low, view.high)
+    width = pairwise(graph.to_tables().structure).shorter_side
     return width * np.log2(int(graph.structure.cardinalities.min())) > np.log2(DECODE_WORK_LIMIT)
 
 

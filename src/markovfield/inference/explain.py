@@ -19,6 +19,8 @@ from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.registry import check_verb, resolve
 from markovfield.inference.enumeration import Enumeration, joint_states
+from markovfield.inference.problem.pairwise import of_free, pairwise
+from markovfield.inference.problem.problem import component_labels
 from markovfield.inference.strong_junction_tree.evidence import MixedEvidence
 from markovfield.inference.verbs import form_of, graph_of
 from markovfield.names import VariableName
@@ -311,20 +313,15 @@ def _automatic(
 
 def _shape(structure: Structure, free: Any) -> str:
     """Independent, chain, forest, or general, with what else is worth knowing: directed, pairwise, binary."""
-    s = structure
-    factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
-    inside = free[s.scopes]
-    arity = np.bincount(factor[inside], minlength=s.n_factors)
+    s, view = structure, pairwise(of_free(structure, free))
     words = []
-    if not (arity > 1).any():
+    if not len(view.pairs) and not len(view.large):
         words.append("independent")
-    elif arity.max() == 2:
-        wide = np.flatnonzero(arity == 2)
-        keep = inside & np.isin(factor, wide)
-        pairs = np.unique(np.sort(s.scopes[keep].reshape(-1, 2), axis=1), axis=0)
-        degree = np.bincount(pairs.ravel(), minlength=s.n_variables)
-        trees = len(pairs) == int((degree > 0).sum()) - _components(pairs, s.n_variables)
-        if trees:
+    elif not len(view.large):
+        low, high = view.joined
+        degree = np.bincount(np.concatenate([low, high]), minlength=s.n_variables)
+        # A forest has as many edges as variables, less its trees; variables without edges are trees of their own.
+        if len(low) == s.n_variables - component_labels(view.structure)[1]:
             words.append("chain" if degree.max() <= 2 else "forest")
         else:
             words.append("general, pairwise")
@@ -335,13 +332,3 @@ def _shape(structure: Structure, free: Any) -> str:
     if free.any() and int(s.cardinalities[free].max()) == 2:
         words.append("binary")
     return ", ".join(words)
-
-
-def _components(pairs: Any, n: int) -> int:
-    """Connected components with at least one edge."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
-    _, labels = connected_components(graph, directed=False)
-    return len(np.unique(labels[np.unique(pairs)]))

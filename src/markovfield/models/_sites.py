@@ -16,6 +16,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.kinds_kernel import DISTANCE, TABLE
+from markovfield.factors.lattice import tell_lattice
 from markovfield.factors.structure import Structure
 from markovfield.names import Names, VariableName, check_name
 
@@ -416,4 +417,6 @@ def pair_graph(
         kind=kind,
         names=names,
     )
+    if sites.shape is not None:
+        tell_lattice(structure, sites.shape, sites.periodic)
     return FactorGraph(structure, pool)

@@ -15,6 +15,7 @@ import numpy as np
 from markovfield.arrays import FloatArray
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE
+from markovfield.factors.lattice import inherit_lattice
 from markovfield.factors.structure import Structure
 
 __all__ = ["collect_unary_parts"]
@@ -105,7 +106,7 @@ def _graph(
         names=s.names,
     )
     pool.flags.writeable = False
-    return FactorGraph(structure, pool)
+    return FactorGraph(inherit_lattice(structure, s), pool)
 
 
 def _key(s: Structure, factor: int, scope: tuple[int, ...]) -> Any:

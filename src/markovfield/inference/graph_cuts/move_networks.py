@@ -22,7 +22,7 @@ from markovfield.inference.graph_cuts.moves_kernel import (
     taken,
 )
 from markovfield.inference.problem.pairs import PairProblem
-from markovfield.inference.problem.pairwise import lattice_width
+from markovfield.inference.problem.pairwise import pairwise
 
 __all__ = ["Moves"]
 
@@ -98,7 +98,7 @@ class Moves:
         self.messages, self._grain = np.zeros((0, most), np.float32), 0.0
 
     def _lay_network(self, n: int, low: IntArray, high: IntArray) -> None:
-        width = lattice_width(n, low, high)
+        width = pairwise(self.pairs.problem.structure).width
         beside = high - low == 1
         if width and np.bincount(2 * low + beside).max(initial=0) <= 1:
             self._network: FlowGrid | FlowGraph = FlowGrid(n // width, width)

@@ -11,7 +11,7 @@ from markovfield.arrays import BoolArray, FloatArray, IntArray
 from markovfield.inference.graph_cuts.flow_networks import FlowGraph, FlowGrid, Network
 from markovfield.inference.graph_cuts.moves_kernel import preferences
 from markovfield.inference.problem.pairs import PairProblem
-from markovfield.inference.problem.pairwise import lattice_width
+from markovfield.inference.problem.pairwise import lattice_width, pairwise
 
 __all__ = ["Penalties", "penalties_of"]
 
@@ -147,7 +147,7 @@ def _merged(pairs: PairProblem) -> tuple[IntArray, IntArray, FloatArray]:
 def _twice(pairs: PairProblem) -> bool:
     """Whether some pair has two factors."""
     low, high, n = pairs.low, pairs.high, pairs.n_variables
-    if lattice_width(n, low, high):
+    if pairwise(pairs.problem.structure).width:
         # Neighbours of a lattice have small numbers of their own, so that nothing has to be sorted.
         return bool(np.bincount(2 * low + (high - low > 1)).max(initial=0) > 1)
     return len(np.unique(low * n + high)) < len(low)

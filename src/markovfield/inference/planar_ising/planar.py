@@ -20,6 +20,7 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.planar_ising.moments import PlanarSolution
 from markovfield.inference.planar_ising.plan import PlanarPlan, lay_out
 from markovfield.inference.planar_ising.solve import solve_plan
+from markovfield.inference.problem.pairwise import pairwise
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.problem.spins import SpinModel, spin_model
 
@@ -75,16 +76,13 @@ class PlanarModel:
 
 def _all_pairs(spins: SpinModel) -> tuple[IntArray, IntArray, FloatArray]:
     """Every pair of spins that a factor joins, also where couplings are or add up to zero."""
-    s = spins.problem.structure
     n = max(spins.n_spins, 1)
-    label = np.full(s.n_variables, -1, np.int64)
+    label = np.full(spins.problem.structure.n_variables, -1, np.int64)
     label[spins.variables] = np.arange(spins.n_spins)
-    axis = s.scope_offsets[:-1][np.diff(s.scope_offsets) == 2]
-    i, j = label[s.scopes[axis]], label[s.scopes[axis + 1]]
-    key = np.unique(np.minimum(i, j) * n + np.maximum(i, j))
-    coupling = np.zeros(len(key))
-    coupling[np.searchsorted(key, spins.first * n + spins.second)] = spins.coupling
-    return key // n, key % n, coupling
+    first, second = (label[end] for end in pairwise(spins.problem.structure).joined)
+    coupling = np.zeros(len(first))
+    coupling[np.searchsorted(first * n + second, spins.first * n + spins.second)] = spins.coupling
+    return first, second, coupling
 
 
 def _fields(spins: SpinModel) -> FloatArray:
@@ -383,15 +381,15 @@ def _deferred(
     def counts() -> FloatArray:
         s = problem.structure
         out = np.zeros(len(problem.potentials.log_tables))
-        arity = np.diff(s.scope_offsets)
-        np.add.at(out, s.table_offsets[arity == 0], 1.0)
-        axis = s.scope_offsets[:-1][arity == 1]
-        cells = s.table_offsets[arity == 1][:, None] + s.table_strides[axis][:, None] * np.arange(2)
+        view = pairwise(s)
+        np.add.at(out, s.table_offsets[view.constants], 1.0)
+        axis = s.scope_offsets[view.unary]
+        cells = s.table_offsets[view.unary][:, None] + s.table_strides[axis][:, None] * np.arange(2)
         np.add.at(out, cells, up[label[s.scopes[axis]]])
-        axis = s.scope_offsets[:-1][arity == 2]
+        axis = s.scope_offsets[view.pairs]
         rows = s.table_strides[axis][:, None] * np.arange(2)
         columns = s.table_strides[axis + 1][:, None] * np.arange(2)
-        cells = s.table_offsets[arity == 2][:, None, None] + rows[:, :, None] + columns[:, None, :]
+        cells = s.table_offsets[view.pairs][:, None, None] + rows[:, :, None] + columns[:, None, :]
         np.add.at(out, cells, pairs(label[s.scopes[axis]], label[s.scopes[axis + 1]]))
         return problem.counts(out)
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE
+from markovfield.factors.lattice import inherit_lattice
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
@@ -127,4 +128,4 @@ def _merged(s: Structure) -> tuple[Structure, list[list[npt.NDArray[np.int64]]]]
         s.cardinalities, offsets, scopes[left], bases[~gone], strides[left], n_cells=end, kind=s.kind[~gone],
         names=s.names,
     )  # fmt: skip
-    return structure, groups
+    return inherit_lattice(structure, s), groups

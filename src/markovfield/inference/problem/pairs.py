@@ -12,6 +12,7 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import DISTANCE, NOISY_MAX, TABLE
+from markovfield.factors.lattice import inherit_lattice
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
@@ -89,7 +90,7 @@ def _small_tables(graph: FactorGraph) -> FactorGraph:
         s.cardinalities, s.scope_offsets, s.scopes, offsets, strides,
         n_cells=end, child=s.child, kind=kind, names=s.names,
     )  # fmt: skip
-    return FactorGraph(structure, np.concatenate(pool), marks_hold=True)
+    return FactorGraph(inherit_lattice(structure, s), np.concatenate(pool), marks_hold=True)
 
 
 def _check_arity(method: str, problem: Problem) -> None:

@@ -12,11 +12,12 @@ from functools import cached_property
 import numpy as np
 
 from markovfield.arrays import BoolArray, FloatArray, IntArray
+from markovfield.factors.lattice import lattice_of
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.problem.problem import Problem
 
-__all__ = ["Pairwise", "lattice_width", "pairwise", "shorter_side", "unary_scores"]
+__all__ = ["Pairwise", "lattice_width", "of_free", "pairwise", "shorter_side", "unary_scores"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +64,32 @@ class Pairwise:
 
     @cached_property
     def width(self) -> int:
-        """The width of the lattice, row by row, whose neighbours all pairs join; 0 where they join others."""
+        """The width of the lattice, row by row, whose neighbours all pairs join; 0 where they join others.
+
+        The model may have told it; otherwise it is found from the positions of the pairs.
+        """
+        told = lattice_of(self.structure)
+        if told is not None and told.rectangle:
+            return told.rectangle[1] if (self.high - self.low > 1).any() else 0
         return lattice_width(self.structure.n_variables, self.low, self.high)
+
+    @cached_property
+    def shorter_side(self) -> int:
+        """The shorter side of a rectangle of all variables, row by row, all of whose neighbours are pairs; 0 if none.
+
+        No junction tree has a smaller width. Other pairs, such as diagonal neighbours, may be there as well.
+        """
+        n, told = self.structure.n_variables, lattice_of(self.structure)
+        if told is not None and told.rectangle and len(self.low) == 2 * n - sum(told.rectangle):
+            return min(told.rectangle)
+        return shorter_side(n, self.low, self.high)
+
+    @cached_property
+    def joined(self) -> tuple[IntArray, IntArray]:
+        """The pairs of variables that some factor joins, each once, in rising order: ``low < high``."""
+        n = max(self.structure.n_variables, 1)
+        key = np.unique(self.low * n + self.high)
+        return key // n, key % n
 
     @cached_property
     def incidence(self) -> tuple[IntArray, IntArray]:
@@ -105,6 +130,29 @@ def pairwise(structure: Structure) -> Pairwise:
     return Pairwise(s, arity, none, single, pairs, large, low, high, one, two, turned)
 
 
+def of_free(structure: Structure, free: BoolArray) -> Structure:
+    """The structure without the axes of variables that are not free, which count as in their first states.
+
+    Itself where there are none. Of structured factors only the variables are right.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.MarkovNetwork({"A": 1, "B": 2, "C": 2})
+    >>> _ = net.add_factor(["A", "B", "C"], [[[1.0, 2.0], [3.0, 4.0]]])
+    >>> s = net.compile().structure
+    >>> pairwise(of_free(s, s.cardinalities > 1)).low.tolist()
+    [1]
+    """
+    s = structure
+    keep = free[s.scopes]
+    if keep.all():
+        return s
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])[s.scope_offsets]
+    kept = (offsets, s.scopes[keep], s.table_offsets, s.table_strides[keep])
+    return Structure(s.cardinalities, *kept, s.n_cells, s.child, np.zeros_like(s.kind), s.names)
+
+
 def lattice_width(n: int, low: IntArray, high: IntArray) -> int:
     """The width of a rectangle of ``n`` nodes, row by row, in which all pairs ``low < high`` are neighbours; 0 if none.
 
@@ -125,8 +173,6 @@ def lattice_width(n: int, low: IntArray, high: IntArray) -> int:
 
 def shorter_side(n: int, low: IntArray, high: IntArray) -> int:
     """The shorter side of a rectangle of ``n`` nodes, row by row, whose neighbours are all among the pairs; 0 if none.
-
-    No junction tree has a smaller width. Other pairs, such as diagonal neighbours, may be there as well.
 
     Examples
     --------

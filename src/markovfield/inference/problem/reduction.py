@@ -12,6 +12,7 @@ from markovfield.arrays import BoolArray, FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE
+from markovfield.factors.lattice import inherit_lattice
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.problem.domains_kernel import (
@@ -243,6 +244,6 @@ def reduce(
     kind = s.kind if len(child) == len(s.kind) else s.kind[: len(child)]
     n_cells = s.n_cells + len(origin)
     cards = _sealed(domain_sizes)
-    reduced = Structure(cards, scope_offsets, scopes, bases, strides, n_cells, child, kind, s.names)
+    reduced = inherit_lattice(Structure(cards, scope_offsets, scopes, bases, strides, n_cells, child, kind, s.names), s)
     held = pool if len(pool) else log_tables
     return Reduced(reduced, held, state_offsets, states, origin, factors, _sealed(barren), False)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
+from markovfield.factors.remembered import remembered
+from markovfield.factors.structure import Structure
+from markovfield.inference.problem.pairwise import Pairwise, of_free, pairwise
 from markovfield.inference.problem.problem import Problem
 
 __all__ = ["PottsModel", "SpinModel", "potts_model", "spin_model"]
@@ -72,29 +75,21 @@ class PottsModel:
     constant: float
 
 
-def _axes(problem: Problem) -> tuple[IntArray, IntArray, IntArray]:
-    """Of every factor: how many of its axes have more than one state, and the first and the last of them."""
-    s = problem.structure
-    factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
-    live = np.flatnonzero(s.cardinalities[s.scopes] > 1)
-    arity = np.bincount(factor[live], minlength=s.n_factors)
-    first, last = np.zeros(s.n_factors, np.int64), np.zeros(s.n_factors, np.int64)
-    last[factor[live]] = live
-    first[factor[live[::-1]]] = live[::-1]
-    return arity, first, last
+@remembered
+def _view(structure: Structure) -> Pairwise:
+    """The pairwise view of what is free: variables of one state may be left in scopes."""
+    return pairwise(of_free(structure, structure.cardinalities > 1))
 
 
 def _unary(problem: Problem, variables: IntArray, card: int) -> tuple[FloatArray, float]:
     """Potentials of single free variables ``[n, card]``, and the constant of all other factors of at most one."""
-    s = problem.structure
-    pool = problem.potentials.log_tables
-    arity, first, _ = _axes(problem)
-    constant = float(pool[s.table_offsets[arity == 0]].sum())
+    view = _view(problem.structure)
+    s, pool = view.structure, problem.potentials.log_tables
+    constant = float(pool[s.table_offsets[view.constants]].sum())
     unary = np.zeros((s.n_variables, card))
-    single = np.flatnonzero(arity == 1)
-    axis = first[single]
+    axis = s.scope_offsets[view.unary]
     states = np.arange(card)
-    cells = s.table_offsets[single][:, None] + s.table_strides[axis][:, None] * states
+    cells = s.table_offsets[view.unary][:, None] + s.table_strides[axis][:, None] * states
     np.add.at(unary, s.scopes[axis], pool[cells])
     if len(problem.likelihood):
         many = s.cardinalities > 1
@@ -106,13 +101,13 @@ def _unary(problem: Problem, variables: IntArray, card: int) -> tuple[FloatArray
 
 def _pairs(problem: Problem, variables: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
     """Factors of two variables: both spins, base and strides."""
-    s = problem.structure
-    arity, first, last = _axes(problem)
-    pairs = np.flatnonzero(arity == 2)
+    view = _view(problem.structure)
+    s = view.structure
     label = np.full(s.n_variables, -1, np.int64)
     label[variables] = np.arange(len(variables))
-    i, j = label[s.scopes[first[pairs]]], label[s.scopes[last[pairs]]]
-    return i, j, s.table_offsets[pairs], s.table_strides[first[pairs]], s.table_strides[last[pairs]]
+    first = s.scope_offsets[view.pairs]
+    base, one, two = s.table_offsets[view.pairs], s.table_strides[first], s.table_strides[first + 1]
+    return label[s.scopes[first]], label[s.scopes[first + 1]], base, one, two
 
 
 def _merged(i: IntArray, j: IntArray, n: int, coupling: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
@@ -126,7 +121,7 @@ def _merged(i: IntArray, j: IntArray, n: int, coupling: FloatArray) -> tuple[Int
 def _free(problem: Problem) -> tuple[IntArray, int] | None:
     """Free variables and their common number of states; None where they differ or a factor joins three or more."""
     s = problem.structure
-    if (_axes(problem)[0] > 2).any():
+    if len(_view(s).large):
         return None
     variables = np.flatnonzero(s.cardinalities > 1)
     cards = s.cardinalities[variables]

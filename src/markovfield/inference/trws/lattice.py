@@ -15,7 +15,8 @@ from markovfield.factors.structure import Structure
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.running import Running
 from markovfield.inference.local_search.incumbent import Incumbent
-from markovfield.inference.problem.pairwise import lattice_width, unary_scores
+from markovfield.inference.problem.pairwise import pairwise as pairs_of
+from markovfield.inference.problem.pairwise import unary_scores
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.trws.lattice_kernel import SAME, STEPS, TABLE, lattice_pass, lattice_round
 from markovfield.inference.trws.passes_kernel import PairTables
@@ -60,7 +61,7 @@ def find_diagonals(s: Structure) -> Diagonals | None:
     if n < 4 or m < n or (at.pair_table < 0).any() or (s.cardinalities != s.cardinalities[0]).any():
         return None
     low, high = at.scopes[0::2], at.scopes[1::2]
-    width = lattice_width(n, low, high)
+    width = pairs_of(s).width
     if not width or m != (n // width) * (width - 1) + (n // width - 1) * width:
         return None
     height = n // width
