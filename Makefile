@@ -2,12 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all test-nojit test-bounds test-oldest wheel-test coverage fuzz lint format bench docs clean
+.PHONY: demo test test-browser test-all test-nojit test-bounds test-oldest wheel-test coverage fuzz lint format bench docs clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[plot,logic,exact,qp,dev,docs]"
+	$(BIN)/python -m pip install --quiet --editable ".[plot,logic,exact,qp,explore,dev,docs]"
 	touch $@
 
 demo: .venv/installed
@@ -15,6 +15,10 @@ demo: .venv/installed
 
 test: .venv/installed
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
+
+# The explorer in a real browser; skipped with a reason where there is no Chromium.
+test-browser: .venv/installed
+	$(BIN)/python -m pytest tests/explorer -m browser
 
 test-all: .venv/installed
 	$(BIN)/python -m pytest

@@ -33,7 +33,8 @@ LAYERS = [
         "analysis",
         "diagnostics",
         "answers",
-    },  # the package itself, which reaches everything: only the command line may use it
+    },  # the package itself, which reaches everything: only the explorer and the command line may use it
+    {"explorer"},
     {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -6,6 +6,7 @@ from markovfield import answers as answers
 from markovfield import datasets as datasets
 from markovfield import dependency as dependency
 from markovfield import diagnostics as diagnostics
+from markovfield import explorer as explorer
 from markovfield import grammar as grammar
 from markovfield import graphs as graphs
 from markovfield import io as io
@@ -29,6 +30,7 @@ from markovfield.exceptions import MemoryLimitError as MemoryLimitError
 from markovfield.exceptions import MissingDataWarning as MissingDataWarning
 from markovfield.exceptions import ModelError as ModelError
 from markovfield.exceptions import StoppedError as StoppedError
+from markovfield.explorer.explorer import explore as explore
 from markovfield.factors.factor_graph import FactorGraph as FactorGraph
 from markovfield.gaussian.gaussian_field import GaussianField as GaussianField
 from markovfield.grammar.discriminative.grammar_crf import GrammarCRF as GrammarCRF

@@ -22,6 +22,7 @@ _TOP = {
         "StoppedError",
     ],
     "dependency.dependency_parser": ["DependencyParser"],
+    "explorer.explorer": ["explore"],
     "factors.factor_graph": ["FactorGraph"],
     "gaussian.gaussian_field": ["GaussianField"],
     "models.gaussian.markov_field": ["GaussianMarkovField"],
@@ -340,6 +341,7 @@ _LAZY = {
         "inference.analysis.query": ["Distribution", "query"],
         "inference.analysis.sensitivity": ["Sensitivity", "SensitivityCurve", "TableEntry", "sensitivity"],
     },
+    "explorer": {"explorer.explorer": ["Explorer"]},
     "diagnostics": {
         "inference.core.diagnostics": [
             "MonteCarlo",

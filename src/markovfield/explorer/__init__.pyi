@@ -1,0 +1,3 @@
+"""Types of ``markovfield.explorer``, for type checkers. Made by tools/generate.py."""
+
+from markovfield.explorer.explorer import Explorer as Explorer

@@ -1,0 +1,159 @@
+"""The public function: a server on this machine alone, a thread that runs it, and a browser that opens it."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import webbrowser
+from threading import Thread
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from markovfield.exceptions import ModelError
+from markovfield.explorer.core.subject import Subject
+
+if TYPE_CHECKING:
+    import uvicorn
+
+__all__ = ["Explorer", "explore"]
+
+LOOPBACK = "127.0.0.1"
+STARTING, STOPPING = 30.0, 5.0
+
+
+class Explorer:
+    """A running explorer; `explore` makes one. As a context manager it closes at the end.
+
+    Attributes
+    ----------
+    url
+        The address, with the token that lets its holder in.
+    port
+        Where it listens, on 127.0.0.1 only.
+    """
+
+    def __init__(self, subject: Subject, port: int = 0) -> None:
+        try:
+            import uvicorn
+            import websockets  # noqa: F401
+
+            from markovfield.explorer.application import application
+        except ImportError as error:
+            raise ImportError("the explorer needs a web server: pip install 'markovfield[explore]'") from error
+        if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port < 2**16:
+            raise ModelError(f"port must be a number from 0 (any free one) to 65535, got {port!r}")
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._socket.bind((LOOPBACK, port))
+        except OSError as error:
+            self._socket.close()
+            reason = (error.strerror or str(error)).lower()
+            raise ModelError(f"cannot listen on port {port} of {LOOPBACK}: {reason}") from None
+        self.port: int = self._socket.getsockname()[1]
+        token = secrets.token_urlsafe(24)
+        self.url = f"http://{LOOPBACK}:{self.port}/{token}/"
+        config = uvicorn.Config(
+            application(subject, token, self.port),
+            log_config=None,
+            access_log=False,
+            log_level="critical",
+            server_header=False,
+            timeout_graceful_shutdown=1,
+            ws="websockets-sansio",
+            ws_max_size=16 * 2**20,
+        )
+        self._server: uvicorn.Server = uvicorn.Server(config)
+        self._failure: BaseException | None = None
+        self._thread = Thread(target=self._run, name="markovfield-explorer", daemon=True)
+        self._thread.start()
+        self._wait_for_start()
+
+    def _run(self) -> None:
+        try:
+            self._server.run([self._socket])
+        except BaseException as error:
+            self._failure = error
+
+    def _wait_for_start(self) -> None:
+        waited = 0.0
+        while not self._server.started and self._thread.is_alive() and waited < STARTING:
+            self._thread.join(0.01)
+            waited += 0.01
+        if not self._server.started:
+            raise ModelError(f"the explorer's server did not start: {self._failure or 'it ended'}")
+
+    @property
+    def running(self) -> bool:
+        """Whether it still answers."""
+        return self._thread.is_alive()
+
+    def wait(self) -> None:
+        """Until somebody closes it; Ctrl-C is raised here as always."""
+        while self._thread.is_alive():
+            self._thread.join(0.5)
+
+    def close(self) -> None:
+        """Stop the server; computations that run are not waited for."""
+        self._server.should_exit = True
+        self._thread.join(STOPPING)
+        self._socket.close()
+
+    def __enter__(self) -> Explorer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Explorer({self.url if self.running else 'closed'})"
+
+
+def explore(model: Any, *, open_browser: bool = True, port: int = 0, block: bool = True) -> Explorer:
+    """Show a model in the browser: click evidence, see posteriors, separation, junction trees, and why.
+
+    A small server is started on 127.0.0.1, which other machines cannot reach; its address holds a random token without
+    which it answers nothing. Everything the page needs comes from it.
+
+    Parameters
+    ----------
+    model
+        A model, or the path of a file with one: what `read` reads, a Markov logic program (``.mln``), what `save`
+        wrote. A file is read again when it changes.
+    open_browser
+        Whether to open the page in the usual browser.
+    port
+        Where to listen; any free port when 0.
+    block
+        Whether to return only when the server ends or Ctrl-C is pressed.
+
+    Returns
+    -------
+    Explorer
+        With ``url`` and ``close()``.
+
+    Raises
+    ------
+    ImportError
+        Without the extra: ``pip install 'markovfield[explore]'``.
+
+    Examples
+    --------
+    >>> import markovfield as mf
+    >>> net = mf.BayesianNetwork({"rain": ["no", "yes"]})
+    >>> net.add_cpt("rain", [], [0.8, 0.2])
+    >>> with mf.explore(net, open_browser=False, block=False) as explorer:
+    ...     print(explorer.url)
+    http://127.0.0.1:.../
+    """
+    explorer = Explorer(Subject(model), port)
+    if open_browser:
+        webbrowser.open(explorer.url)
+    if block:
+        try:
+            explorer.wait()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            explorer.close()
+    return explorer

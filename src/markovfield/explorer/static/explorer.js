@@ -1,0 +1,97 @@
+// The shell: tabs of pages, the theme, reading the model again.
+import { h, replace } from "./dom.js";
+import { ask, stream } from "./server.js";
+
+const THEMES = ["system", "light", "dark"];
+const place = (id) => document.getElementById(id);
+let subject = null;
+let leave = null;
+let current = null;
+
+function tell(sentence, kind = "note") {
+  const line = place("told");
+  line.className = sentence ? kind : "";
+  line.textContent = sentence ?? "";
+}
+
+function remembered(name) {
+  try { return localStorage.getItem(name); } catch { return null; }
+}
+
+function showTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  place("theme").textContent = { system: "Theme: system", light: "Theme: light", dark: "Theme: dark" }[theme];
+  try { localStorage.setItem("theme", theme); } catch { /* private windows */ }
+}
+
+async function open(name) {
+  const root = place("page");
+  leave?.();
+  leave = null;
+  current = name;
+  for (const tab of place("tabs").children) {
+    tab.setAttribute("aria-selected", tab.dataset.page === name);
+    tab.tabIndex = tab.dataset.page === name ? 0 : -1;
+  }
+  replace(root);
+  root.dataset.page = name;
+  location.hash = name;
+  try {
+    const module = await import(`./pages/${name}.js`);
+    if (current !== name) return;
+    const context = {
+      subject,
+      tell,
+      call: (call, asked, signal) => ask(name, call, asked, signal),
+      stream: (which, onMessage, onEnd) => stream(name, which, onMessage, onEnd),
+    };
+    leave = (await module.mount(root, context)) ?? null;
+  } catch (error) {
+    tell(error.message, "error");
+  }
+}
+
+function showTabs() {
+  const tabs = subject.pages.map((page) =>
+    h("button", { type: "button", role: "tab", "data-page": page.name, "aria-controls": "page",
+      onclick: () => open(page.name) }, page.title));
+  replace(place("tabs"), tabs);
+  place("tabs").hidden = tabs.length < 2;
+  place("tabs").onkeydown = (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const at = tabs.findIndex((tab) => tab === document.activeElement);
+    const next = tabs[(at + step + tabs.length) % tabs.length];
+    next.focus();
+    next.click();
+  };
+}
+
+async function start(again) {
+  subject = await ask("explorer", again ? "reload" : "subject");
+  document.title = `${subject.name} - Markovfield`;
+  place("name").textContent = subject.name;
+  place("name").title = subject.kind;
+  place("reload").hidden = !subject.file;
+  showTabs();
+  const names = subject.pages.map((page) => page.name);
+  const wanted = location.hash.slice(1);
+  if (!names.length) replace(place("page"), h("p", { class: "empty" }, `There is no page for a ${subject.kind} yet.`));
+  else await open(names.includes(wanted) ? wanted : names[0]);
+}
+
+const failed = (error) => tell(error.message, "error");
+
+showTheme(THEMES.includes(remembered("theme")) ? remembered("theme") : "system");
+place("theme").onclick = () =>
+  showTheme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]);
+place("reload").onclick = () => start(true).then(() => tell("The model was read again."), failed);
+start(false).then(() => {
+  stream("explorer", "watch", (message) => {
+    if (message.error) tell(message.error, "error");
+    else if (message.version !== subject.version) {
+      start(false).then(() => tell("The model's file has changed and was read again."), failed);
+    }
+  }, () => tell("The explorer was stopped.", "error"));
+  document.documentElement.dataset.ready = "yes";
+}, failed);

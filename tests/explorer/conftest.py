@@ -1,0 +1,74 @@
+"""Explorers to ask by HTTP, and a browser to click in them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import markovfield as mf
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+# A headless browser that asks nobody anything but what it is told to.
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture
+def explorer() -> Iterator[Callable[..., Any]]:
+    """``explorer(model)`` starts one, which is closed when the test ends."""
+    pytest.importorskip("uvicorn", reason="the explorer's extra is not installed")
+    opened = []
+
+    def start(model: Any) -> Any:
+        opened.append(mf.explore(model, open_browser=False, block=False))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A browser; the test is skipped where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if path is None:
+        pytest.skip("there is no Chromium on the path")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """``visit(explorer)`` opens its page in a tab of its own; errors in the console fail the test."""
+    contexts, said = [], []
+
+    def open_page(explorer: Any, *, width: int = 1280, height: int = 800, theme: str = "light", hash: str = "") -> Any:
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(explorer.url + hash)
+        page.wait_for_selector("html[data-ready=yes]")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
