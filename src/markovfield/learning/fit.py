@@ -38,6 +38,8 @@ def fit(
     weights: Any = None,
     hidden: Sequence[VariableName] = (),
     init: Any = None,
+    query: str | Sequence[str] | None = None,
+    closed: Sequence[str] | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
     time_limit: float | None = None,
@@ -52,7 +54,7 @@ def fit(
         A `BayesianNetwork`, whose tables need not be there yet (`BayesianNetwork.set_parents` gives the structure), a
         `LinearGaussianNetwork`, a `GaussianMarkovField` (a graph, whose data may be `GaussianMoments`), or an
         undirected model: a `MarkovNetwork` (`MarkovNetwork.from_edges` gives the structure), a `FactorGraph`, or
-        anything else with a ``log_linear()``.
+        anything else with a ``log_linear()``; or a `MarkovLogic` program, whose data are databases.
     data
         A dict of columns, a pandas or polars frame, a structured array, `Samples`, or state indices
         ``int[rows, variables]``. Columns are found by name and others ignored; a variable without a column is hidden.
@@ -71,6 +73,9 @@ def fit(
         never comes up in a column with holes (`MissingDataWarning`): a text such as "None" may have been read as one.
     init
         Warm start: a model of the same kind whose parameters it begins with, an earlier answer for one.
+    query, closed
+        Of a `MarkovLogic` program: the predicates to predict, all others being given, and those of which databases name
+        all that is true; see `MarkovLogic.fit`.
     rng
         Seed or generator of random starts.
     n_jobs, time_limit, callback, progress
@@ -93,6 +98,13 @@ def fit(
     >>> fitted.fit_report.method, fitted.fit_report.n_rows
     ('maximum_likelihood', 4)
     """
+    if getattr(model, "fits_databases", False):
+        if weights is not None:
+            raise ModelError("weights of fit are of rows, and a Markov logic program learns from databases")
+        running_as: Any = {"rng": rng, "n_jobs": n_jobs, "time_limit": time_limit, "callback": callback}
+        return model.fit(data, query, method, hidden=hidden, closed=closed, init=init, **running_as)
+    if query is not None or closed is not None:
+        raise ModelError(f"query and closed of fit are for Markov logic programs, not for {type(model).__name__}")
     running = Running(n_jobs, time_limit, callback)
     generator = generator_of(rng)
     if isinstance(model, LinearGaussianNetwork):

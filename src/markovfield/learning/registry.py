@@ -71,6 +71,24 @@ ENTRIES = (
         form="LogLinear",
     ),
     Entry(
+        "diagonal_newton",
+        "learning.discriminative.diagonal_newton:DiagonalNewton",
+        ("fit",),
+        form="LogLinear",
+    ),
+    Entry(
+        "voted_perceptron",
+        "learning.discriminative.voted_perceptron:VotedPerceptron",
+        ("fit",),
+        form="LogLinear",
+    ),
+    Entry(
+        "max_margin",
+        "learning.discriminative.max_margin:MaxMargin",
+        ("fit",),
+        form="LogLinear",
+    ),
+    Entry(
         "dirichlet",
         "learning.directed.estimators:DirichletEstimate",
         ("fit",),

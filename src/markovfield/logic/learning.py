@@ -8,7 +8,7 @@ With a query the other predicates are given: the conditional likelihood of the q
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure, frozen
 from markovfield.learning.fit import fit
+from markovfield.learning.registry import resolve
+from markovfield.learning.solvers.penalty import Penalty
 from markovfield.logic.language.evidence import Facts
 from markovfield.logic.world import GroundNetwork
 from markovfield.models.log_linear import LogLinear
@@ -48,6 +50,7 @@ def fit_weights(
     *,
     hidden: Iterable[str] = (),
     closed: Iterable[str] | None = None,
+    init: MarkovLogic | None = None,
     max_clauses: int | None = None,
     **asked: Any,
 ) -> MarkovLogic:
@@ -58,11 +61,23 @@ def fit_weights(
     databases
         One database (see `MarkovLogic.ground`) or a list of them, each a world of its own. What they do not name is
         false.
+    method
+        A method of `markovfield.fit` for undirected models. Its ``l1`` and ``l2`` are of all weights.
     query
         Predicates to predict; all others are given. None: the joint likelihood of everything.
     hidden
         Predicates whose truth nobody knows: summed out, by expectation-maximisation or the gradient.
+    closed
+        Which of the predicates that are given are false where a database is silent: all where None. What is unknown of
+        the others is summed out.
+    init
+        An earlier answer for the same formulas: learning begins with its weights.
+    max_clauses
+        More ground formulas in one world than this are refused.
+    asked
+        ``rng``, ``n_jobs``, ``time_limit``, ``callback``, ``progress``: as for `markovfield.fit`.
     """
+    program = _started_from(program, init)
     worlds = [facts for one in _listed(databases) for facts in program.worlds(one)]
     if not worlds:
         raise ModelError("learning weights needs at least one database")
@@ -75,7 +90,7 @@ def fit_weights(
     if not joined.keys:
         raise ModelError("the program has no weight to learn: its formulas are hard or fixed")
     meant = [joined.model.variables[int(v)] for v in np.flatnonzero(joined.row < 0)]
-    made = fit(joined.model, joined.row[None, :], method, hidden=meant, **asked)
+    made = fit(joined.model, joined.row[None, :], _of_all_weights(method, len(joined.keys)), hidden=meant, **asked)
     fitted = program.with_weights(_by_rule(joined.keys, made.parameters))
     report = made.fit_report
     unused = np.flatnonzero(np.diff(joined.model.operator.tocsc().indptr) == 0)
@@ -84,6 +99,27 @@ def fit_weights(
     notes = tuple(text for text in report.notes if "never change in the data" not in text)
     fitted.fit_report = replace(report, notes=(*notes, note) if len(unused) else notes)
     return fitted
+
+
+def _started_from(program: MarkovLogic, init: MarkovLogic | None) -> MarkovLogic:
+    """The program, or one of the same formulas whose weights are another start."""
+    if init is None:
+        return program
+    own, other = ([(str(rule.formula), rule.hard, rule.each) for rule in p.rules] for p in (program, init))
+    if own != other:
+        raise ModelError("init of fit must be a program of the same formulas as the one to fit")
+    return init
+
+
+def _of_all_weights(method: Any, n: int) -> Any:
+    """A method whose l1 is of all weights: elsewhere it leaves out those of single variables, which are intercepts."""
+    if method == "auto":
+        return method
+    chosen = resolve(method, "fit", "LogLinear")
+    names = {one.name for one in fields(chosen)} if is_dataclass(chosen) else set()
+    if not {"l1", "l2", "penalty"} <= names or not chosen.l1 or chosen.penalty is not None:
+        return chosen
+    return replace(chosen, l1=0.0, l2=0.0, penalty=Penalty(l2=np.full(n, chosen.l2), l1=np.full(n, chosen.l1)))
 
 
 def _listed(databases: Any) -> list[Any]:
@@ -129,17 +165,18 @@ def _joined(
             Facts(known, {}, facts.values, constants), query, closed=given, keep_all=True, **limits
         )  # fmt: skip
         grounds.append(world)
-        rows.append(_row(world, facts, hidden))
+        unknown = set(program.predicates) - open_names - set(given)
+        rows.append(_row(world, facts, hidden, unknown))
     return _side_by_side(program, grounds, np.concatenate(rows))
 
 
-def _row(world: GroundNetwork, facts: Facts, hidden: set[str]) -> npt.NDArray[np.int16]:
-    """The truth of every atom of a ground network; -1 where it is hidden."""
+def _row(world: GroundNetwork, facts: Facts, hidden: set[str], unknown: set[str]) -> npt.NDArray[np.int16]:
+    """The truth of every atom of a ground network; -1 where it is hidden, or open and not named."""
     names = world.atoms
     row = np.zeros(len(names), np.int16)
     for relation in names.relations:
         inside = (names.numbers >= relation.base) & (names.numbers < relation.base + relation.n_atoms)
-        if relation.hidden or relation.predicate.name in hidden:
+        if relation.hidden or relation.predicate.name in hidden | unknown:
             row[inside] = -1
     for name, atoms in facts.atoms.items():
         if name in hidden:

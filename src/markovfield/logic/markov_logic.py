@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,8 @@ class MarkovLogic(Tabular):
     0.7503
     """
 
+    fits_databases: ClassVar[bool] = True
+
     def __init__(self, text: str = "") -> None:
         self._program = read_program(text)
         self._learned: dict[tuple[int, tuple[str, ...]], float] = {}
@@ -91,14 +93,16 @@ class MarkovLogic(Tabular):
     def fit(
         self, databases: Any, query: str | Sequence[str] | None = None, method: Any = "auto", **asked: Any
     ) -> MarkovLogic:
-        """The program with weights learned from databases, see `markovfield.logic.learning.fit_weights`.
+        """The program with weights learned from databases, as `markovfield.fit` has it.
+
+        See `markovfield.logic.learning.fit_weights` for what may be asked.
 
         Examples
         --------
         >>> import markovfield as mf
         >>> kb = mf.MarkovLogic("Smokes(person)\\nCancer(person)\\nSmokes(x) => Cancer(x)\\nSmokes(x)")
         >>> data = "Smokes(A) Cancer(A) Smokes(B) Cancer(B) Smokes(C) !Smokes(D)"
-        >>> fitted = kb.fit(data, query=["Cancer"])
+        >>> fitted = mf.fit(kb, data, query=["Cancer"])
         >>> [round(rule.weight, 4) for rule in fitted.rules]
         [0.6931, 0.0]
         """
