@@ -48,6 +48,9 @@ from markovfield.inference.variable_elimination import VariableElimination as Va
 from markovfield.learning.directed.estimators import DirichletEstimate as DirichletEstimate
 from markovfield.learning.directed.linear_gaussian import LeastSquares as LeastSquares
 from markovfield.learning.directed.linear_gaussian_em import LinearGaussianEM as LinearGaussianEM
+from markovfield.learning.discriminative.diagonal_newton import DiagonalNewton as DiagonalNewton
+from markovfield.learning.discriminative.max_margin import MaxMargin as MaxMargin
+from markovfield.learning.discriminative.voted_perceptron import VotedPerceptron as VotedPerceptron
 from markovfield.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
 from markovfield.learning.gaussian.covariance_graphs import IterativeConditionalFitting as IterativeConditionalFitting
 from markovfield.learning.gaussian.covariance_selection import CovarianceSelection as CovarianceSelection

@@ -10,6 +10,7 @@ Folders, in reading order:
 * `tables`: contingency tables, fitted to margins and in closed form;
 * `boltzmann`: restricted Boltzmann machines, also as a scikit-learn transformer;
 * `undirected`: parameters of all undirected models;
+* `discriminative`: weights shared by very many factors, by curvature or by decoding alone;
 * `structures`: which variables depend on which;
 * `gaussian`: the numbers and the graphs of real-valued variables;
 * `feature_induction`: random fields over words that grow by patterns.
