@@ -33,7 +33,7 @@ def rules(text, head=HEAD):
         ("1 x =/= y v Friends(x, y)", "1.0  (x != y) v Friends(x, y)"),
         ("1 Smokes(x) <=> Cancer(x)", "1.0  Smokes(x) <=> Cancer(x)"),
         ("1 Smokes(+x)", "1.0  Smokes(+x)"),
-        ("@5 Smokes(x)", "5.0  Smokes(x)"),
+        ("@5 Smokes(x)", "@5.0  Smokes(x)"),
         ("Smokes(x)", "Smokes(x)"),
         ('1 Smokes("a b")', '1.0  Smokes("a b")'),
         ("1 Smokes(x) | Cancer(x)", "1.0  Smokes(x) v Cancer(x)"),

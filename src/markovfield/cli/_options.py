@@ -39,8 +39,8 @@ Model = Annotated[
     typer.Argument(
         metavar="MODEL",
         callback=model_file,
-        help="A .uai, .bif, .xmlbif, Hugin .net, .wcsp, .cfn or .fg file (also .gz or .xz), an archive of mf.save, "
-        "or - for one of these on standard input.",
+        help="A .uai, .bif, .xmlbif, Hugin .net, .wcsp, .cfn, .fg or .mln file (also .gz or .xz), an archive of "
+        "mf.save, or - for one of these on standard input.",
     ),
 ]
 QueryFile = Annotated[

@@ -39,6 +39,7 @@ _ESTIMATORS = {
     "ChainCRF": "markovfield.sequence.chain.crf",
     "ChainTagger": "markovfield.sequence.tagger",
     "HMM": "markovfield.sequence.hmm.hmm",
+    "MarkovLogic": "markovfield.logic.markov_logic",
     "ChainSSVM": "markovfield.sequence.margin.chain_ssvm",
     "MEMM": "markovfield.sequence.memm.memm",
     "PCFG": "markovfield.grammar.pcfg",
@@ -93,7 +94,7 @@ def save(model: Any, path: PathLike) -> None:
         `Ising`, is saved as that graph. A `GaussianField`, a `LinearGaussianNetwork`, a `ConditionalGaussianNetwork` or
         a `MixedGraphicalModel` will do as well, and a `GaussianMarkovField`, which is saved as its field. State names
         must be str, int, finite float, bool or None. A fitted estimator with a ``save`` of its own (`ChainCRF`, ...)
-        will do, too.
+        will do, too, and so will a `MarkovLogic`.
     path
         Where to save; any name, ``.mfz`` by custom.
 

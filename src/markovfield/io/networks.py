@@ -24,7 +24,20 @@ __all__ = ["READABLE", "check_ending", "cost_sign", "ending_of_text", "read", "r
 
 Model = FactorGraph | MarkovNetwork | BayesianNetwork
 
-_READERS: dict[str, Callable[[PathLike], Model]] = {
+
+def _read_logic(path: PathLike) -> Any:
+    from markovfield.logic.markov_logic import read
+
+    return read(path)
+
+
+def _write_logic(program: Any, path: PathLike) -> None:
+    if not hasattr(program, "to_text"):
+        raise ModelError(f"a .mln file holds a MarkovLogic, got {type(program).__name__}")
+    program.write(path)
+
+
+_READERS: dict[str, Callable[[PathLike], Any]] = {
     ".bif": read_bif,
     ".xmlbif": read_xmlbif,
     ".bifxml": read_xmlbif,
@@ -34,6 +47,7 @@ _READERS: dict[str, Callable[[PathLike], Model]] = {
     ".wcsp": read_wcsp,
     ".cfn": read_wcsp,
     ".fg": read_ad3,
+    ".mln": _read_logic,
 }
 _WRITERS: dict[str, Callable[..., None]] = {
     ".bif": write_bif,
@@ -44,6 +58,7 @@ _WRITERS: dict[str, Callable[..., None]] = {
     ".uai": write_uai,
     ".wcsp": write_wcsp,
     ".cfn": write_wcsp,
+    ".mln": _write_logic,
     ".mfz": save,
 }
 _COMPRESSED = (".gz", ".xz")
@@ -58,8 +73,8 @@ _BEGINNINGS = (
 )
 
 READABLE = (
-    "a .bif, .xmlbif, .bifxml, .xml, .net, .uai, .wcsp, .cfn or .fg file (.gz or .xz as well), or an archive written "
-    "by save"
+    "a .bif, .xmlbif, .bifxml, .xml, .net, .uai, .wcsp, .cfn, .fg or .mln file (.gz or .xz as well), or an archive "
+    "written by save"
 )
 
 
@@ -70,20 +85,21 @@ def _ending(path: PathLike) -> str:
     return os.path.splitext(name)[1]
 
 
-def read_network(path: PathLike) -> Model:
+def read_network(path: PathLike) -> Any:
     """Read a model from a file of any format the library knows; ``mf.read`` is the same.
 
     Parameters
     ----------
     path
         A file whose name ends in ``.bif``, ``.xmlbif``, ``.bifxml``, ``.xml``, ``.net``, ``.uai``, ``.wcsp``,
-        ``.cfn`` or ``.fg`` (AD3's), then perhaps in ``.gz`` or ``.xz``; or an archive written by `save`, by any name.
+        ``.cfn``, ``.fg`` (AD3's) or ``.mln``, then perhaps in ``.gz`` or ``.xz``; or an archive written by `save`,
+        by any name.
 
     Returns
     -------
-    BayesianNetwork, FactorGraph or MarkovNetwork
+    BayesianNetwork, FactorGraph, MarkovNetwork or MarkovLogic
         A `BayesianNetwork` from BIF, XMLBIF and Hugin files, a `FactorGraph` from UAI files, a `MarkovNetwork`
-        from wcsp, cfn and fg files, from an archive what was saved.
+        from wcsp, cfn and fg files, a `MarkovLogic` from mln files, from an archive what was saved.
 
     Raises
     ------

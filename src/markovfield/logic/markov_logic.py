@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import FormatError, ModelError
-from markovfield.files import atomic_writer
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.files import atomic_writer, write_archive
 from markovfield.frames import Tabular
 from markovfield.learning.core.report import FitReport
 from markovfield.logic.grounding.network import Opened, ground_network, opened
@@ -22,6 +23,7 @@ from markovfield.logic.language.program import Predicate, Program, Rule
 from markovfield.logic.language.reader import formula_of, read_file, read_program
 from markovfield.logic.language.syntax import Constant, Formula, substitute
 from markovfield.logic.language.typing import check_rule
+from markovfield.logic.program_files import described, restored, spelled_out
 from markovfield.logic.world import GroundNetwork
 from markovfield.text_files import read_source
 
@@ -111,15 +113,41 @@ class MarkovLogic(Tabular):
         return fit_weights(self, databases, query, method, **asked)
 
     def to_text(self) -> str:
-        """The program as text, in the syntax of Alchemy; reading it gives the same program."""
-        return str(self._program)
+        """The program as text, in the syntax of Alchemy; reading it gives the same model.
+
+        A weight that was learned for single constants (``+`` variables) becomes a formula with these constants.
+        """
+        return str(spelled_out(self._program, self._learned))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the program to a file, in the syntax of Alchemy."""
-        if self._learned:
-            raise ModelError("weights of rules with + variables for single constants have no place in a program's text")
         with atomic_writer(path) as stream:
             stream.write(self.to_text().encode())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the program and its weights to an archive that `markovfield.load` reads back as it is."""
+        write_archive(path, 1, *described(self._program, self._learned))
+
+    @classmethod
+    def from_archive(cls, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> MarkovLogic:
+        """The program that an archive describes."""
+        made = cls()
+        made._program, made._learned = restored(about, arrays)
+        return made
+
+    def compile(self) -> FactorGraph:
+        """The ground network of a world of which nothing is known: of the program's own constants.
+
+        Examples
+        --------
+        >>> import markovfield as mf
+        >>> kb = mf.MarkovLogic("person = {Anna, Bob}\\nSmokes(person)\\n0.7 Smokes(x)")
+        >>> mf.marginals(kb)["Smokes(Anna)"].round(3)
+        array([0.332, 0.668])
+        """
+        if not any(self._program.domains.values()):
+            raise ModelError("the program names no constants: ground(evidence) gives the network of a world")
+        return self.ground().compile()
 
     def add_domain(self, kind: str, constants: Iterable[str]) -> MarkovLogic:
         """Name constants of a type."""

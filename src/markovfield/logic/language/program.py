@@ -77,7 +77,8 @@ class Rule:
         text = str(substitute(self.formula, {name: Variable(f"+{name}") for name in self.each}))
         if self.hard:
             return f"{text}."
-        return text if self.weight is None else f"{self.weight!r}  {text}"
+        mark = "@" if self.fixed else ""
+        return f"{mark}{text}" if self.weight is None else f"{mark}{self.weight!r}  {text}"
 
 
 @dataclass
