@@ -338,6 +338,7 @@ _LAZY = {
         "inference.analysis.aggregate": ["aggregate"],
         "inference.analysis.augmented": ["AugmentedDecoder", "diverse_best"],
         "inference.analysis.information": ["Ranking", "mutual_information", "value_of_information"],
+        "inference.analysis.loss_counts": ["WeightedCounts", "loss_counts"],
         "inference.analysis.query": ["Distribution", "query"],
         "inference.analysis.sensitivity": ["Sensitivity", "SensitivityCurve", "TableEntry", "sensitivity"],
     },

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import DISTANCE, NOISY_MAX, TABLE, caps, holds, literals, offset_of_count
@@ -107,6 +108,15 @@ class Enumeration:
             _max_marginals=joint.max_marginals,
             _counts=joint.counts,
         )
+
+    def tilted(
+        self, graph: FactorGraph, evidence: Evidence, losses: FloatArray, offsets: IntArray, *, running: Running
+    ) -> FloatArray:
+        """Expected counts of each example of a union tilted by a loss (see `TiltingMethod`)."""
+        joint = self._joint(graph, evidence)
+        for first, last in itertools.pairwise(offsets.tolist()):
+            joint.tilt(losses, range(first, last))
+        return joint.counts()
 
     def joint(
         self, graph: FactorGraph, evidence: Evidence, variables: Sequence[int], *, running: Running
@@ -293,6 +303,17 @@ class _Joint:
         out = np.zeros([int(cards[v]) for v in positions])
         out[tuple(slice(None) if v in self.axis else int(self.fixed[v]) for v in positions)] = table
         return out
+
+    def tilt(self, losses: FloatArray, variables: Iterable[int]) -> None:
+        """Multiply the probabilities by a loss of these variables, unless that is zero, and let them sum to one."""
+        offsets = self.graph.structure.value_offsets
+        loss: Any = 0.0
+        for v in variables:
+            loss = loss + losses[offsets[v] + self._states(v)]
+        weights = self.probabilities * loss
+        total = float(weights.sum())
+        if total > 0.0:
+            self.probabilities = weights / total
 
     def counts(self) -> FloatArray:
         out = np.zeros(self.graph.structure.n_cells)

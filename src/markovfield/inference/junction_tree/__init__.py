@@ -14,6 +14,7 @@ In reading order:
   inner loops;
 * ``clique_queries.py``, ``queries_kernel.py``: joint tables, n best and samples;
 * ``batch_kernel.py``: rows of evidence side by side; ``counts.py``: expected counts of many rows;
+* ``tilted.py``: expected counts of a model tilted by a loss;
 * ``ancestral.py``: directed models without evidence, ancestor set by ancestor set;
 * ``noisy_max.py``: decoding where a noisy-max sums over contributions that nobody sees.
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf
@@ -139,6 +139,14 @@ class JunctionTree:
         from markovfield.inference.junction_tree.counts import tree_counts
 
         return tree_counts(self, graph, clamps, weights, running)
+
+    def tilted(
+        self, graph: FactorGraph, evidence: Evidence, losses: FloatArray, offsets: IntArray, *, running: Running
+    ) -> FloatArray:
+        """Expected counts of each example of a union tilted by a loss (see `TiltingMethod`)."""
+        from markovfield.inference.junction_tree.tilted import tilted_counts
+
+        return tilted_counts(self, graph, evidence, losses, offsets, running)
 
     # ---- planning -------------------------------------------------------------------------------------------------
 
