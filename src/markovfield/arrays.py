@@ -85,6 +85,9 @@ def short_repr(thing: Any) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"{value.dtype}{list(value.shape)}"
+    if isinstance(value, np.ndarray):
+        text = repr(value.tolist())
+        return text if len(text) <= 60 else f"{value.dtype}{list(value.shape)}"
     if isinstance(value, (tuple, list)) and any(isinstance(x, np.ndarray) for x in value):
         return f"{len(value)} x {_shown(value[0])}"
     text = repr(value)

@@ -11,7 +11,7 @@ from html import escape
 from importlib import import_module
 from io import BytesIO
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from markovfield._exports import EXPORTS
 from markovfield.exceptions import ModelError
 from markovfield.names import Variables, distinct_texts
 
-__all__ = ["Drawn", "Tabular", "drawing", "fresh_name", "html_table", "to_frame"]
+__all__ = ["Drawn", "OneRow", "Tabular", "drawing", "fresh_name", "html_table", "to_frame"]
 
 BACKENDS = ("pandas", "polars")
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_STATES = 20, 12, 6
@@ -96,7 +96,9 @@ def _cell(name: str, value: Any) -> str:
 
 
 class Tabular:
-    """What can be seen as a table."""
+    """What can be seen as a table: a frame, a table in a notebook, a picture."""
+
+    __slots__ = ()
 
     def _columns(self, limit: int | None = None) -> dict[Any, Any]:
         """The columns by name; with a limit, at least so many of their rows, where there are as many."""
@@ -125,8 +127,30 @@ class Tabular:
         """
         return to_frame(self._columns(), backend)
 
+    def plot(self, **settings: Any) -> Any:
+        """Draw the answer by what it is: `markovfield.plot.answer` of it.
+
+        Examples
+        --------
+        >>> import markovfield as mf
+        >>> mf.marginals(mf.datasets.sprinkler()).plot(title="Before anything is seen").get_title(loc="left")
+        'Before anything is seen'
+        """
+        # By its public name: plots are far above answers.
+        return import_module(EXPORTS["plot"]).answer(self, **settings)
+
     def _repr_html_(self) -> str:
         return self._picture() or html_table(repr(self).partition("\n")[0], self._html_columns(SHOWN_ROWS + 1))
+
+
+class OneRow(Tabular):
+    """A report whose table has one row: the attributes that it lists."""
+
+    __slots__ = ()
+    _row: ClassVar[tuple[str, ...]] = ()
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return {name: [getattr(self, name)] for name in self._row}
 
 
 class Drawn(Variables, Tabular):
@@ -154,13 +178,13 @@ def _states(names: Sequence[Any]) -> str:
     return ", ".join(map(str, names[:SHOWN_STATES])) + (", ..." if len(names) > SHOWN_STATES else "")
 
 
-def drawing(graph: Any, size: int) -> str:
+def drawing(graph: Any, size: int, kind: str = "graph") -> str:
     """What `markovfield.plot.graph` draws, as SVG; nothing for large graphs and where matplotlib is not installed."""
     if not 0 < size <= MOST_DRAWN:
         return ""
     try:
         # By its public name: plots are far above models.
-        axes = import_module(EXPORTS["plot"]).graph(graph)
+        axes = getattr(import_module(EXPORTS["plot"]), kind)(graph)
     except (ImportError, ModelError):
         return ""
     library, stream = import_module("matplotlib"), BytesIO()

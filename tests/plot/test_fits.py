@@ -20,4 +20,4 @@ def test_one_fit_and_several():
     assert len(both.lines) == 4 and len(both.get_legend().get_texts()) == 2
     closed = mf.fit(mf.MarkovNetwork.from_edges({0: 2, 1: 2}, [(0, 1)]), rows[:, :2], method="closed_form")
     with pytest.raises(mf.ModelError, match="did not iterate"):
-        closed.fit_report.plot()
+        mf.plot.fit_history(closed)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from markovfield.alignment.links import gold_links
 from markovfield.exceptions import ModelError
+from markovfield.frames import OneRow
 
 __all__ = ["AlignmentReport", "alignment_error_rate", "alignment_report"]
 
 
-@dataclass(frozen=True)
-class AlignmentReport:
+@dataclass(frozen=True, repr=False)
+class AlignmentReport(OneRow):
     """Counts of links over all pairs together, and what follows from them.
 
     Attributes
@@ -33,6 +34,11 @@ class AlignmentReport:
     n_correct_sure: int
     n_correct: int
 
+    _row = (
+        "n_pairs", "n_found", "n_sure", "n_possible", "n_correct_sure", "n_correct",
+        "precision", "recall", "error_rate",
+    )  # fmt: skip
+
     @property
     def precision(self) -> float:
         """The share of links found that are possible; 1 where none was found."""
@@ -51,7 +57,10 @@ class AlignmentReport:
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers as plain values."""
-        return {**asdict(self), "precision": self.precision, "recall": self.recall, "error_rate": self.error_rate}
+        return {name: getattr(self, name) for name in self._row}
+
+    def __repr__(self) -> str:
+        return f"AlignmentReport: {self}"
 
     def __str__(self) -> str:
         return (

@@ -13,13 +13,14 @@ from markovfield.alignment.sentences import EncodedPairs, Vocabulary
 from markovfield.alignment.translation_kernel import count_pairs, fill_pairs, find_pairs, normalise_rows
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import FormatError
+from markovfield.frames import Tabular
 from markovfield.sequence.text.vectoriser import pack_strings, unpack_strings
 
 __all__ = ["TranslationTable"]
 
 
-@dataclass(frozen=True, eq=False)
-class TranslationTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class TranslationTable(Tabular):
     """A sparse table ``t(target word | source word)``.
 
     Attributes
@@ -43,6 +44,18 @@ class TranslationTable:
     values: FloatArray
     rest: FloatArray
     null_values: FloatArray
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        n = len(self.values) if limit is None else min(limit, len(self.values))
+        rows = np.searchsorted(self.row_starts, np.arange(n), side="right") - 1
+        return {
+            "source": [self.source.words[i] for i in rows],
+            "target": [self.target.words[j] for j in self.columns[:n]],
+            "probability": self.values[:n],
+        }
+
+    def __repr__(self) -> str:
+        return f"TranslationTable({len(self.values)} pairs of {len(self.source)} and {len(self.target)} words)"
 
     @classmethod
     def over(

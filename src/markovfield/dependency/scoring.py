@@ -8,6 +8,7 @@ from typing import Any
 
 from markovfield.dependency.trees import heads_and_labels, tagged_words
 from markovfield.exceptions import ModelError
+from markovfield.frames import OneRow
 
 __all__ = ["PUNCTUATION", "DependencyReport", "dependency_report"]
 
@@ -16,7 +17,7 @@ PUNCTUATION = frozenset({"``", "''", ",", ".", ":", "PUNCT"})
 
 
 @dataclass(frozen=True)
-class DependencyReport:
+class DependencyReport(OneRow):
     """Words with the right head (unlabelled attachment score), and with the right head and label (labelled).
 
     Attributes
@@ -45,6 +46,11 @@ class DependencyReport:
     root_accuracy: float
     complete_match: float
     n_failed: int
+
+    _row = (
+        "n_sentences", "n_words", "n_punctuation", "uas", "las", "uas_without_punctuation",
+        "las_without_punctuation", "root_accuracy", "complete_match", "n_failed",
+    )  # fmt: skip
 
     def __str__(self) -> str:
         def shown(value: float | None) -> str:

@@ -53,7 +53,7 @@ class SentenceScore(Score):
         return self.status == "valid" and self.n_true == self.n_found == self.n_correct
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BracketReport(Score):
     """Scores of brackets over all sentences together: counts are pooled, not averaged.
 
@@ -68,6 +68,11 @@ class BracketReport(Score):
     """
 
     sentences: tuple[SentenceScore, ...]
+
+    _row = (*Score._row, "complete_match", "no_crossing", "average_crossing", "tagging_accuracy")
+
+    def __repr__(self) -> str:
+        return f"BracketReport: F1 {100 * self.f1:.2f} % of brackets, {len(self.sentences)} sentences"
 
     @property
     def valid(self) -> list[SentenceScore]:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular, drawing
 
 __all__ = ["Tree", "cleaned", "rebuilt", "without_function_tags"]
 
@@ -22,7 +23,7 @@ _ESCAPES = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tree:
+class Tree(Tabular):
     """A constituent: its label and what it is made of, in order.
 
     Nothing here is recursive: a tree may be as deep as memory allows.
@@ -149,6 +150,13 @@ class Tree:
                 stack.append(None)
                 stack.extend(reversed(node.children))
         return "".join(pieces)[1:]
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        shown = self.spans(tags=True)[:limit]
+        return {name: [span[i] for span in shown] for i, name in enumerate(("label", "start", "end"))}
+
+    def _picture(self) -> str:
+        return drawing(self, len(self.leaves), "tree")
 
     def __repr__(self) -> str:
         text = str(self)

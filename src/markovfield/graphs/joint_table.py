@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular, fresh_name
 
 __all__ = ["JointTable", "as_joint_table"]
 
@@ -19,7 +21,7 @@ MAX_AXES = 64
 """Most axes a NumPy array can have."""
 
 
-class JointTable:
+class JointTable(Tabular):
     """A joint distribution: a table with one axis per variable; it cannot be changed.
 
     Parameters
@@ -118,6 +120,11 @@ class JointTable:
 
     def __contains__(self, variable: object) -> bool:
         return variable in self._axes
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        cells = list(islice(np.ndindex(self.probabilities.shape), limit))
+        columns = {name: [cell[i] for cell in cells] for i, name in enumerate(self.variables)}
+        return columns | {fresh_name("probability", self.variables): [float(self.probabilities[c]) for c in cells]}
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{v}: {k}" for v, k in zip(self.variables, self.probabilities.shape, strict=True))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from markovfield.arrays import short_repr
 from markovfield.exceptions import ModelError
 from markovfield.files import PathLike
+from markovfield.frames import Tabular
 from markovfield.inference.core.answers import Marginals
 from markovfield.text_files import Tokens, read_source, write_text
 
@@ -24,7 +25,7 @@ _TASKS = ("PR", "MAR", "MPE", "MAP", "MMAP")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UaiResult:
+class UaiResult(Tabular):
     """What a result file says; the fields of other tasks are None.
 
     Attributes
@@ -47,6 +48,15 @@ class UaiResult:
     marginals: tuple[npt.NDArray[np.float64], ...] | None = None
     states: npt.NDArray[np.int64] | None = None
     variables: npt.NDArray[np.int64] | None = None
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        if self.marginals is not None:
+            rows = [(v, k, float(p)) for v, table in enumerate(self.marginals) for k, p in enumerate(table)][:limit]
+            return {name: [row[i] for row in rows] for i, name in enumerate(("variable", "state", "probability"))}
+        if self.states is None:
+            return {"log10_partition": [self.log10_partition]}
+        named = np.arange(len(self.states)) if self.variables is None else self.variables
+        return {"variable": named[:limit], "state": self.states[:limit]}
 
     __repr__ = short_repr
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.frames import OneRow
 from markovfield.inference.core.diagnostics import LEAST_STEPS, summarise
 
 __all__ = ["LatticeAverage", "lattice_average", "lattice_quantities"]
@@ -23,7 +24,7 @@ DRIFT = 1e-4
 
 
 @dataclass(frozen=True)
-class LatticeAverage:
+class LatticeAverage(OneRow):
     """A mean over simulations of the same lattice, or what was worked out from several.
 
     Attributes
@@ -47,6 +48,8 @@ class LatticeAverage:
     effective_sample_size: float
     r_hat: float
     converged: bool
+
+    _row = ("mean", "standard_error", "effective_sample_size", "r_hat", "converged")
 
     def __repr__(self) -> str:
         if not (math.isfinite(self.standard_error) and self.standard_error > 0):

@@ -11,6 +11,7 @@ import numpy as np
 
 from markovfield._validation import generator_of, whole_number
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular
 from markovfield.inference.core.diagnostics import LEAST_STEPS
 from markovfield.inference.core.running import Progress, Running
 from markovfield.kernels.compilations import clock
@@ -34,7 +35,7 @@ WATCHED = {"energy": "the energy", "magnetisation": "the magnetisation"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LatticeMeasurement:
+class LatticeMeasurement(Tabular):
     """What runs of one lattice have measured, each quantity with its standard error.
 
     Attributes
@@ -79,6 +80,11 @@ class LatticeMeasurement:
         """All that was measured, by name."""
         names = ("energy", "magnetisation", "specific_heat", "susceptibility", "binder_cumulant")
         return {name: getattr(self, name) for name in names}
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        shown = dict(list(self.quantities.items())[:limit])
+        columns = {name: [getattr(a, name) for a in shown.values()] for name in LatticeAverage._row}
+        return {"quantity": list(shown), **columns}
 
     def __repr__(self) -> str:
         told = f"{len(self.records)} runs of {self.sweeps} sweeps of {self.method}, {self.burn_in} of them burn-in"

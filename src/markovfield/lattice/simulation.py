@@ -15,6 +15,7 @@ import numpy.typing as npt
 from markovfield._validation import generator_of, whole_number
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular
 from markovfield.inference.core.running import Progress, Running
 from markovfield.kernels.compilations import clock
 from markovfield.lattice.averages import lattice_average
@@ -49,7 +50,7 @@ def _coordinator(process: int) -> ThreadPoolExecutor:
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeRecord:
+class LatticeRecord(Tabular):
     """What a simulation measured; entry t of every array is of the same moment.
 
     Attributes
@@ -85,6 +86,9 @@ class LatticeRecord:
     def __len__(self) -> int:
         return len(self.sweep)
 
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return {name: getattr(self, name)[:limit] for name in ("sweep", "energy", "magnetisation")}
+
     def __repr__(self) -> str:
         return f"LatticeRecord({len(self)} measurements)"
 
@@ -118,7 +122,7 @@ class LatticeRecord:
         return np.asarray(getattr(self, what), np.float64)
 
 
-class LatticeSimulation:
+class LatticeSimulation(Tabular):
     """An Ising or Potts model on a lattice, moved on sweep by sweep.
 
     Parameters
@@ -192,6 +196,9 @@ class LatticeSimulation:
         self._every = 0
         self._step = 1
         self._parts: list[tuple[npt.NDArray[np.int64], FloatArray, FloatArray]] = []
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return self.record._columns(limit)
 
     def __repr__(self) -> str:
         size = " x ".join(str(n) for n in self._lattice.shape)

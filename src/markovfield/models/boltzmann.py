@@ -12,6 +12,7 @@ from markovfield._validation import generator_of, whole_number
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.frames import Drawn
 from markovfield.models._pairwise_log_linear import Tied, pairwise_log_linear, split_parameters
 from markovfield.models._parameters import Parameter
 from markovfield.models._sites import Sites, sigmoid, softplus_sum
@@ -46,7 +47,7 @@ def _tied(weights: FloatArray, biases: FloatArray) -> tuple[Tied, Tied]:
     return pairs, Tied(biases[:, None], np.arange(len(biases)), np.array([[0.0], [1.0]]))
 
 
-class BoltzmannMachine:
+class BoltzmannMachine(Drawn):
     """Neurons of 0 and 1, all joined to all, some of them visible and some hidden.
 
         log p(y) = 1/2 y'Wy + b'y - log Z,     p(y_s = 1 | rest) = sigm((W y + b)_s)      (Murphy 19.21)
@@ -149,7 +150,7 @@ class Statistics(NamedTuple):
     hidden: FloatArray
 
 
-class RestrictedBoltzmannMachine:
+class RestrictedBoltzmannMachine(Drawn):
     """Visible and hidden units of 0 and 1, each joined only to units of the other layer.
 
         log p(v, h) = v'Wh + a'v + c'h - log Z

@@ -16,6 +16,7 @@ from markovfield._validation import generator_of, number, whole_number
 from markovfield.arrays import FloatArray, short_repr
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.frames import Drawn, Tabular
 from markovfield.models._pairwise_log_linear import Tied, pairwise_log_linear, split_parameters
 from markovfield.models._parameters import Parameter
 from markovfield.models._sites import SameStates, Sites, sigmoid
@@ -28,7 +29,7 @@ Spins = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Completion:
+class Completion(Tabular):
     """What a Hopfield network makes of a partial pattern.
 
     Attributes
@@ -51,10 +52,14 @@ class Completion:
     converged: bool
     history: tuple[Spins, ...] = ()
 
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        spins = self.state.ravel()[:limit]
+        return {"neuron": list(range(len(spins))), "spin": spins}
+
     __repr__ = short_repr
 
 
-class Hopfield:
+class Hopfield(Drawn):
     """Spins -1 and +1, all joined to all by symmetric weights, which keep patterns in memory.
 
         log p(y) = 1/2 y'Wy + b'y - log Z,     p(y_s = +1 | rest) = sigm(2 (W y + b)_s)

@@ -12,11 +12,13 @@ Files, in reading order:
 * `dependencies`: arcs over words, and how likely they are;
 * `alignments`: links between the words of two sentences;
 * `fits`, `penalties`: iterations of a fit, and of max-margin training; edges of sparse graphs along a path;
+* `tables`, `answers`: any table of numbers; any answer, by what it is;
 * `_sketch`, `_style`: what there is to draw, whatever it comes from; colours, text and axes in points;
 * `_layered`, `_scatter`, `_trees`, `_graphviz`: places of nodes: layered (Sugiyama), by graph distance, trees, ``dot``.
 """
 
 from markovfield.plot.alignments import alignment
+from markovfield.plot.answers import answer
 from markovfield.plot.bars import marginals
 from markovfield.plot.chain_weights import chain_weights
 from markovfield.plot.cliques import junction_tree
@@ -29,10 +31,12 @@ from markovfield.plot.fits import fit_history, margin_history
 from markovfield.plot.lattices import image_grid, lattice
 from markovfield.plot.panels import posteriors
 from markovfield.plot.penalties import penalty_path
+from markovfield.plot.tables import table
 
 __all__ = [
     "alignment",
     "animate",
+    "answer",
     "arc_probabilities",
     "arcs",
     "bounds",
@@ -50,5 +54,6 @@ __all__ = [
     "residuals",
     "spans",
     "spins",
+    "table",
     "tree",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,10 @@ import numpy as np
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.gaussian.gaussian_field import GaussianField
+from markovfield.gaussian.mixed_field import MixedField
+from markovfield.models.gaussian.markov_field import GaussianMarkovField
 from markovfield.models.gaussian_network import LinearGaussianNetwork
+from markovfield.models.mixed.mixed_graphical_model import MixedGraphicalModel
 from markovfield.names import Names
 from markovfield.plot._graphviz import find_dot, graphviz
 from markovfield.plot._layered import layered
@@ -83,6 +87,13 @@ def sketch_of(model: Any) -> Sketch | None:
         return _sketch(names, pairs, [LINE] * len(pairs), "Gaussian field")
     if isinstance(model, FactorGraph):
         return None
+    if isinstance(model, GaussianMarkovField):
+        model = model.to_networkx()
+    if isinstance(model, MixedGraphicalModel | MixedField):
+        form = model.compile() if isinstance(model, MixedGraphicalModel) else model
+        joined = dict.fromkeys(pair for factor in form.factors for pair in combinations(sorted(factor.scope), 2))
+        pairs = [(form.variables[a], form.variables[b]) for a, b in joined]
+        return _sketch(list(form.variables), pairs, [LINE] * len(pairs), "Mixed field")
     if all(hasattr(model, part) for part in ("directed", "bidirected", "undirected")):
         kinds = {"directed": ARROW, "undirected": LINE, "bidirected": BOTH}
         found = [(pair, kind) for part, kind in kinds.items() for pair in getattr(model, part).edges()]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from markovfield._exports import EXPORTS
 from markovfield.learning.core.report import FitReport
 from markovfield.learning.max_margin.problem import MarginMinimum, MarginPass
 
@@ -112,10 +110,6 @@ class MarginReport(FitReport):
             if isinstance(value, float) and not np.isfinite(value):
                 found[name] = None
         return {**found, "notes": list(self.notes), "development": list(self.development)}
-
-    def plot(self, **settings: Any) -> Any:
-        """Draw primal, dual and gap: `markovfield.plot.margin_history` of this report."""
-        return import_module(EXPORTS["plot"]).margin_history(self, **settings)
 
     def _columns(self, limit: int | None = None) -> dict[Any, Any]:
         passes = self.passes[:limit]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,18 @@ class OutputMarginals(Answer):
 
     values: list[Any]
     log_partition: float
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        cells = (
+            (e, v, k, float(p))
+            for e, some in enumerate(self.values)
+            for v, q in enumerate(some)
+            for k, p in enumerate(q)
+        )
+        rows = list(islice(cells, limit))
+        return {
+            name: [row[i] for row in rows] for i, name in enumerate(("example", "variable", "state", "probability"))
+        }
 
     @property
     def entropies(self) -> list[FloatArray]:

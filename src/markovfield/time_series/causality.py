@@ -10,7 +10,7 @@ import numpy as np
 
 from markovfield.arrays import BoolArray, FloatArray, Frozen
 from markovfield.exceptions import ModelError
-from markovfield.frames import Tabular
+from markovfield.frames import OneRow, Tabular
 from markovfield.graphs.mixed_graph import MixedGraph
 from markovfield.names import VariableName
 from markovfield.time_series.chain_graph import series_graph
@@ -30,7 +30,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class CausalityTest:
+class CausalityTest(OneRow):
     """One test: ``statistic`` with its degrees of freedom, and the probability of a larger one where nothing is there.
 
     The statistic is F for weights of the past, standard normal (Fisher's z, in absolute value) for noise.
@@ -41,6 +41,8 @@ class CausalityTest:
     statistic: float
     p_value: float
     degrees_of_freedom: tuple[int, int] | None = None
+
+    _row = ("causing", "caused", "statistic", "p_value")
 
 
 @dataclass(frozen=True, eq=False)

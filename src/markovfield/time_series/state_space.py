@@ -11,6 +11,7 @@ import numpy.typing as npt
 from markovfield._validation import generator_of, whole_number
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular
 from markovfield.names import VariableName, check_name
 from markovfield.time_series import archive, kalman
 from markovfield.time_series.forecasts import Forecast, band
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["LinearStateSpace"]
 
 
-class LinearStateSpace:
+class LinearStateSpace(Tabular):
     """``x[t+1] = F x[t] + c + N(0, Q)`` and ``y[t] = H x[t] + d + N(0, R)``, with ``x[0] ~ N(m, P)``; it never changes.
 
     Filter and smoother are exact inference in the field that the model unrolls to, in one pass forward and one back:
@@ -101,6 +102,16 @@ class LinearStateSpace:
     def n_variables(self) -> int:
         """Number of series."""
         return len(self.observation)
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        parts = ((self.transition, self.states), (self.observation, self.variables))
+        rows = [
+            (name, self.states[j], float(matrix[i, j]))
+            for matrix, names in parts
+            for i, name in enumerate(names)
+            for j in np.flatnonzero(matrix[i])
+        ][:limit]
+        return {name: [row[i] for row in rows] for i, name in enumerate(("series", "state_before", "weight"))}
 
     def __repr__(self) -> str:
         return f"LinearStateSpace({self.n_states} states, {self.n_variables} series)"

@@ -35,7 +35,7 @@ class TableEntry(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SensitivityCurve:
+class SensitivityCurve(Tabular):
     """The query as a function of one entry: a ratio of two straight lines, (a t + b) / (c t + d).
 
     Calling it with a value of the entry gives the query's probability; the row's other entries keep their proportions.
@@ -51,6 +51,12 @@ class SensitivityCurve:
             raise ModelError(f"an entry of a table is a probability from 0 to 1, got {entry!r}")
         (a, b), (c, d) = self.numerator, self.denominator
         return ((a * t + b) / (c * t + d))[()]
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        entries = np.linspace(0.0, 1.0, 51)
+        (_, b), (_, d) = self.numerator, self.denominator
+        known = entries[(entries > 0) | (d != 0) | (b != 0)][:limit]
+        return {"entry": known, "probability": self(known)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, Frozen, short_repr
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular
 from markovfield.inference.core.running import Running
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ OFTEN = 9.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MonteCarlo(Frozen):
+class MonteCarlo(Frozen, Tabular):
     """What the samples behind an estimate say of its error; arrays over all variables' states, one after the other.
 
     Attributes
@@ -63,6 +64,13 @@ class MonteCarlo(Frozen):
     n_samples: int
     n_chains: int
     doubts: tuple[str, ...] = ()
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return {
+            "standard_error": self.standard_errors[:limit],
+            "effective_sample_size": self.effective_sample_sizes[:limit],
+            "r_hat": self.r_hats[:limit],
+        }
 
     __repr__ = short_repr
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, Frozen, IntArray
 from markovfield.exceptions import ModelError
-from markovfield.frames import Tabular
+from markovfield.frames import Tabular, fresh_name
 from markovfield.gaussian.mixed_field import MixedField
 from markovfield.inference.core.answers import Answer
 from markovfield.names import VariableName
@@ -72,7 +72,7 @@ class Mixture(Frozen, Tabular):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class MixedJoint(Frozen):
+class MixedJoint(Frozen, Tabular):
     """Several variables together: exact probabilities, and exact means and covariances for each configuration.
 
     Attributes
@@ -93,6 +93,14 @@ class MixedJoint(Frozen):
     mean: FloatArray
     covariance: FloatArray
     mixture: bool
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        cells = list(np.ndindex(self.probability.shape))[:limit]
+        columns: dict[Any, Any] = {name: [cell[i] for cell in cells] for i, name in enumerate(self.discrete)}
+        columns[fresh_name("probability", self.discrete)] = [float(self.probability[cell]) for cell in cells]
+        return columns | {
+            f"mean of {v}": [float(self.mean[c][i]) for c in cells] for i, v in enumerate(self.continuous)
+        }
 
     def __repr__(self) -> str:
         names = ", ".join(map(repr, (*self.discrete, *self.continuous)))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from markovfield.columns import MAX_STATES, Column, code_column, discover_states, named_columns, read_column
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular
 from markovfield.inference.core.answers import Samples
 from markovfield.names import Names, VariableName, check_name
 
@@ -19,7 +20,7 @@ __all__ = ["DataTable", "encode"]
 
 
 @dataclass(frozen=True, eq=False)
-class DataTable:
+class DataTable(Tabular):
     """Rows of observations as state numbers, one contiguous run of rows for each variable.
 
     Attributes
@@ -52,6 +53,11 @@ class DataTable:
             weights = _check_weights(self.weights, codes.shape[1]).view()
             weights.flags.writeable = False
             object.__setattr__(self, "weights", weights)
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        named = [(*states, None) for states in self.states]
+        rows = zip(self.variables, named, self.codes[:, :limit], strict=True)
+        return {name: [states[k] for k in column.tolist()] for name, states, column in rows}
 
     @property
     def n_rows(self) -> int:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from markovfield._exports import EXPORTS
-from markovfield.frames import Tabular
+from markovfield.frames import OneRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +17,7 @@ __all__ = ["FitReport"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FitReport(Tabular):
+class FitReport(OneRow):
     """How a model was fitted and how well it describes its data.
 
     Attributes
@@ -90,15 +88,9 @@ class FitReport(Tabular):
         """Akaike's criterion, as a score to maximise: log-likelihood less the number of parameters."""
         return self.log_likelihood - self.n_parameters
 
-    def plot(self, **settings: Any) -> Any:
-        """Draw the iterations: `markovfield.plot.fit_history` of this report."""
-        # By its public name: plots are far above learning.
-        return import_module(EXPORTS["plot"]).fit_history(self, **settings)
-
-    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
-        scores = ("log_likelihood", "bic", "aic")
-        names = ("method", "n_rows", "n_parameters", *scores, "converged", "iterations", "seconds")
-        return {name: [getattr(self, name)] for name in names}
+    _row = (
+        "method", "n_rows", "n_parameters", "log_likelihood", "bic", "aic", "converged", "iterations", "seconds",
+    )  # fmt: skip
 
     def __repr__(self) -> str:
         end = "converged" if self.converged else "not converged"

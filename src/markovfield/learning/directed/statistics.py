@@ -15,6 +15,7 @@ import numpy as np
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.frames import Tabular
 from markovfield.inference.core.counts import counts_of, resolve_counts
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import MethodLike
@@ -28,7 +29,7 @@ __all__ = ["Observations", "SufficientStatistics", "log_likelihood", "sufficient
 
 
 @dataclass(frozen=True, eq=False)
-class SufficientStatistics:
+class SufficientStatistics(Tabular):
     """Expected counts of every cell of a network's tables, summed over the rows of some data.
 
     Attributes
@@ -58,6 +59,19 @@ class SufficientStatistics:
     def mean(self) -> FloatArray:
         """``float64[cells]``: counts over the total weight, the mean parameters of the exponential family."""
         return self.counts / self.total_weight if self.total_weight else self.counts
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        s, rows = self.graph.structure, []
+        for f in range(s.n_factors):
+            scope, counts = s.scope(f).tolist(), self.counts[self.graph.cells(f)]
+            kinds = [s.names.state_names(v, int(s.cardinalities[v])) for v in scope]
+            names = [str(s.names.variables[v]) for v in scope]
+            for cell in np.ndindex(counts.shape):
+                told = (f"{name}={kind[k]}" for name, kind, k in zip(names, kinds, cell, strict=True))
+                rows.append((", ".join(told), float(counts[cell])))
+            if limit is not None and len(rows) >= limit:
+                break
+        return {"cell": [cell for cell, _ in rows[:limit]], "count": [count for _, count in rows[:limit]]}
 
     def __repr__(self) -> str:
         return (

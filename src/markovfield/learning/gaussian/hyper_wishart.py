@@ -17,6 +17,7 @@ import numpy.typing as npt
 from markovfield._validation import generator_of, number
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular
 from markovfield.gaussian.gaussian_field import GaussianField
 from markovfield.learning.gaussian.goodness import log_determinant
 from markovfield.learning.gaussian.graph_maximum import positions_of
@@ -58,7 +59,7 @@ def prior_scale(moments: GaussianMoments, degrees: float, scale: npt.ArrayLike |
 
 
 @dataclass(frozen=True, eq=False)
-class HyperInverseWishart:
+class HyperInverseWishart(Tabular):
     """The distribution of the covariance of a decomposable Gaussian model, given data; made by `hyper_inverse_wishart`.
 
     Attributes
@@ -77,6 +78,15 @@ class HyperInverseWishart:
     degrees: float
     scale: FloatArray = field(repr=False)
     moments: GaussianMoments
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        names, mean = self.moments.variables, self.mean_precision()
+        pairs = [(i, j) for i in range(len(names)) for j in range(i, len(names)) if mean[i, j] != 0][:limit]
+        return {
+            "first": [names[i] for i, _ in pairs],
+            "second": [names[j] for _, j in pairs],
+            "mean_precision": [float(mean[i, j]) for i, j in pairs],
+        }
 
     @property
     def posterior_degrees(self) -> float:

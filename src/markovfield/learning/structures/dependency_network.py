@@ -14,6 +14,7 @@ import numpy.typing as npt
 from markovfield._validation import check_method, generator_of, whole_number
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular
 from markovfield.inference.core.running import Running
 from markovfield.kernels.interpreter import CELL, small
 from markovfield.learning.core.data import DataTable
@@ -30,7 +31,7 @@ MOST_STATES = 2**12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FullConditionals:
+class FullConditionals(Tabular):
     """The distribution of each variable given all others, each fitted by itself (Murphy 26.2.2).
 
     Variable v has log-potentials ``fields[v] + sum over u of couplings[v, u][:, state of u]``. Nothing makes
@@ -52,6 +53,11 @@ class FullConditionals:
     fields: Mapping[VariableName, FloatArray] = field(repr=False)
     couplings: Mapping[tuple[VariableName, VariableName], FloatArray] = field(repr=False)
     penalty: float
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        pairs = list(self.couplings)[:limit]
+        sizes = [float(np.abs(self.couplings[pair]).max(initial=0.0)) for pair in pairs]
+        return {"variable": [v for v, _ in pairs], "given": [u for _, u in pairs], "largest_coupling": sizes}
 
     @cached_property
     def _names(self) -> Names:

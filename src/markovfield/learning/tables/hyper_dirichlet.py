@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray
+from markovfield.frames import Tabular
 from markovfield.learning.tables.hull import Hull
 from markovfield.models import MarkovNetwork
 
@@ -25,7 +26,7 @@ __all__ = ["HyperDirichlet"]
 
 
 @dataclass(frozen=True, eq=False)
-class HyperDirichlet:
+class HyperDirichlet(Tabular):
     """The distribution of a decomposable model's tables given data.
 
     Attributes
@@ -40,6 +41,20 @@ class HyperDirichlet:
     counts: tuple[FloatArray, ...] = field(repr=False)
     equivalent_sample_size: float
     tables: ModelTables = field(repr=False)
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        names = self.tables.graph.variables
+        rows = [
+            (
+                ", ".join(str(names[v]) for v in clique),
+                cell,
+                float(table[cell]),
+                float(table[cell] + self._prior(table)),
+            )
+            for clique, table in zip(self.hull.cliques, self.counts, strict=True)
+            for cell in np.ndindex(table.shape)
+        ][:limit]
+        return {name: [row[i] for row in rows] for i, name in enumerate(("clique", "cell", "count", "posterior"))}
 
     def _prior(self, table: FloatArray) -> float:
         return self.equivalent_sample_size / table.size

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import number, whole_number
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, short_repr
 from markovfield.exceptions import ModelError
+from markovfield.frames import OneRow
 from markovfield.inference.core.running import Running
 from markovfield.learning.tables.fitting import MarginFit, fit_margins
 from markovfield.models import MarkovNetwork
@@ -27,8 +28,8 @@ MOST_CELLS = 2**14
 Margins = Mapping[Any, npt.ArrayLike] | Iterable[tuple[Any, npt.ArrayLike]]
 
 
-@dataclass(frozen=True, eq=False)
-class Raking:
+@dataclass(frozen=True, eq=False, repr=False)
+class Raking(OneRow):
     """What raking gave.
 
     Attributes
@@ -50,6 +51,9 @@ class Raking:
     iterations: int
     deviation: float
     message: str = ""
+
+    _row = ("converged", "iterations", "deviation", "message")
+    __repr__ = short_repr
 
 
 def rake(

@@ -15,6 +15,7 @@ import numpy as np
 from markovfield._validation import generator_of, number, whole_number
 from markovfield.arrays import FloatArray, short_repr
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import encode
@@ -36,7 +37,7 @@ LEAPS, WANTED = 10, 0.8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ParameterPosterior:
+class ParameterPosterior(Tabular):
     """What data and a prior say of parameters.
 
     Attributes
@@ -77,6 +78,10 @@ class ParameterPosterior:
     def models(self, n: int) -> list[Any]:
         """Models at the first n samples, to ask anything of: the spread of answers is that of the posterior."""
         return [with_parameters(self._model, theta) for theta in self.samples[:n]]
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        columns = {"mode": self.mode, "mean": self.mean, "standard_deviation": self.standard_deviations}
+        return {"parameter": list(self.names[:limit])} | {name: column[:limit] for name, column in columns.items()}
 
     def __repr__(self) -> str:
         return f"{short_repr(self)[:-1]})" if len(self.names) > 20 else self._listed()

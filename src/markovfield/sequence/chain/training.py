@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from markovfield.arrays import FloatArray
-from markovfield.frames import Tabular
+from markovfield.frames import OneRow
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
 from markovfield.learning.solvers.minimum import Minimum
@@ -28,7 +28,7 @@ MARGIN_SOLVERS = ("perceptron", "pa", "pa2", "arow")
 
 
 @dataclass(frozen=True)
-class TrainingReport(Tabular):
+class TrainingReport(OneRow):
     """How training went.
 
     Attributes
@@ -75,9 +75,7 @@ class TrainingReport(Tabular):
             return self.message
         return f"{'converged' if self.converged else 'not converged'}: {self.message}"
 
-    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
-        names = ("solver", "objective", "iterations", "converged", "n_sequences", "n_tokens", "n_active", "seconds")
-        return {name: [getattr(self, name)] for name in names}
+    _row = ("solver", "objective", "iterations", "converged", "n_sequences", "n_tokens", "n_active", "seconds")
 
     def __repr__(self) -> str:
         return f"TrainingReport: {self}"

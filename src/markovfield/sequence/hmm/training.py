@@ -9,7 +9,7 @@ import numpy as np
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import StoppedError
-from markovfield.frames import Tabular
+from markovfield.frames import OneRow
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
 from markovfield.sequence.chain.features import padded
@@ -23,7 +23,7 @@ SHORT_RUN = 10
 
 
 @dataclass(frozen=True)
-class HMMReport(Tabular):
+class HMMReport(OneRow):
     """How an `HMM` was learnt.
 
     Attributes
@@ -55,9 +55,7 @@ class HMMReport(Tabular):
         """All fields as plain values."""
         return {**asdict(self), "history": list(self.history)}
 
-    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
-        names = ("method", "log_likelihood", "iterations", "converged", "n_sequences", "n_tokens", "seconds")
-        return {name: [getattr(self, name)] for name in names}
+    _row = ("method", "log_likelihood", "iterations", "converged", "n_sequences", "n_tokens", "seconds")
 
     def __repr__(self) -> str:
         return f"HMMReport: {self}"

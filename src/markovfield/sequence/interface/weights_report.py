@@ -12,13 +12,14 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from markovfield.arrays import FloatArray
+from markovfield.frames import Tabular
 from markovfield.sequence.text.vectoriser import AttributeVectoriser
 
 __all__ = ["NamedWeights", "WeightsReport", "weights_report"]
 
 
-@dataclass(frozen=True, eq=False)
-class WeightsReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightsReport(Tabular):
     """Weights of transitions, and for each label the attributes that speak most for and against it.
 
     Attributes
@@ -34,6 +35,13 @@ class WeightsReport:
     labels: tuple[Any, ...]
     transitions: npt.NDArray[np.float64]
     states: dict[Any, tuple[tuple[str, float], ...]]
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        rows = [(label, *pair) for label, listed in self.states.items() for pair in listed][:limit]
+        return {name: [row[i] for row in rows] for i, name in enumerate(("label", "attribute", "weight"))}
+
+    def __repr__(self) -> str:
+        return f"WeightsReport({len(self.labels)} labels)"
 
     def __str__(self) -> str:
         names = [str(label) for label in self.labels]

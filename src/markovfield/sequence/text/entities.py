@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any
+from itertools import chain, islice
+from typing import Any, ClassVar
 
 import numpy as np
 
 from markovfield.arrays import IntArray
 from markovfield.exceptions import ModelError
+from markovfield.frames import OneRow, Tabular
 from markovfield.sequence.text.labels import LabelEncoder, chunk_borders, split_label
 
 __all__ = ["EntityReport", "Score", "TokenReport", "entity_f1_scorer", "entity_report", "token_report"]
 
 
 @dataclass(frozen=True)
-class Score:
+class Score(OneRow):
     """How many there are, how many were found, how many of these are right."""
 
     n_true: int
     n_found: int
     n_correct: int
+
+    _row: ClassVar[tuple[str, ...]] = ("n_true", "n_found", "n_correct", "precision", "recall", "f1")
 
     @property
     def precision(self) -> float:
@@ -48,7 +51,13 @@ class Score:
         return f"precision: {precision:6.2f}%; recall: {recall:6.2f}%; FB1: {f1:6.2f}"
 
 
-@dataclass(frozen=True)
+def _rows(name: str, scores: Mapping[Any, Score], limit: int | None) -> dict[Any, Any]:
+    """A row of figures for each of several scores."""
+    shown = dict(islice(scores.items(), limit))
+    return {name: list(shown)} | {what: [getattr(s, what) for s in shown.values()] for what in Score._row}
+
+
+@dataclass(frozen=True, repr=False)
 class EntityReport(Score):
     """Scores of chunks over all types, and of each type.
 
@@ -66,6 +75,12 @@ class EntityReport(Score):
     n_correct_tokens: int
     by_type: Mapping[str, Score]
 
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return _rows("type", {"all": self, **self.by_type}, limit)
+
+    def __repr__(self) -> str:
+        return f"EntityReport: {self._shown()}, {len(self.by_type)} types, {self.n_tokens} tokens"
+
     @property
     def accuracy(self) -> float:
         """The share of tokens with the right label; zero where there are none."""
@@ -82,8 +97,8 @@ class EntityReport(Score):
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class TokenReport:
+@dataclass(frozen=True, repr=False)
+class TokenReport(Tabular):
     """Scores of single tokens.
 
     Attributes
@@ -97,6 +112,12 @@ class TokenReport:
     n_tokens: int
     n_correct: int
     by_label: Mapping[Any, Score]
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return _rows("label", self.by_label, limit)
+
+    def __repr__(self) -> str:
+        return f"TokenReport: accuracy {self.accuracy:.4f}, macro F1 {self.macro_f1:.4f}, {self.n_tokens} tokens"
 
     @property
     def accuracy(self) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular
 from markovfield.inference.core.running import Running
 from markovfield.kernels.interpreter import small
 from markovfield.structures.core.family import Family
@@ -20,7 +21,7 @@ __all__ = ["StructureForm", "listed", "place", "score_array"]
 STEPS = 20.0
 
 
-class StructureForm(ABC):
+class StructureForm(Tabular, ABC):
     """Structures of one instance, each with the sum of the scores of its parts.
 
     `markovfield.log_partition`, `marginals`, `decode` and `sample` take a form. ``decode`` answers with ``structure``,
@@ -63,6 +64,14 @@ class StructureForm(ABC):
     @abstractmethod
     def cells(self, structure: Any) -> IntArray:
         """The cells of a structure that a user gives, checked."""
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        rows = [
+            (part, tuple(cell), float(scores[tuple(cell)]))
+            for part, scores in self.shaped(self.pool).items()
+            for cell in np.argwhere((scores != 0) & np.isfinite(scores))[:limit].tolist()
+        ][:limit]
+        return {name: [row[i] for row in rows] for i, name in enumerate(("part", "index", "score"))}
 
     def score(self, structure: Any) -> float:
         """The score of a structure."""

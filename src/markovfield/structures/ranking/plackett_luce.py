@@ -10,6 +10,7 @@ import numpy.typing as npt
 from markovfield._validation import generator_of, whole_number
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
+from markovfield.frames import Tabular
 from markovfield.structures.core.form import listed, score_array
 
 __all__ = ["PlackettLuce"]
@@ -18,7 +19,7 @@ __all__ = ["PlackettLuce"]
 MOST_ITEMS = 18
 
 
-class PlackettLuce:
+class PlackettLuce(Tabular):
     """Rankings by choices: each next item is one of those left, with probabilities in proportion to exp(score).
 
     It is no form with scores of parts, as what a choice costs depends on all that was chosen before; but it needs no
@@ -56,6 +57,9 @@ class PlackettLuce:
         if not n or not np.isfinite(self.scores).all():
             raise ModelError(f"PlackettLuce needs finite scores of one item at least, got {n} scores")
         self.top = n if top is None else whole_number(top, "top", 1, n)
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return {"item": list(range(len(self.scores)))[:limit], "score": self.scores[:limit]}
 
     def __repr__(self) -> str:
         return f"PlackettLuce of the first {self.top} of {len(self.scores)} items"
