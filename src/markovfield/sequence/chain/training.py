@@ -163,6 +163,10 @@ def train(
                 found: tuple[float, FloatArray] = evaluated(w)
                 return found
 
+        def told(iteration: int, value: float, weights: FloatArray) -> bool:
+            running.check(value)
+            return watch(iteration, value, weights)
+
         answer = minimised(
             value,
             start,
@@ -171,7 +175,7 @@ def train(
             max_iterations=settings["max_iterations"] or 1000,
             tolerance=settings["tolerance"],
             period=settings["period"],
-            callback=watch,
+            callback=told,
             n_jobs=running.n_jobs,
             **_given(
                 settings,

@@ -113,6 +113,7 @@ class Learning:
             try:
                 better = self.maximised(model, expected)
                 found = better.expected(self.observed, self.known, self.running)
+                self.running.check(history[-1])
             except (StoppedError, TimeoutError) as error:
                 return model, expected, str(error)
             value = self.objective(better, found)

@@ -193,8 +193,9 @@ class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
         features, counts = seen.with_layout()
         encoded = features.encode(data, data if self.attribute_transitions else None)
         batch = ChainBatch(features, encoded, numbers, counts)
+        running = Running(self.n_jobs, time_limit, callback)
         found = minimised(
-            LocalLikelihood().on(batch, running=Running(self.n_jobs, time_limit, callback)),
+            LocalLikelihood().on(batch, running=running),
             np.zeros(features.n_features),
             l2=float(self.l2),
             l1=float(self.l1),
@@ -202,6 +203,7 @@ class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
             tolerance=float(self.tolerance),
             period=int(self.period),
             n_jobs=self.n_jobs,
+            callback=lambda _, value, __: running.check(value),
         )
         self._encoder, self.classes_ = encoder, list(encoder.classes_)
         self.vectoriser_, self.edge_vectoriser_ = own, own if self.attribute_transitions else None
