@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from threading import Condition
+from threading import Condition, Thread
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
@@ -47,10 +47,12 @@ class SocketChannel:
             self._told.notify_all()
 
     def send(self, message: Any) -> None:
-        """Send what JSON can hold; waits while the browser is behind."""
+        """Send bytes as they are, or what JSON can hold; waits while the browser is behind."""
         if self._closed:
             return
-        sending = asyncio.run_coroutine_threadsafe(self._socket.send_text(to_json(message)), self._loop)
+        binary = isinstance(message, bytes)
+        told = self._socket.send_bytes(message) if binary else self._socket.send_text(to_json(message))
+        sending = asyncio.run_coroutine_threadsafe(told, self._loop)
         try:
             sending.result(PATIENCE)
         except (TimeoutError, CancelledError, RuntimeError, WebSocketDisconnect):
@@ -67,13 +69,17 @@ class SocketChannel:
 async def converse(stream: Stream, subject: Subject, socket: WebSocket) -> None:
     """Run a stream in a thread until it ends or the browser goes."""
     await socket.accept()
-    channel = SocketChannel(socket, asyncio.get_running_loop())
+    loop = asyncio.get_running_loop()
+    channel, ended = SocketChannel(socket, loop), asyncio.Event()
 
     def speak() -> None:
         try:
             stream(subject, channel)
         except Exception as error:
             channel.send({"error": explained(error)[0]})
+        finally:
+            with suppress(RuntimeError):  # the server has stopped meanwhile
+                loop.call_soon_threadsafe(ended.set)
 
     async def listen() -> None:
         try:
@@ -84,7 +90,9 @@ async def converse(stream: Stream, subject: Subject, socket: WebSocket) -> None:
 
     listening = asyncio.create_task(listen())
     try:
-        await asyncio.to_thread(speak)
+        # A thread of its own: those that answer calls are few, and many tabs would take them all.
+        Thread(target=speak, name="markovfield-stream", daemon=True).start()
+        await ended.wait()
     finally:
         channel.close()
         listening.cancel()

@@ -19,7 +19,7 @@ class Channel(Protocol):
         """Whether the browser has gone or the server stops."""
 
     def send(self, message: Any) -> None:
-        """Send what JSON can hold; waits while the browser is behind."""
+        """Send bytes as they are, or what JSON can hold; waits while the browser is behind."""
 
     def latest(self, timeout: float | None = 0.0) -> Any:
         """The last thing that the browser said since the last call, or None; waits for one as long as told."""

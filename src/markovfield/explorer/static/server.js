@@ -18,15 +18,16 @@ export async function ask(page, name, asked = {}, signal = undefined) {
   return found;
 }
 
-// A conversation: what it says goes to onMessage; it ends with onEnd.
+// A conversation: what it says goes to onMessage, bytes as an ArrayBuffer; it ends with onEnd.
 export function stream(page, name, onMessage, onEnd = () => {}) {
   const address = new URL(`streams/${page}/${name}`, document.baseURI);
   address.protocol = "ws:";
   const socket = new WebSocket(address);
+  socket.binaryType = "arraybuffer";
   const waiting = [];
   let closed = false;
   socket.onopen = () => waiting.splice(0).forEach((text) => socket.send(text));
-  socket.onmessage = (event) => { if (!closed) onMessage(JSON.parse(event.data)); };
+  socket.onmessage = ({ data }) => { if (!closed) onMessage(typeof data === "string" ? JSON.parse(data) : data); };
   socket.onclose = () => onEnd(closed);
   return {
     say(message) {

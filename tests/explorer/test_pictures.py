@@ -1,0 +1,109 @@
+"""Segmentation and stereo behind the pages."""
+
+import base64
+
+import numpy as np
+import pytest
+
+from markovfield.exceptions import ModelError
+from markovfield.explorer.works.pictures import paint, picture_of, sample_picture, stereo
+
+
+def pixels(text, shape):
+    return np.frombuffer(base64.b64decode(text), np.uint8).reshape(shape)
+
+
+def strokes(shape, **painted):
+    found = np.full(shape, 255, np.uint8)
+    for name, where in painted.items():
+        found[where] = int(name[1:])
+    return base64.b64encode(found.tobytes()).decode()
+
+
+@pytest.fixture(scope="module")
+def halves():
+    """Dark on the left, bright on the right, and noise."""
+    rng = np.random.default_rng(3)
+    truth = (np.arange(24) >= 12).astype(int) * np.ones((16, 1), int)
+    grey = np.clip(90 + 70 * truth + rng.normal(scale=40, size=truth.shape), 0, 255).astype(np.uint8)
+    return grey[:, :, None], truth
+
+
+def test_neighbours_take_noise_off(halves):
+    picture, truth = halves
+    found = paint(picture, coupling=1.5)
+    labels, alone = (pixels(found[name], truth.shape) for name in ("labels", "alone"))
+    assert (labels != truth).sum() < (alone != truth).sum()
+    assert found["decoding"]["optimal"] and found["marginals"]["guarantee"] in ("exact", "approximate")
+    shares = pixels(found["probability"], truth.shape)
+    assert shares.min() >= 100  # the likelier of two classes, near its best labelling
+    assert found["colours"][0][0] < found["colours"][1][0]
+
+
+def test_without_coupling_every_pixel_stands_alone(halves):
+    picture, _truth = halves
+    found = paint(picture, coupling=0.0)
+    assert found["changed"] == 0 and found["labels"] == found["alone"]
+
+
+def test_painted_pixels_are_evidence(halves):
+    picture, truth = halves
+    where = np.s_[0:8, 0:3]
+    found = paint(picture, strokes(truth.shape, c1=where), coupling=1.5)
+    assert (pixels(found["labels"], truth.shape)[where] == 1).all()
+    assert not found["from_strokes"] and found["painted"] == 24
+    both = paint(picture, strokes(truth.shape, c0=np.s_[:, 0:4], c1=np.s_[:, 20:]), coupling=1.5)
+    assert both["from_strokes"]
+    assert (pixels(both["labels"], truth.shape) != truth).mean() < 0.05
+
+
+def test_samples():
+    for name in ("letters", "landscape"):
+        picture = sample_picture(name, noise=0.4)
+        assert picture.dtype == np.uint8 and picture.ndim == 3 and np.ptp(picture) > 100
+    with pytest.raises(ModelError, match="samples letters and landscape, not 'cat'"):
+        sample_picture("cat")
+
+
+def test_a_picture_is_bytes_of_a_size_that_was_said():
+    data = base64.b64encode(bytes(12)).decode()
+    assert picture_of(2, 2, 3, data).shape == (2, 2, 3)
+    for rows, columns, channels, text, message in [
+        (2, 2, 1, data, "a picture must"),
+        (2, 2, 3, data[:-4], "a picture must have 12 bytes, got 9"),
+        (2, 2, 3, "<svg onload=alert(1)>", "must be base64 of 12 bytes"),
+        (2, 2, 3, None, "must be base64"),
+        (2, 2, 9, data, "channels of a picture must be an integer from 1 to 3"),
+        (1, 2, 3, data, "rows of a picture"),
+        (10**9, 10**9, 3, data, "512 rows or columns and 40,000 pixels"),
+        (400, 400, 3, data, "40,000 pixels, got 400 x 400"),
+        ("2", 2, 3, data, "rows of a picture must be an integer"),
+    ]:
+        with pytest.raises(ModelError, match=message):
+            picture_of(rows, columns, channels, text)
+
+
+def test_settings_of_paint_are_checked(halves):
+    picture, truth = halves
+    for settings, message in [
+        ({"n_classes": 1}, "classes must be an integer from 2 to 6"),
+        ({"coupling": -1}, "coupling must be a number of at least 0"),
+        ({"coupling": 1e9}, "coupling must be at most 20"),
+        ({"connectivity": 5}, "connectivity"),
+        ({"strokes": strokes(truth.shape, c7=np.s_[0, 0])}, "strokes must be classes 0 to 1, or 255 for none, got 7"),
+        ({"strokes": "AAAA"}, "strokes must have 384 bytes, got 3"),
+    ]:
+        with pytest.raises(ModelError, match=message):
+            paint(picture, **settings)
+
+
+def test_stereo_needs_neighbours():
+    near, far = stereo(weight=0.0), stereo(weight=0.8)
+    assert near["disparity"] == near["alone"]
+    assert far["error"] < 0.05 < near["error"]
+    truth = pixels(far["truth"], far["shape"])
+    assert set(np.unique(truth)) == {2, 5, 9, 255}
+    with pytest.raises(ModelError, match="smoothness must be gaussian"):
+        stereo(smoothness="<b>")
+    with pytest.raises(ModelError, match="weight must be at most 10"):
+        stereo(weight=11)
