@@ -102,6 +102,71 @@ def test_a_notebook_shows_it_in_its_cell(monkeypatch: pytest.MonkeyPatch):
     assert shown[0].startswith("marginals") and shown[-1] == ""
 
 
+def test_the_bar_fills_where_there_is_a_limit():
+    console = Console(file=io.StringIO(), force_terminal=True, width=80)
+    with ProgressLine("decode <b>", console, delay=60.0) as line:
+        html = line.bundle()["text/html"]
+        assert '<progress max="1" style' in html and "decode &lt;b&gt;, 0 s" in html
+    with ProgressLine("decode", console, delay=60.0, limit=1e-9) as line:
+        assert '<progress max="1" value="1.000" style' in line.bundle()["text/html"]
+        line.callback(mf.answers.Progress(10**12, 1.0, -1.23456789e-300, 1.2345678e300))
+        assert len(line.message()) <= 80 - 11 - 13
+
+
+def test_a_terminal_has_a_bar_where_there_is_a_limit():
+    buffer = io.StringIO()
+    console = Console(file=buffer, force_terminal=True, width=80)
+    with ProgressLine("work", console, delay=0.0, limit=1e-9) as line:
+        line.callback(mf.answers.Progress(3, 0.1))
+        wait_for(lambda: "━" * 12 in buffer.getvalue())
+    assert "━" * 12 in buffer.getvalue()
+
+
+def executed(*cells: str) -> list[Any]:
+    """Outputs of cells in a real notebook."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    client = nbclient.NotebookClient(book, timeout=300, kernel_name="python3")
+    sent: list[Any] = []
+    keep = client.process_message
+
+    def process(message: Any, cell: Any, index: int) -> Any:
+        if message["msg_type"] in ("display_data", "update_display_data"):
+            sent.append(message["content"]["data"])
+        return keep(message, cell, index)
+
+    client.process_message = process
+    client.execute()
+    return [sent, [cell.outputs for cell in book.cells]]
+
+
+def test_a_real_notebook_shows_a_bar_when_asked_and_only_then():
+    work = """
+import time
+import markovfield as mf
+from markovfield import progress
+progress.ProgressLine.__init__.__kwdefaults__["delay"] = 0.0
+
+@progress.shows_progress
+def work(*, callback=None, progress=False, time_limit=None):
+    for step in range(1, 4):
+        if callback is not None:
+            callback(mf.answers.Progress(step, 0.1 * step, -1.0 * step, 0.0))
+            time.sleep(0.7)
+    return step
+"""
+    net = "mf.marginals(mf.datasets.sprinkler())"
+    sent, outputs = executed(work, "work()", "work(progress=True)", "work(progress=True, time_limit=60)", net)
+    assert [one["data"]["text/plain"] for one in outputs[1]] == ["3"], "nothing is shown unasked"
+    bars = [one["text/html"] for one in sent]
+    assert bars and "<progress" in bars[0] and any("step 2" in bar for bar in bars) and any("value=" in b for b in bars)
+    for shown in outputs[2:4]:
+        assert [one.get("output_type") for one in shown] == ["display_data", "execute_result"]
+        assert shown[0]["data"] == {"text/plain": "", "text/html": ""}, "the bar is gone when the work is done"
+    assert outputs[4][0]["data"]["text/html"].startswith("<table>")
+
+
 def test_a_callback_is_still_told_and_may_stop():
     net = mf.datasets.alarm_like()
     told: list[mf.answers.Progress] = []

@@ -1,8 +1,9 @@
-"""One line that tells how a long call goes: in a terminal by rich, in a notebook in the output of its cell.
+"""One line that tells how a long call goes: in a terminal by rich, in a notebook a bar in the output of its cell.
 
-It appears only when somebody has to wait, is never wider than 80 columns, and is gone when the call ends. A function
-that takes ``callback`` and ``progress`` has it by the decorator `shows_progress`; the command line uses
-`ProgressLine` itself.
+It appears only when somebody has to wait, is never wider than 80 columns, and is gone when the call ends. Where there
+is a limit of time, a bar fills as it goes; otherwise nobody knows how much is left, and it only moves. A function that
+takes ``callback`` and ``progress`` has it by the decorator `shows_progress`; the command line uses `ProgressLine`
+itself.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -30,6 +32,8 @@ WIDTH = 80
 # A spinner and a space before the message; a space and hours, minutes and seconds after it.
 BESIDE = 11
 BETWEEN = 0.1
+# A bar in a terminal, with a space after it, where the line has room for one.
+BAR, LEAST_WITH_BAR = 13, 60
 
 
 class ProgressLine:
@@ -45,10 +49,18 @@ class ProgressLine:
         Seconds before it does.
     told
         Another callback, which is told as well; its answer is passed on.
+    limit
+        Seconds that the call may take: what the bar fills by.
     """
 
     def __init__(
-        self, what: str, console: Console | None = None, *, delay: float = 1.0, told: Callable[[Any], Any] | None = None
+        self,
+        what: str,
+        console: Console | None = None,
+        *,
+        delay: float = 1.0,
+        told: Callable[[Any], Any] | None = None,
+        limit: float | None = None,
     ) -> None:
         if console is None:
             from rich.console import Console
@@ -58,6 +70,8 @@ class ProgressLine:
         self._what = what
         self._delay = delay
         self._told = told
+        self._limit = limit if isinstance(limit, int | float) and 0 < limit < math.inf else None
+        self._bar = self._limit is not None and console.width >= LEAST_WITH_BAR
         self._started = 0.0
         self._step = 0
         self._value: float | None = None
@@ -93,24 +107,33 @@ class ProgressLine:
             watch()
 
     def _in_terminal(self) -> None:
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        bar: tuple[ProgressColumn, ...] = (BarColumn(bar_width=BAR - 1),) if self._bar else ()
+        columns = (SpinnerColumn(), *bar, TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         with Progress(*columns, console=self._console, transient=True) as display:
-            task = display.add_task(self.message())
+            task = display.add_task(self.message(), total=self._limit)
             while not self._stop.wait(BETWEEN):
-                display.update(task, description=self.message())
+                display.update(task, description=self.message(), completed=self._elapsed())
 
     def _in_cell(self) -> None:
         from IPython.display import display
 
-        def text() -> dict[str, str]:
-            return {"text/plain": f"{self.message()}, {time.time() - self._started:.0f} s"}
-
-        shown = display(text(), raw=True, display_id=True)
+        shown = display(self.bundle(), raw=True, display_id=True)
         while not self._stop.wait(5 * BETWEEN):
-            shown.update(text(), raw=True)
-        shown.update({"text/plain": ""}, raw=True)
+            shown.update(self.bundle(), raw=True)
+        shown.update({"text/plain": "", "text/html": ""}, raw=True)
+
+    def _elapsed(self) -> float:
+        return time.time() - self._started
+
+    def bundle(self) -> dict[str, str]:
+        """The bar for a notebook, and a line for what shows no HTML; a bar without a value moves by itself."""
+        seconds = self._elapsed()
+        text = f"{self.message()}, {seconds:.0f} s"
+        share = "" if self._limit is None else f' value="{min(seconds / self._limit, 1.0):.3f}"'
+        bar = f'<progress max="1"{share} style="width: 16em; vertical-align: middle"></progress>'
+        return {"text/plain": text, "text/html": f'<div role="status">{bar} <code>{escape(text)}</code></div>'}
 
     def message(self) -> str:
         """What is going on, as far as can be told from outside, in as many characters as there is room for."""
@@ -125,7 +148,7 @@ class ProgressLine:
                 if self._value is not None and math.isfinite(self._value):
                     parts.append(f"gap {abs(self._bound - self._value):.4g}")
                 parts.append(f"bound {self._bound:.8g}")
-        return fitting(self._what, ", ".join(parts), self._console.width)
+        return fitting(self._what, ", ".join(parts), min(WIDTH, self._console.width) - (BAR if self._bar else 0))
 
 
 def fitting(what: str, told: str, width: int) -> str:
@@ -177,7 +200,8 @@ def shows_progress(function: Callable[P, R]) -> Callable[P, R]:
         if not settings.get("progress"):
             return function(*args, **settings)
         told: Any = settings.get("callback")
-        with ProgressLine(function.__qualname__, told=told) as line:
+        limit: Any = settings.get("time_limit")
+        with ProgressLine(function.__qualname__, told=told, limit=limit) as line:
             settings["callback"] = line.callback
             settings["progress"] = False
             return function(*args, **settings)

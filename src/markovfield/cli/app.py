@@ -79,7 +79,7 @@ def infer(
     kind = "MPE" if task is options.Task.MAP else task.value
     _check_query(kind, query, query_variables)
     out, err = report.consoles()
-    with ProgressLine(f"{task.value} of {model.name}", err) as waiting:
+    with ProgressLine(f"{task.value} of {model.name}", err, limit=time_limit) as waiting:
         graph = mf.io.read_network(model).compile()
         known = read_evidence(graph, evidence)
         positions = read_query(graph, query, query_variables) if kind == "MMAP" else None

@@ -52,7 +52,7 @@ def decode(
     if output is not None and output.suffix == ".sol" and query_variables:
         raise CommandError("a .sol file holds all variables: leave --variables out, or write a UAI result")
     out, err = report.consoles()
-    with ProgressLine(f"decoding {model.name}", err) as waiting:
+    with ProgressLine(f"decoding {model.name}", err, limit=time_limit) as waiting:
         graph = mf.io.read_network(model).compile()
         known = read_evidence(graph, evidence)
         positions = read_query(graph, None, query_variables) if query_variables else None

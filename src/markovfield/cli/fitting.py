@@ -65,7 +65,7 @@ def fit(
     if output is not None:
         check_ending(output)
     out, err = report.consoles()
-    with ProgressLine(f"fitting {model.name}", err) as waiting:
+    with ProgressLine(f"fitting {model.name}", err, limit=time_limit) as waiting:
         network = mf.io.read_network(model)
         directed = isinstance(network, mf.BayesianNetwork)
         given = {"l2": l2, "l1": l1, "group_l1": group_l1, "solver": solver, "inference": inference}

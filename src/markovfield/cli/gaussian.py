@@ -173,7 +173,7 @@ def learn(
     check_place(output)
     chosen = _method(method, {"penalty": penalty, "selection": selection})
     out, err = report.consoles()
-    with ProgressLine(f"learning from {data.name}", err) as waiting:
+    with ProgressLine(f"learning from {data.name}", err, limit=time_limit) as waiting:
         columns = _columns(data, ignore)
         running: dict[str, Any] = {"time_limit": time_limit, "callback": waiting.callback}
         learned = mf.learn_structure(columns, method=chosen, rng=seed, **running)

@@ -54,7 +54,7 @@ def infer(
 ) -> None:
     """Probabilities of the atoms that are asked for, or the likeliest world."""
     out, err = report.consoles()
-    with ProgressLine(f"grounding {program.name}", err) as waiting:
+    with ProgressLine(f"grounding {program.name}", err, limit=time_limit) as waiting:
         world = _ground(program, evidence, query, closed)
         verb = "decode" if best else "marginals"
         graph = world.compile()
@@ -111,7 +111,7 @@ def learn(
     if any(rule.each for rule in kb.rules):
         raise CommandError("formulas with + variables have a weight for each constant, which no program's text holds")
     chosen = configured_fit(method, "LogLinear", {"l2": l2})
-    with ProgressLine(f"learning {program.name}", err) as waiting:
+    with ProgressLine(f"learning {program.name}", err, limit=time_limit) as waiting:
         fitted = kb.fit(
             list(databases), query, chosen, hidden=hidden or (), rng=seed, n_jobs=n_jobs, time_limit=time_limit,
             callback=waiting.callback,

@@ -58,7 +58,7 @@ def query(
     """The posterior of a few variables, given what is observed."""
     out, err = report.consoles()
     ranking = None
-    with ProgressLine(f"query of {model.name}", err) as waiting:
+    with ProgressLine(f"query of {model.name}", err, limit=time_limit) as waiting:
         network = mf.io.read_network(model)
         graph = network.compile()
         if do:
@@ -132,7 +132,7 @@ def learn(
     if output is not None:
         check_ending(output)
     out, err = report.consoles()
-    with ProgressLine(f"learning from {data.name}", err) as waiting:
+    with ProgressLine(f"learning from {data.name}", err, limit=time_limit) as waiting:
         bare: Any = None
         if network is not None:
             if structure is not None:

@@ -66,7 +66,7 @@ def sample(
     npz format. Markov chains also report how well they mix."""
     check_place(output)
     out, err = report.consoles()
-    with ProgressLine(f"sampling {model.name}", err) as waiting:
+    with ProgressLine(f"sampling {model.name}", err, limit=time_limit) as waiting:
         graph = mf.io.read_network(model).compile()
         known = read_evidence(graph, evidence)
         chosen = configured_method(method, "sample", graph, known, memory_limit)

@@ -164,7 +164,10 @@ def _figures(series: dict[str, Any], title: str | None, ax: Axes | None) -> Axes
     row = {name: float(column[0]) for name, column in series.items() if np.isfinite(column[0])}
     shares = {name: v for name, v in row.items() if 0 <= v <= 1 and not name.startswith("n_") and name != "seconds"}
     chosen = shares if len(shares) > 1 else row
-    columns: dict[str, list[Any]] = {"what": [name.replace("_", " ") for name in chosen], "value": list(chosen.values())}
+    columns: dict[str, list[Any]] = {
+        "what": [name.replace("_", " ") for name in chosen],
+        "value": list(chosen.values()),
+    }
     return _bars(columns, {"value": np.array(columns["value"])}, "value", title, ax, MOST_ROWS)
 
 
