@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from starlette.applications import Starlette
@@ -25,6 +26,8 @@ __all__ = ["application"]
 
 # Images may be painted on; models are never sent.
 MOST_BYTES = 16 * 2**20
+# Calls at a time; each may use several cores, and a slow one must not hold up a click.
+WORKERS = 8
 # Seconds between looks at the file.
 WATCH = 0.5
 
@@ -55,6 +58,7 @@ class _Routes:
         self._offered = pages
         self._pages = {page.name: page for page in [shell, *pages]}
         self._assets = asset_table()
+        self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="markovfield-call")
 
     async def asset(self, request: Request) -> Response:
         """A file of the fixed table."""
@@ -78,7 +82,8 @@ class _Routes:
         try:
             asked = parsed(await _body(request))
             # In the thread as well: large answers take a while to write.
-            return await asyncio.to_thread(lambda: _reply(call(self._subject, asked)))
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._workers, lambda: _reply(call(self._subject, asked)))
         except Exception as error:
             sentence, status = explained(error)
             return _reply({"error": sentence, "kind": type(error).__name__}, status)

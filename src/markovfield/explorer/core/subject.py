@@ -11,19 +11,9 @@ from typing import Any, TypeVar
 import markovfield as mf
 from markovfield.exceptions import ModelError
 
-__all__ = ["Subject", "is_a", "read_model"]
+__all__ = ["Subject", "is_a"]
 
 T = TypeVar("T")
-# Files that mf.read does not know by their ending.
-LOGIC, SAVED = (".mln",), (".mf", ".mfz")
-
-
-def read_model(path: str | os.PathLike[str]) -> Any:
-    """The model in a file: what `mf.read` reads, a Markov logic program, or anything that `mf.save` wrote."""
-    ending = Path(path).suffix.lower()
-    if ending in LOGIC:
-        return mf.logic.read(path)
-    return mf.load(path) if ending in SAVED else mf.read(path)
 
 
 class Subject:
@@ -45,7 +35,7 @@ class Subject:
         self._reading = RLock()
         self._memory: dict[Any, tuple[Lock, list[Any]]] = {}
         self._stamp = self._current_stamp()
-        self.model: Any = model if self.path is None else read_model(self.path)
+        self.model: Any = model if self.path is None else mf.read(self.path)
 
     @property
     def name(self) -> str:
@@ -77,7 +67,7 @@ class Subject:
             stamp = self._current_stamp()
             # A file that is broken now is tried again only when it changes again.
             self._stamp = stamp
-            self.model = read_model(self.path)
+            self.model = mf.read(self.path)
             self._memory = {}
             self.version += 1
 

@@ -31,7 +31,7 @@ export function replace(element, ...children) {
 // A probability for people: three digits, never 0 or 1 unless it is.
 export function percent(p) {
   if (p === null || p === undefined) return "?";
-  if (p === 0 || p === 1) return p ? "100%" : "0%";
+  if (p === 0 || p >= 1 - 1e-12) return p ? "100%" : "0%";
   const shown = 100 * p;
   if (shown < 0.1) return p < 1e-12 ? "~0%" : `${shown.toExponential(0)}%`;
   if (shown > 99.9) return ">99.9%";
@@ -40,7 +40,8 @@ export function percent(p) {
 
 export function number(x, digits = 4) {
   if (x === null || x === undefined) return "?";
-  return Number(x.toPrecision(digits)).toString();
+  // What rounding leaves of a zero.
+  return Math.abs(x) < 1e-14 ? "0" : Number(x.toPrecision(digits)).toString();
 }
 
 export function download(name, type, content) {
@@ -50,4 +51,15 @@ export function download(name, type, content) {
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
+// A page's own style sheet, below static/; loaded once.
+export function styles(path) {
+  const known = document.querySelector(`link[data-path="${path}"]`);
+  if (known) return Promise.resolve();
+  return new Promise((done, fail) => {
+    const link = h("link", { rel: "stylesheet", href: `static/${path}`, "data-path": path, onload: done,
+      onerror: () => fail(new Error(`the style sheet ${path} is missing`)) });
+    document.head.append(link);
+  });
 }

@@ -1,6 +1,180 @@
-import { h, replace } from "../dom.js";
+// The page of discrete networks: variables at the left, the graph in the middle, panels at the right.
+import { h, number, replace, styles } from "../dom.js";
+import { Graph } from "./network/graph.js";
+import { saveCode, savePdf, savePng, saveReport, saveSvg } from "./network/exports.js";
+import * as analyse from "./network/panels/analyse.js";
+import * as decode from "./network/panels/decode.js";
+import * as evidence from "./network/panels/evidence.js";
+import * as messages from "./network/panels/messages.js";
+import * as plan from "./network/panels/plan.js";
+import * as separate from "./network/panels/separate.js";
+import * as structure from "./network/panels/structure.js";
+import * as variable from "./network/panels/variable.js";
+import { action, choice, field } from "./network/parts.js";
+import { Store } from "./network/store.js";
+import { variableList } from "./network/variables.js";
+
+const PANELS = { variable, evidence, decode, separate, analyse, structure, messages, plan };
+// Up to so many variables the whole network is drawn with bars; up to so many at all.
+const MOST_BARS = 45, MOST_WHOLE = 300;
 
 export async function mount(root, context) {
-  const { variables } = await context.call("variables");
-  replace(root, h("ul", {}, variables.map((name) => h("li", {}, name))));
+  await styles("pages/network.css");
+  const store = new Store(context, await context.call("describe"));
+  const n = store.model.variables.length;
+  const graph = new Graph(store);
+  const view = { scope: n <= MOST_WHOLE ? "whole" : "2", style: n <= MOST_BARS ? "bars" : "names", layout: "layered", moral: false };
+  const degrees = store.model.variables.map(() => 0);
+  for (const edge of store.model.edges) for (const v of edge) degrees[v]++;
+  let centre = degrees.indexOf(Math.max(...degrees));
+  let leave = null, drawing = 0;
+
+  // ---- the graph -----------------------------------------------------------------------------------------------------
+
+  async function draw(keep = false) {
+    const now = ++drawing;
+    graph.svg.classList.add("busy");
+    try {
+      let nodes;
+      let note = "";
+      if (view.scope !== "whole") {
+        const hops = view.scope === "blanket" ? "blanket" : Number(view.scope);
+        const found = await store.call("neighbourhood", { variable: centre, hops });
+        nodes = found.nodes;
+        if (found.left_out) note = `${found.left_out} further variables within ${hops} steps are left out.`;
+      }
+      const found = await store.call("drawing", { nodes, style: view.style, layout: view.layout, moral: view.moral });
+      if (now !== drawing) return;
+      graph.draw(found, view.style);
+      if (!keep) graph.fit();
+      if (note) context.tell(note);
+    } catch (error) {
+      context.tell(error.message, "error");
+    }
+    graph.svg.classList.remove("busy");
+  }
+
+  function showVariable(v) {
+    if (!graph.nodes.has(v)) {
+      centre = v;
+      if (view.scope !== "whole") draw();
+    }
+    if (root.dataset.view === "variables") look("details");
+  }
+
+  // ---- around it -----------------------------------------------------------------------------------------------------
+
+  const list = variableList(store, showVariable);
+  const strip = h("div", { class: "strip", role: "group", "aria-label": "Evidence" });
+  const badge = h("div", { class: "answer", role: "status", "aria-live": "polite" });
+  const menu = h("details", { class: "menu" }, h("summary", {}, "Export"), h("div", {},
+    [["SVG", () => saveSvg(store, graph)], ["PNG", () => savePng(store, graph)], ["PDF", () => savePdf(store)],
+      ["Code", () => saveCode(store)], ["Report", () => saveReport(store, graph)]].map(([text, work]) =>
+      action(text, async () => {
+        menu.open = false;
+        try { await work(); } catch (error) { context.tell(error.message, "error"); }
+      }, { "data-export": text.toLowerCase() }))));
+  const set = (name) => (value) => {
+    view[name] = value;
+    if (name === "scope" && store.selected !== null) centre = store.selected;
+    draw();
+  };
+  const moral = h("input", { type: "checkbox", onchange: () => set("moral")(moral.checked) });
+  const toolbar = h("div", { class: "toolbar", role: "toolbar", "aria-label": "Drawing" },
+    field("Show", choice("Show", [["whole", "whole network"], ["blanket", "Markov blanket"], ["1", "1 step around"], ["2", "2 steps around"], ["3", "3 steps around"]], view.scope, set("scope"))),
+    field("Nodes", choice("Nodes", [["bars", "bars"], ["names", "names"]], view.style, set("style"))),
+    field("Layout", choice("Layout", [["layered", "layered"], ["force", "by distance"]], view.layout, set("layout"))),
+    store.model.directed ? h("label", { class: "check" }, moral, "moral edges") : null,
+    h("span", { class: "zoom" }, action("−", () => graph.zoom(0.8), { "aria-label": "Smaller" }),
+      action("+", () => graph.zoom(1.25), { "aria-label": "Larger" }), action("Fit", () => graph.fit())), menu);
+
+  const tabs = h("div", { class: "panel-tabs", role: "tablist", "aria-label": "Panels" });
+  const panel = h("div", { class: "panel", role: "tabpanel", tabindex: "-1" });
+
+  function openPanel(name) {
+    leave?.();
+    replace(panel);
+    for (const tab of tabs.children) {
+      tab.setAttribute("aria-selected", tab.dataset.panel === name);
+      tab.tabIndex = tab.dataset.panel === name ? 0 : -1;
+    }
+    panel.dataset.panel = name;
+    leave = PANELS[name].mount(panel, store, graph) ?? null;
+  }
+  replace(tabs, Object.entries(PANELS).map(([name, { title }]) => h("button", { type: "button", role: "tab", "data-panel": name, onclick: () => openPanel(name) }, title)));
+  tabs.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const all = [...tabs.children];
+    const next = all[(all.indexOf(document.activeElement) + step + all.length) % all.length];
+    next.focus();
+    next.click();
+  });
+
+  function showStrip() {
+    const { evidence: e } = store;
+    const chip = (v, text, kind) => h("button", { type: "button", class: `chip ${kind}`, "aria-label": `Forget ${store.name(v)}`,
+      title: `Forget ${store.name(v)}`, onclick: () => store.forget(v) }, `${store.name(v)} ${text} ×`);
+    replace(strip, store.pieces ? [
+      Object.entries(e.do).map(([v, k]) => chip(v, `:= ${store.states(v)[k]}`, "done")),
+      Object.entries(e.states).map(([v, k]) => chip(v, `= ${store.states(v)[k]}`, "seen")),
+      Object.keys(e.likelihoods).map((v) => chip(v, "~ likelihoods", "seen")),
+      action("Clear", () => store.clear(), { class: "small", "data-do": "clear" }),
+    ] : h("span", { class: "hint" }, "No evidence: click a state"));
+  }
+
+  function showAnswer() {
+    const { answer } = store;
+    const [low, high] = answer.bounds;
+    const good = answer.guarantee === "exact" ? "good" : "warn";
+    const bounded = low !== null && high !== null && low < high ? ` in [${number(low, 5)}, ${number(high, 5)}]` : answer.error ? ` ± ${number(answer.error, 2)}` : "";
+    replace(badge, h("span", { class: `badge ${good}` }, answer.guarantee), h("span", {}, answer.method.replaceAll("_", " ")),
+      answer.converged ? null : h("span", { class: "badge bad" }, "not converged"),
+      answer.log_partition === null ? null : h("span", {}, `log Z ${number(answer.log_partition, 5)}${bounded}`),
+      answer.conflict > 0 ? h("span", { class: "badge bad", title: "log2 of the product of P(e) of all pieces over P of all together" }, `conflict ${number(answer.conflict, 2)} bits`) : null,
+      h("span", { class: "soft" }, `${number(1000 * answer.seconds, 2)} ms`));
+    root.dataset.answers = Number(root.dataset.answers ?? 0) + 1;
+  }
+
+  function look(name) {
+    root.dataset.view = name;
+    for (const button of switcher.children) button.setAttribute("aria-pressed", button.dataset.view === name);
+    if (name === "graph") graph.fit();
+  }
+  const switcher = h("div", { class: "switcher", role: "group", "aria-label": "Parts of the page" },
+    [["variables", "Variables"], ["graph", "Graph"], ["details", "Details"]].map(([name, text]) =>
+      h("button", { type: "button", "data-view": name, onclick: () => look(name) }, text)));
+
+  replace(root, h("div", { class: "network" },
+    h("aside", { class: "variables", "aria-label": "Variables" }, list.element),
+    h("section", { class: "middle", "aria-label": "Graph" }, toolbar, h("div", { class: "status" }, badge, strip), graph.svg),
+    h("aside", { class: "details", "aria-label": "Details" }, tabs, panel), switcher));
+  look("graph");
+  openPanel("variable");
+  const off = [store.on("evidence", showStrip), store.on("answer", showAnswer)];
+  const keys = (event) => {
+    const typing = event.target.closest("input, select, textarea");
+    if (event.key === "/" && !typing) {
+      if (root.dataset.view === "graph" && getComputedStyle(switcher).display !== "none") look("variables");
+      list.search.focus();
+    } else if (event.key === "z" && (event.ctrlKey || event.metaKey) && !typing) store.undo();
+    else return;
+    event.preventDefault();
+  };
+  document.addEventListener("keydown", keys);
+  let wide = graph.box()[0];
+  const watching = new ResizeObserver(() => {
+    const now = graph.box()[0];
+    if (Math.abs(now - wide) > 40) graph.fit();
+    wide = now;
+  });
+  watching.observe(graph.svg);
+  showStrip();
+  await Promise.all([draw(), store.refresh()]);
+  return () => {
+    leave?.();
+    off.forEach((f) => f());
+    document.removeEventListener("keydown", keys);
+    watching.disconnect();
+  };
 }

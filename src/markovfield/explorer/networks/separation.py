@@ -1,0 +1,138 @@
+"""Whether evidence separates two sets of variables, by which paths it does not, and why, in words."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+from typing import Any
+
+import networkx as nx
+
+import markovfield as mf
+from markovfield.exceptions import ModelError
+from markovfield.explorer.networks.network import Network
+
+__all__ = ["separation"]
+
+MOST_PATHS, MOST_BLOCKED = 12, 4
+# Simple paths are looked at in so large a neighbourhood of the two sets.
+LONGEST = 7
+
+
+def separation(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
+    """``{"a": [...], "b": [...], "given": [...]}``: the answer of the graph, active paths, sentences."""
+    a, b = network.positions(asked.get("a"), "a"), network.positions(asked.get("b"), "b")
+    given = network.positions(asked.get("given", []), "given")
+    if not a or not b:
+        raise ModelError("pick at least one variable for each of the two sets")
+    sets = {"A": set(a), "B": set(b), "the given ones": set(given)}
+    for (one, these), (two, those) in (
+        ((x, sets[x]), (y, sets[y])) for x, y in (("A", "B"), ("A", "the given ones"), ("B", "the given ones"))
+    ):
+        if shared := these & those:
+            raise ModelError(f"{network.names[min(shared)]!r} is in {one} and among {two}: it can be in one set only")
+    graph = network.dag if network.directed else network.primal
+    told = mf.graphs.d_separated if network.directed else mf.graphs.separated
+    apart = bool(told(graph, set(a), set(b), set(given)))
+    paths: list[dict[str, Any]] = []
+    if not apart:
+        for x in a:
+            for y in b:
+                found = mf.graphs.active_path(graph, x, y, [*given]) if len(paths) < MOST_PATHS else None
+                if found is not None and not (set(found[1:-1]) & (set(a) | set(b)) and paths):
+                    paths.append(
+                        {"nodes": found, "shown": _shown(network, found), "why": _open(network, found, set(given))}
+                    )
+    else:
+        paths = [
+            {"nodes": p, "shown": _shown(network, p), "why": _blocked(network, p, set(given))}
+            for p in _simple_paths(network, a, b)
+        ]
+    return {"separated": apart, "paths": paths, "statement": _statement(network, a, b, given, apart)}
+
+
+def _list(network: Network, those: list[int]) -> str:
+    names = [str(network.names[v]) for v in those]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _statement(network: Network, a: list[int], b: list[int], given: list[int], apart: bool) -> str:
+    condition = f" given {_list(network, given)}" if given else " while nothing is given"
+    if apart:
+        kind = "d-separated" if network.directed else "separated"
+        return (
+            f"{_list(network, a)} and {_list(network, b)} are {kind}{condition}: independent, whatever the numbers are."
+        )
+    return (
+        f"{_list(network, a)} and {_list(network, b)} are not separated{condition}: "
+        "the graph allows that they depend on each other."
+    )
+
+
+def _simple_paths(network: Network, a: list[int], b: list[int]) -> list[list[int]]:
+    """A few short paths, which something blocks."""
+    found: list[list[int]] = []
+    graph = network.primal_of_arcs
+    for x in a:
+        for y in b:
+            if len(found) < MOST_BLOCKED and nx.has_path(graph, x, y):
+                for path in islice(nx.shortest_simple_paths(graph, x, y), MOST_BLOCKED - len(found)):
+                    if len(path) <= LONGEST:
+                        found.append(path)
+    return found
+
+
+def _role(network: Network, left: int, v: int, right: int) -> str:
+    if not network.directed:
+        return "edge"
+    into = network.dag.has_edge(left, v), network.dag.has_edge(right, v)
+    return {(True, True): "collider", (False, False): "fork"}.get(into, "chain")
+
+
+def _opened_by(network: Network, v: int, given: set[int]) -> int | None:
+    """The given variable that opens a collider: itself or a descendant."""
+    if v in given:
+        return v
+    return min(nx.descendants(network.dag, v) & given, default=None)
+
+
+def _open(network: Network, path: list[int], given: set[int]) -> list[str]:
+    """Why each inner variable of an active path lets it through."""
+    if len(path) == 2:
+        return [f"{network.names[path[0]]} and {network.names[path[1]]} are neighbours."]
+    why = []
+    for left, v, right in zip(path, path[1:], path[2:], strict=False):
+        one, name, two = (str(network.names[u]) for u in (left, v, right))
+        role = _role(network, left, v, right)
+        if role == "collider":
+            by = _opened_by(network, v, given)
+            opener = "it is given" if by == v else f"its descendant {network.names[by]} is given"  # type: ignore[index]
+            why.append(f"{one} → {name} ← {two}: {opener}, so its causes speak of each other (explaining away).")
+        elif role == "fork":
+            why.append(f"{one} ← {name} → {two}: the common cause {name} is not given.")
+        else:
+            why.append(f"{name} is not given and passes on what {one} says about {two}.")
+    return why
+
+
+def _blocked(network: Network, path: list[int], given: set[int]) -> list[str]:
+    """What blocks a path: the first variable that does."""
+    for left, v, right in zip(path, path[1:], path[2:], strict=False):
+        one, name, two = (str(network.names[u]) for u in (left, v, right))
+        role = _role(network, left, v, right)
+        if role == "collider" and _opened_by(network, v, given) is None:
+            return [f"{one} → {name} ← {two}: neither {name} nor a descendant of it is given, so it blocks."]
+        if role != "collider" and v in given:
+            arrow = {"fork": f"{one} ← {name} → {two}", "edge": f"{one} – {name} – {two}"}.get(
+                role, f"{one}, {name}, {two} in a row"
+            )
+            return [f"{arrow}: {name} is given, so nothing passes."]
+    return []
+
+
+def _shown(network: Network, path: list[int]) -> str:
+    """A path with its arrows."""
+    text = str(network.names[path[0]])
+    for u, v in pairwise(path):
+        arrow = "–" if not network.directed else "→" if network.dag.has_edge(u, v) else "←"
+        text += f" {arrow} {network.names[v]}"
+    return text

@@ -1,0 +1,134 @@
+"""The longer questions: best assignments, what to observe next, sensitivity, what a verb would do."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import markovfield as mf
+from markovfield.exceptions import ModelError
+from markovfield.explorer.networks.network import Network
+from markovfield.explorer.networks.posteriors import marginals
+
+__all__ = ["best", "observe_next", "plan", "tornado"]
+
+TIME_LIMIT = 60.0
+MOST_BEST, MOST_ROWS = 20, 40
+VERBS = ("marginals", "decode", "sample", "log_partition")
+
+
+def _count(asked: dict[str, Any], name: str, most: int, default: int) -> int:
+    value = asked.get(name, default)
+    if type(value) is not int or not 1 <= value <= most:
+        raise ModelError(f"{name} is a number from 1 to {most}, got {value!r}")
+    return value
+
+
+def best(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
+    """The n best assignments, their scores and, where log Z is exact, their probabilities given the evidence."""
+    known, count = network.known(asked), _count(asked, "n_best", MOST_BEST, 1)
+    world = network.after(known.do)
+    variables = network.positions(asked.get("variables", []), "variables")
+    named = [network.names[v] for v in variables] or None
+    if named and count > 1:
+        raise ModelError("n best are assignments of all variables: ask for one assignment of some")
+    found = mf.decode(world.graph, world.named(known), variables=named, n_best=count, time_limit=TIME_LIMIT)
+    log_z = None
+    if world.tree is not None:
+        log_z = marginals(network, known).log_partition
+    return {
+        "method": found.method,
+        "guarantee": found.guarantee,
+        "optimal": found.optimal,
+        "gap": found.gap,
+        "seconds": found.seconds,
+        "solutions": [
+            {
+                "states": one.states,
+                "score": one.score,
+                "probability": None if log_z is None else math.exp(min(0.0, one.score - log_z)),
+            }
+            for one in found.n_best
+        ],
+    }
+
+
+def observe_next(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
+    """What observing each variable would tell about a target, in bits, and be worth for a decision."""
+    known = network.known(asked)
+    target = network.position(asked.get("target"), "the target")
+    world = network.after(known.do)
+    evidence, name = world.named(known), network.names[target]
+    fits = mf.methods.JunctionTree() if world.tree is not None else "auto"
+    told = mf.analysis.mutual_information(world.graph, name, evidence=evidence, method=fits, time_limit=TIME_LIMIT)
+    # Without a table of utilities: what it is worth for a guess, 1 for a right one and 0 for a wrong one.
+    utility = asked.get("utility") or np.eye(network.cardinalities[target]).tolist()
+    worth = mf.analysis.value_of_information(
+        world.graph, name, utility, evidence=evidence, method=fits, time_limit=TIME_LIMIT
+    )
+    rows = [
+        {"variable": world.graph.names.position(v), "bits": x / math.log(2), "value": worth[v]}
+        for v, x in told.top(MOST_ROWS)
+    ]
+    return {"rows": rows, "ranked": len(told)}
+
+
+def tornado(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
+    """The entries of tables that a posterior answers to most: what it becomes when their odds halve and double."""
+    known, count = network.known(asked), _count(asked, "count", MOST_ROWS, 12)
+    factor = asked.get("factor", 2.0)
+    if type(factor) not in (int, float) or not 1 < factor <= 1e6:
+        raise ModelError(f"factor is a number above 1 by which odds change, got {factor!r}")
+    target = network.position(asked.get("target"), "the target")
+    state = network.state(target, asked.get("state"))
+    if known.likelihoods:
+        raise ModelError("sensitivity takes observed states only: take the likelihoods off first")
+    if target in known.states:
+        raise ModelError(f"the target {network.names[target]!r} is observed: nothing can change it")
+    world = network.after(known.do)
+    found = mf.analysis.sensitivity(
+        world.graph,
+        {network.names[target]: network.states(target)[state]},
+        world.named(known),
+        time_limit=TIME_LIMIT,
+    )
+    rows: list[dict[str, Any]] = []
+    told: set[Any] = set()
+    for entry in found.top(2 * count):
+        # The two entries of a row of two states are one number.
+        row = (entry.variable, tuple(entry.given.items()))
+        if len(rows) == count or (row in told and found.derivatives[entry.variable].shape[-1] == 2):
+            continue
+        told.add(row)
+        curve = found.curve(entry.variable, entry.state, entry.given)
+        low, high = (_moved(entry.value, by) for by in (1 / factor, factor))
+        rows.append(
+            {
+                "variable": world.graph.names.position(entry.variable),
+                "state": str(entry.state),
+                "given": {str(k): str(x) for k, x in entry.given.items()},
+                "entry": entry.value,
+                "derivative": entry.derivative,
+                "entries": [low, high],
+                "low": float(curve(low)),
+                "high": float(curve(high)),
+            }
+        )
+    return {"probability": found.probability, "rows": rows, "factor": factor}
+
+
+def _moved(p: float, by: float) -> float:
+    """A probability whose odds are multiplied; zero and one stay."""
+    return p * by / (1 - p + p * by)
+
+
+def plan(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
+    """What a verb would do with this evidence: method, reason, width, bytes, operations."""
+    known, verb = network.known(asked), asked.get("verb", "marginals")
+    if verb not in VERBS:
+        raise ModelError(f"verb must be one of {', '.join(VERBS)}, got {verb!r}")
+    world = network.after(known.do)
+    told = mf.explain(world.graph, verb, evidence=world.named(known))
+    return {"rows": told.rows(), **told.to_dict()}

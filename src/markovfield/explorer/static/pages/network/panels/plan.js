@@ -1,0 +1,38 @@
+// What answers, how well, at what cost; and the choice of another method.
+import { h, number, replace } from "../../../dom.js";
+import { action, choice, field } from "../parts.js";
+
+export const title = "Plan";
+
+export function mount(root, store) {
+  let verb = "marginals";
+  const table = h("div");
+
+  async function show() {
+    const { answer } = store;
+    const bounds = answer?.bounds ?? [null, null];
+    replace(root,
+      h("div", { class: "line" },
+        field("Method", choice("Method", store.model.methods.map((m) => [m, m]), store.method, (m) => {
+          store.method = m;
+          store.refresh();
+        })),
+        field("Verb", choice("Verb", ["marginals", "decode", "sample", "log_partition"].map((x) => [x, x]), verb, (x) => { verb = x; show(); }))),
+      answer ? [h("h4", {}, "This answer"), h("dl", { class: "facts" },
+        h("dt", {}, "method"), h("dd", {}, answer.method),
+        h("dt", {}, "guarantee"), h("dd", {}, answer.guarantee, answer.converged ? "" : ", not converged"),
+        h("dt", {}, "log Z"), h("dd", {}, answer.log_partition === null ? "not estimated" : number(answer.log_partition, 8), answer.error ? ` ± ${number(answer.error, 2)}` : ""),
+        h("dt", {}, "bounds"), h("dd", {}, `${bounds[0] === null ? "−∞" : number(bounds[0], 8)} to ${bounds[1] === null ? "∞" : number(bounds[1], 8)}`),
+        h("dt", {}, "computed in"), h("dd", {}, `${number(1000 * answer.seconds, 3)} ms`),
+        h("dt", {}, "click to here"), h("dd", {}, `${number(answer.milliseconds, 3)} ms`))] : null,
+      h("h4", {}, `Explain ${verb}`), table);
+    try {
+      const { rows } = await store.call("plan", store.asked({ verb }));
+      replace(table, h("dl", { class: "facts" }, rows.map(([label, text]) => [h("dt", {}, label), h("dd", {}, text)])));
+    } catch (error) { replace(table, h("p", { class: "problem", role: "alert" }, error.message)); }
+  }
+
+  const off = store.on("answer", show);
+  show();
+  return off;
+}

@@ -1,0 +1,76 @@
+// The junction tree with its cliques, and elimination step by step.
+import { h, number, replace, svg } from "../../../dom.js";
+import { Canvas, path } from "../graph.js";
+import { action, asking, choice, field } from "../parts.js";
+
+export const title = "Structure";
+
+export function mount(root, store, graph) {
+  const treePlace = h("div"), stepPlace = h("div");
+  let order = "min_fill";
+
+  const tree = async () => {
+    const found = await store.call("junction_tree");
+    const canvas = new Canvas("Junction tree");
+    const lines = found.edges.map((_, k) => svg("path", { class: "edge", d: path(found.curves[k]) },
+      svg("title", {}, `separator ${found.separators[k].map((v) => store.name(v)).join(", ")}`)));
+    const largest = Math.max(...found.states);
+    const boxes = found.cliques.map((clique, i) => {
+      const [x, y] = found.centres[i], [width, height] = found.sizes[i];
+      const names = clique.map((v) => store.name(v)).join(", ");
+      return svg("g", { class: `clique${found.states[i] === largest ? " largest" : ""}`, tabindex: "0", role: "button", "aria-label": `clique ${names}`,
+        transform: `translate(${x - width / 2} ${y - height / 2})`,
+        onclick: () => graph.mark({ dim: true, nodes: { near: clique } }),
+        onkeydown: (event) => { if (event.key === "Enter") graph.mark({ dim: true, nodes: { near: clique } }); } },
+      svg("title", {}, `${names}\n${found.states[i]} states`), svg("rect", { class: "box", width, height, rx: 20 }),
+      svg("text", { x: width / 2, y: 18, "text-anchor": "middle" }, names.length > 34 ? `${names.slice(0, 33)}…` : names),
+      svg("text", { class: "state", x: width / 2, y: 34, "text-anchor": "middle" }, `${clique.length} variables, ${found.states[i]} states`));
+    });
+    replace(canvas.content, lines, boxes);
+    canvas.size = [found.width, found.height];
+    requestAnimationFrame(() => canvas.fit());
+    return [h("p", {}, `${found.cliques.length} cliques, width ${found.treewidth}, 2^${number(found.log2_states, 3)} states in all. `,
+      h("span", { class: "hint" }, "Click a clique to see it in the graph.")), h("div", { class: "small-canvas" }, canvas.svg)];
+  };
+
+  const eliminate = async () => {
+    const found = await store.call("elimination", { order });
+    const names = (those) => those.map((v) => store.name(v)).join(", ");
+    const words = h("div", { class: "step" });
+    const slider = h("input", { type: "range", min: "0", max: found.steps.length, value: "0", "aria-label": "Step of the elimination", oninput: () => show() });
+    let playing = null;
+    const stop = () => { clearInterval(playing); playing = null; play.textContent = "Play"; };
+    const play = action("Play", () => {
+      if (playing) { stop(); return; }
+      if (Number(slider.value) === found.steps.length) slider.value = 0;
+      play.textContent = "Pause";
+      playing = setInterval(() => {
+        if (Number(slider.value) >= found.steps.length || !slider.isConnected) { stop(); return; }
+        slider.value = Number(slider.value) + 1;
+        show();
+      }, 700);
+    });
+    const show = () => {
+      const k = Number(slider.value);
+      const gone = found.steps.slice(0, Math.max(0, k - 1)).map((s) => s.variable);
+      const left = new Set(gone);
+      const fill = found.steps.slice(0, k).flatMap((s) => s.fill).filter(([a, b]) => !left.has(a) && !left.has(b));
+      const step = found.steps[k - 1];
+      graph.mark(step ? { nodes: { "set-a": [step.variable], near: step.clique, gone }, edges: fill } : {});
+      replace(words, step
+        ? h("p", {}, h("strong", {}, `${k}. ${store.name(step.variable)}`), ` makes a clique of ${step.clique.length + 1} (${step.states} states)`,
+          step.clique.length ? ` with ${names(step.clique)}` : "", `; ${step.fill.length} edges filled in. Width so far ${step.width}.`)
+        : h("p", { class: "hint" }, `Order of ${found.steps.length} variables: width ${found.width}, ${found.fill} edges filled in.`));
+    };
+    show();
+    return [slider, h("div", { class: "line" }, action("Back", () => { slider.value = Number(slider.value) - 1; show(); }),
+      action("Step", () => { slider.value = Number(slider.value) + 1; show(); }, { "data-do": "step" }), play), words];
+  };
+
+  root.append(h("h4", {}, "Junction tree"), asking("Show the junction tree", treePlace, tree, { "data-do": "tree" }), treePlace,
+    h("h4", {}, "Elimination, step by step"),
+    h("div", { class: "line" }, field("Order", choice("Elimination order", [["min_fill", "min fill"], ["min_weight", "min weight"],
+      ["min_degree", "min degree"], ["auto", "best of all"]], order, (x) => { order = x; })),
+    asking("Eliminate", stepPlace, eliminate, { "data-do": "eliminate" })), stepPlace);
+  return () => graph.mark({});
+}

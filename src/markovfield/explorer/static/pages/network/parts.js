@@ -1,0 +1,51 @@
+// Pieces that several panels share.
+import { h, percent } from "../../dom.js";
+
+// One line with a bar behind and one in front.
+export function barRow(label, before, now, attributes = {}) {
+  return h(attributes.onclick ? "button" : "div",
+    { type: attributes.onclick ? "button" : null, ...attributes, class: `bar-row ${attributes.class ?? ""}` },
+    h("span", { class: "label", title: label }, label),
+    h("span", { class: "track" },
+      before === null || before === undefined ? null : h("span", { class: "before", style: { width: `${100 * before}%` } }),
+      h("span", { class: "after", style: { width: `${100 * now}%` } })),
+    h("span", { class: "number" }, percent(now)));
+}
+
+// A number to the left or to the right of a line in the middle; `most` fills half the width.
+export function signedRow(label, value, most, text, title) {
+  const share = most > 0 && value !== null ? Math.min(1, Math.abs(value) / most) * 50 : 0;
+  return h("div", { class: "signed-row", title },
+    h("span", { class: "label" }, label),
+    h("span", { class: "track" }, h("span", { class: value < 0 ? "minus" : "plus",
+      style: { width: `${share}%`, left: value < 0 ? `${50 - share}%` : "50%" } })),
+    h("span", { class: "number" }, text));
+}
+
+export function choice(label, options, value, onchange) {
+  const select = h("select", { "aria-label": label, onchange: () => onchange(select.value) },
+    options.map(([key, text]) => h("option", { value: key, selected: String(key) === String(value) }, text)));
+  return select;
+}
+
+export const field = (label, ...content) => h("label", { class: "field" }, h("span", {}, label), content);
+
+export const action = (text, onclick, attributes = {}) => h("button", { type: "button", onclick, ...attributes }, text);
+
+export const variableLink = (store, v) =>
+  h("button", { type: "button", class: "link", onclick: () => store.select(v) }, store.name(v));
+
+// A button that asks the server and shows what it said, or the sentence that says why not.
+export function asking(text, place, work, attributes = {}) {
+  const button = action(text, async () => {
+    button.disabled = true;
+    place.replaceChildren(h("p", { class: "busy" }, "working ..."));
+    try {
+      place.replaceChildren(...[await work()].flat(Infinity));
+    } catch (error) {
+      place.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
+    }
+    button.disabled = false;
+  }, { class: "primary", ...attributes });
+  return button;
+}
