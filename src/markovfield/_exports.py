@@ -119,6 +119,7 @@ _LAZY = {
     },
     "logic": {
         "logic.markov_logic": ["MarkovLogic", "read"],
+        "logic.evaluation": ["CrossValidation", "Fold", "cross_validate"],
         "logic.world": ["GroundNetwork"],
         "logic.language.program": ["Function", "Predicate", "Rule"],
         "logic.language.syntax": [

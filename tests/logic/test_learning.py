@@ -99,3 +99,50 @@ def test_refusals():
         kb.fit([])
     with pytest.raises(mf.ModelError, match="the program has no weight to learn"):
         mf.MarkovLogic("P(t)\nP(x) v !P(x).").fit("P(A)\n")
+
+
+def test_a_list_of_texts_is_several_worlds_and_a_list_of_atoms_is_one():
+    kb = mf.MarkovLogic("P(t)\nQ(t)\nP(x) => Q(x)\nQ(x)\n")
+    method = mf.methods.MaximumLikelihood(l2=0.5)
+    several = mf.fit(kb, ["P(A) Q(A) !Q(B)", "P(C) !Q(C) Q(D)"], query="Q", method=method)
+    lines = mf.fit(kb, "P(A) Q(A) !Q(B)\n---\nP(C) !Q(C) Q(D)\n", query="Q", method=method)
+    assert [r.weight for r in several.rules] == [r.weight for r in lines.rules]
+    one = mf.fit(kb, ["P(A)", "Q(A)", "P(B)"], query="Q", method=method)
+    same = mf.fit(kb, "P(A) Q(A) P(B)\n", query="Q", method=method)
+    assert [r.weight for r in one.rules] == [r.weight for r in same.rules]
+
+
+def test_what_is_unknown_of_a_predicate_that_is_not_closed_is_summed_out():
+    kb = mf.MarkovLogic("t = {A, B}\nP(t)\nQ(t)\nP(x) => Q(x)\nP(x)\n")
+    method = mf.methods.MaximumLikelihood(l2=0.3)
+    opened = mf.fit(kb, "P(A) Q(A) !Q(B)\n", query="Q", closed=[], method=method)
+    weights = np.array([rule.weight for rule in opened.rules])
+
+    def likelihood(w):
+        scores = {}
+        for p, a, b in np.ndindex(2, 2, 2):  # P(B), Q(A), Q(B)
+            scores[p, a, b] = w[0] * (a + (not p or b)) + w[1] * (1 + p)
+        total = np.logaddexp.reduce(list(scores.values()))
+        seen = np.logaddexp(scores[0, 1, 0], scores[1, 1, 0])
+        return seen - total - 0.15 * w @ w
+
+    near = weights + np.random.default_rng(0).normal(size=(300, 2)) * 0.1
+    assert likelihood(weights) >= max(likelihood(w) for w in near)
+
+
+def test_learning_begins_where_another_answer_ended():
+    kb = mf.MarkovLogic("P(t)\nQ(t)\nP(x) => Q(x)\nQ(x)\n")
+    data = "P(A) Q(A) !Q(B) P(C)\n"
+    first = mf.fit(kb, data, query="Q", method=mf.methods.MaximumLikelihood(l2=0.5))
+    again = mf.fit(kb, data, query="Q", method=mf.methods.DiagonalNewton(l2=0.5, tolerance=1e-4), init=first)
+    assert again.fit_report.iterations <= 1
+    with pytest.raises(mf.ModelError, match="init of fit must be a program of the same formulas"):
+        mf.fit(kb, data, query="Q", init=mf.MarkovLogic("P(t)\nQ(t)\nQ(x)\n"))
+
+
+def test_what_the_verb_refuses():
+    kb = mf.MarkovLogic("P(t)\nP(x)\n")
+    with pytest.raises(mf.ModelError, match="weights of fit are of rows, and a Markov logic program learns from data"):
+        mf.fit(kb, "P(A)\n", weights=[1.0])
+    with pytest.raises(mf.ModelError, match="query and closed of fit are for Markov logic programs, not for Ising"):
+        mf.fit(mf.Ising((2, 2), coupling=0.0), [[0, 0, 0, 0]], query="P")

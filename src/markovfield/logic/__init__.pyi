@@ -1,5 +1,8 @@
 """Types of ``markovfield.logic``, for type checkers. Made by tools/generate.py."""
 
+from markovfield.logic.evaluation import CrossValidation as CrossValidation
+from markovfield.logic.evaluation import Fold as Fold
+from markovfield.logic.evaluation import cross_validate as cross_validate
 from markovfield.logic.language.program import Function as Function
 from markovfield.logic.language.program import Predicate as Predicate
 from markovfield.logic.language.program import Rule as Rule

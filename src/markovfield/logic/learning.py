@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from markovfield.logic.markov_logic import MarkovLogic
 
-__all__ = ["fit_weights"]
+__all__ = ["constants_of", "fit_weights", "joined", "listed"]
 
 
 @dataclass(frozen=True)
-class _Joined:
+class Joined:
     """Worlds side by side: a log-linear model, its single row, and where each weight goes in the program."""
 
     model: LogLinear
@@ -78,7 +78,7 @@ def fit_weights(
         ``rng``, ``n_jobs``, ``time_limit``, ``callback``, ``progress``: as for `markovfield.fit`.
     """
     program = _started_from(program, init)
-    worlds = [facts for one in _listed(databases) for facts in program.worlds(one)]
+    worlds = [facts for one in listed(databases) for facts in program.worlds(one)]
     if not worlds:
         raise ModelError("learning weights needs at least one database")
     asked_for = None if query is None else [query] if isinstance(query, str) else list(query)
@@ -86,15 +86,15 @@ def fit_weights(
     for name in (*unseen, *(asked_for or ())):
         if name.partition("(")[0].strip() not in program.predicates:
             raise ModelError(f"learning names {name!r}, which is no predicate of the program")
-    joined = _joined(program, worlds, asked_for, unseen, closed, max_clauses)
-    if not joined.keys:
+    both = joined(program, worlds, asked_for, unseen, closed, max_clauses)
+    if not both.keys:
         raise ModelError("the program has no weight to learn: its formulas are hard or fixed")
-    meant = [joined.model.variables[int(v)] for v in np.flatnonzero(joined.row < 0)]
-    made = fit(joined.model, joined.row[None, :], _of_all_weights(method, len(joined.keys)), hidden=meant, **asked)
-    fitted = program.with_weights(_by_rule(joined.keys, made.parameters))
+    meant = [both.model.variables[int(v)] for v in np.flatnonzero(both.row < 0)]
+    made = fit(both.model, both.row[None, :], _of_all_weights(method, len(both.keys)), hidden=meant, **asked)
+    fitted = program.with_weights(_by_rule(both.keys, made.parameters))
     report = made.fit_report
-    unused = np.flatnonzero(np.diff(joined.model.operator.tocsc().indptr) == 0)
-    note = f"{len(unused)} of {len(joined.keys)} weights have no ground formula that depends on the query"
+    unused = np.flatnonzero(np.diff(both.model.operator.tocsc().indptr) == 0)
+    note = f"{len(unused)} of {len(both.keys)} weights have no ground formula that depends on the query"
     # One row is all there is of a world: that atoms do not change in it says nothing.
     notes = tuple(text for text in report.notes if "never change in the data" not in text)
     fitted.fit_report = replace(report, notes=(*notes, note) if len(unused) else notes)
@@ -122,10 +122,10 @@ def _of_all_weights(method: Any, n: int) -> Any:
     return replace(chosen, l1=0.0, l2=0.0, penalty=Penalty(l2=np.full(n, chosen.l2), l1=np.full(n, chosen.l1)))
 
 
-def _listed(databases: Any) -> list[Any]:
-    """Databases as a list; a list of atoms is one database."""
+def listed(databases: Any) -> list[Any]:
+    """Databases as a list; a list of single atoms is one database."""
     if isinstance(databases, (list, tuple)) and not (
-        databases and all(isinstance(one, str) and "(" in one and "\n" not in one for one in databases)
+        databases and all(isinstance(one, str) and one.count("(") == 1 and "\n" not in one for one in databases)
     ):
         return list(databases)
     return [databases]
@@ -141,25 +141,21 @@ def _by_rule(keys: Sequence[tuple[int, tuple[str, ...]]], weights: npt.NDArray[n
     return found
 
 
-def _joined(
+def joined(
     program: MarkovLogic,
     worlds: Sequence[Facts],
     query: list[str] | None,
     hidden: set[str],
     closed: Iterable[str] | None,
     max_clauses: int | None,
-) -> _Joined:
+) -> Joined:
     """Ground every world with its query atoms open, and put the networks side by side."""
     open_names = set(program.predicates) if query is None else {q.partition("(")[0].strip() for q in query} | hidden
     limits: dict[str, Any] = {} if max_clauses is None else {"max_clauses": max_clauses}
     given = sorted(set(program.predicates) - open_names) if closed is None else closed
     grounds, rows = [], []
     for facts in worlds:
-        constants = {kind: dict(names) for kind, names in facts.constants.items()}
-        for name, atoms in facts.atoms.items():
-            for args in atoms:
-                for kind, value in zip(program.predicates[name].types, args, strict=True):
-                    constants.setdefault(kind, {})[value] = None
+        constants = constants_of(program, facts)
         known = {name: atoms for name, atoms in facts.atoms.items() if name not in open_names}
         world = program.ground(
             Facts(known, {}, facts.values, constants), query, closed=given, keep_all=True, **limits
@@ -168,6 +164,16 @@ def _joined(
         unknown = set(program.predicates) - open_names - set(given)
         rows.append(_row(world, facts, hidden, unknown))
     return _side_by_side(program, grounds, np.concatenate(rows))
+
+
+def constants_of(program: MarkovLogic, facts: Facts) -> dict[str, dict[str, None]]:
+    """All constants that a database names, those of atoms that are left out of the evidence too."""
+    found = {kind: dict(names) for kind, names in facts.constants.items()}
+    for name, atoms in facts.atoms.items():
+        for args in atoms:
+            for kind, value in zip(program.predicates[name].types, args, strict=True):
+                found.setdefault(kind, {})[value] = None
+    return found
 
 
 def _row(world: GroundNetwork, facts: Facts, hidden: set[str], unknown: set[str]) -> npt.NDArray[np.int16]:
@@ -188,7 +194,7 @@ def _row(world: GroundNetwork, facts: Facts, hidden: set[str], unknown: set[str]
     return row
 
 
-def _side_by_side(program: MarkovLogic, grounds: Sequence[GroundNetwork], row: npt.NDArray[np.int16]) -> _Joined:
+def _side_by_side(program: MarkovLogic, grounds: Sequence[GroundNetwork], row: npt.NDArray[np.int16]) -> Joined:
     fixed = {i for i, rule in enumerate(program.rules) if rule.fixed}
     keys = list(dict.fromkeys(key for world in grounds for key in world.weight_keys if key[0] not in fixed))
     column = {key: i for i, key in enumerate(keys)}
@@ -207,7 +213,7 @@ def _side_by_side(program: MarkovLogic, grounds: Sequence[GroundNetwork], row: n
     base_graph = FactorGraph(structure, np.concatenate(bases), marks_hold=True)
     names = [program.weight_name(key) for key in keys]
     model = LogLinear.from_arrays(base_graph, vstack(operators, format="csr"), start, names)
-    return _Joined(model, row, keys)
+    return Joined(model, row, keys)
 
 
 def _columns(operator: csr_array, chosen: npt.NDArray[np.int64], n: int) -> csr_array:
