@@ -285,7 +285,7 @@ _LAZY = {
         "inference.analysis.query": "Distribution query",
         "inference.analysis.sensitivity": "Sensitivity SensitivityCurve TableEntry sensitivity",
     },
-    "explorer": {"explorer.explorer": "Explorer"},
+    "explorer": {"explorer.explorer": "Explorer", "explorer.works.training_log": "TrainingLog"},
     "diagnostics": {
         "inference.core.diagnostics": (
             "MonteCarlo autocorrelation_time effective_sample_size split_r_hat standard_error"

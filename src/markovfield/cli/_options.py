@@ -14,6 +14,7 @@ from markovfield.inference.core.registry import ENTRIES
 __all__ = [
     "AsJson",
     "Evidence",
+    "Explored",
     "Jobs",
     "MemoryLimit",
     "Method",
@@ -41,6 +42,15 @@ Model = Annotated[
         callback=model_file,
         help="A .uai, .bif, .xmlbif, Hugin .net, .wcsp, .cfn, .fg or .mln file (also .gz or .xz), an archive of "
         "mf.save, or - for one of these on standard input.",
+    ),
+]
+Explored = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        callback=model_file,
+        help="A file of a model as other commands take it, an archive of mf.save or an estimator's own, a grammar as "
+        "text (.pcfg), or a picture (PNG, JPEG, GIF, BMP, WebP); or - for a model on standard input.",
     ),
 ]
 QueryFile = Annotated[

@@ -14,7 +14,20 @@ from rich.text import Text
 import markovfield as mf
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
-from markovfield.cli import align, crf, decoding, fitting, gaussian, logic, networks, parse, sampling, ssvm, structured
+from markovfield.cli import (
+    align,
+    crf,
+    decoding,
+    exploring,
+    fitting,
+    gaussian,
+    logic,
+    networks,
+    parse,
+    sampling,
+    ssvm,
+    structured,
+)
 from markovfield.cli._errors import FAILED, INTERRUPTED, OK, CommandError, explained
 from markovfield.cli._reading import check_place, configured_method, read_evidence, read_query, writing
 from markovfield.cli._stdin import without_folder
@@ -155,6 +168,8 @@ app.command()(decoding.decode)
 app.command()(sampling.sample)
 app.command()(sampling.lattice)
 app.command()(warmup)
+
+app.command()(exploring.explore)
 
 app.command()(networks.query)
 app.command()(networks.learn)

@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from markovfield.exceptions import ModelError
-from markovfield.explorer.core.subject import Subject
+from markovfield.explorer.core.subject import Subject, is_a
+from markovfield.explorer.pages import all_pages
 
 if TYPE_CHECKING:
     import uvicorn
@@ -19,6 +20,10 @@ __all__ = ["Explorer", "explore"]
 
 LOOPBACK = "127.0.0.1"
 STARTING, STOPPING = 30.0, 5.0
+FOR = (
+    "discrete networks, lattices, taggers, parsers, aligners, Markov logic programs, image models, pictures and "
+    "training logs"
+)
 
 
 class Explorer:
@@ -109,8 +114,8 @@ class Explorer:
         return f"Explorer({self.url if self.running else 'closed'})"
 
 
-def explore(model: Any, *, open_browser: bool = True, port: int = 0, block: bool = True) -> Explorer:
-    """Show a model in the browser: click evidence, see posteriors, separation, junction trees, and why.
+def explore(model: Any, *, open_browser: bool = True, port: int = 0, block: bool | None = None) -> Explorer:
+    """Show a model in the browser: click evidence, paste text, paint pixels, and see what follows and why.
 
     A small server is started on 127.0.0.1, which other machines cannot reach; its address holds a random token without
     which it answers nothing. Everything the page needs comes from it.
@@ -118,14 +123,15 @@ def explore(model: Any, *, open_browser: bool = True, port: int = 0, block: bool
     Parameters
     ----------
     model
-        A model, or the path of a file with one: what `read` reads, a Markov logic program (``.mln``), what `save`
-        wrote. A file is read again when it changes.
+        A model, or the path of a file with one: what `read` reads, a Markov logic program (``.mln``), a grammar as text
+        (``.pcfg``), what `save` wrote, or a picture (PNG, JPEG, GIF, BMP, WebP). A file is read again when it changes.
+        Or an `explorer.TrainingLog`, whose curves grow while a ``fit`` runs with it as its callback.
     open_browser
         Whether to open the page in the usual browser.
     port
         Where to listen; any free port when 0.
     block
-        Whether to return only when the server ends or Ctrl-C is pressed.
+        Whether to return only when the server ends or Ctrl-C is pressed; by default so for all but training logs.
 
     Returns
     -------
@@ -136,6 +142,8 @@ def explore(model: Any, *, open_browser: bool = True, port: int = 0, block: bool
     ------
     ImportError
         Without the extra: ``pip install 'markovfield[explore]'``.
+    ModelError
+        Where there is no page for such a model, or the port is taken.
 
     Examples
     --------
@@ -146,10 +154,15 @@ def explore(model: Any, *, open_browser: bool = True, port: int = 0, block: bool
     ...     print(explorer.url)
     http://127.0.0.1:.../
     """
-    explorer = Explorer(Subject(model), port)
+    subject = Subject(model)
+    explorer = Explorer(subject, port)
+    if not any(page.offered(subject) for page in all_pages()):
+        explorer.close()
+        kind = type(subject.model).__name__
+        raise ModelError(f"the explorer has no page for a {kind}; it has pages for {FOR}")
     if open_browser:
         webbrowser.open(explorer.url)
-    if block:
+    if block or (block is None and not is_a(subject.model, "TrainingLog")):
         try:
             explorer.wait()
         except KeyboardInterrupt:

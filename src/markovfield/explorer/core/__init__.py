@@ -1,1 +1,4 @@
-"""What pages and the server share: what is explored (`subject`), what a page is made of (`page`)."""
+"""What pages and the server share.
+
+What is explored (`subject`) and how its file is read (`opening`); what a page is made of (`page`).
+"""

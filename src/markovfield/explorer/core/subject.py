@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Lock, RLock
 from typing import Any, TypeVar
 
-import markovfield as mf
 from markovfield.exceptions import ModelError
+from markovfield.explorer.core.opening import opened
 
 __all__ = ["Subject", "is_a"]
 
@@ -35,7 +35,7 @@ class Subject:
         self._reading = RLock()
         self._memory: dict[Any, tuple[Lock, list[Any]]] = {}
         self._stamp = self._current_stamp()
-        self.model: Any = model if self.path is None else mf.read(self.path)
+        self.model: Any = model if self.path is None else opened(self.path)
 
     @property
     def name(self) -> str:
@@ -67,7 +67,7 @@ class Subject:
             stamp = self._current_stamp()
             # A file that is broken now is tried again only when it changes again.
             self._stamp = stamp
-            self.model = mf.read(self.path)
+            self.model = opened(self.path)
             self._memory = {}
             self.version += 1
 

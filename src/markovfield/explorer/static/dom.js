@@ -4,7 +4,10 @@ const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
-    if (value === undefined || value === null || value === false) continue;
+    if (value === undefined || value === null) continue;
+    // Of these, "false" says something else than nothing.
+    if (name.startsWith("aria-")) { element.setAttribute(name, value); continue; }
+    if (value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "class") element.setAttribute("class", value);
     else if (name === "style") Object.assign(element.style, value);
@@ -53,13 +56,20 @@ export function download(name, type, content) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-// A page's own style sheet, below static/; loaded once.
+// A page's own style sheet, below static/; loaded once, and out of force while another page is open.
 export function styles(path) {
   const known = document.querySelector(`link[data-path="${path}"]`);
-  if (known) return Promise.resolve();
+  if (known) {
+    if (known.sheet) known.sheet.disabled = false;
+    return Promise.resolve();
+  }
   return new Promise((done, fail) => {
     const link = h("link", { rel: "stylesheet", href: `static/${path}`, "data-path": path, onload: done,
       onerror: () => fail(new Error(`the style sheet ${path} is missing`)) });
     document.head.append(link);
   });
+}
+
+export function stylesOff() {
+  for (const { sheet } of document.querySelectorAll("link[data-path]")) if (sheet) sheet.disabled = true;
 }

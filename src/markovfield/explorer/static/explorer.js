@@ -1,5 +1,5 @@
 // The shell: tabs of pages, the theme, reading the model again.
-import { h, replace } from "./dom.js";
+import { h, replace, stylesOff } from "./dom.js";
 import { ask, stream } from "./server.js";
 
 const THEMES = ["system", "light", "dark"];
@@ -34,6 +34,8 @@ async function open(name) {
     tab.tabIndex = tab.dataset.page === name ? 0 : -1;
   }
   replace(root);
+  stylesOff();
+  for (const kept of Object.keys(root.dataset)) delete root.dataset[kept];
   root.dataset.page = name;
   location.hash = name;
   try {

@@ -17,17 +17,28 @@ MOST_POINTS, MOST_RUNS = 2000, 20
 class TrainingLog:
     """Values of an objective (and bounds) over the steps of one ``fit`` after another.
 
-    `callback` goes into ``fit(..., callback=...)`` of anything that takes one. A run whose steps begin anew is another
-    curve. Points are thinned evenly once there are too many; the last one always stays.
+    The log itself goes into ``fit(..., callback=log)`` of anything that takes a callback. A run whose steps begin anew
+    is another curve. Points are thinned evenly once there are too many; the last one always stays. With
+    ``markovfield.explore(log)`` the curves grow in a browser, which can also stop the ``fit``.
 
     Examples
     --------
+    >>> import markovfield as mf
+    >>> log = mf.explorer.TrainingLog()
+    >>> X, y = [[["w=the"], ["w=dog"]]], [["D", "N"]]
+    >>> with mf.explore(log, open_browser=False):
+    ...     crf = mf.ChainCRF(l2=0.1).fit(X, y, callback=log)
+    >>> log.told()["runs"][0]["steps"] > 1
+    True
+
+    Or told by hand:
+
     >>> from markovfield.inference.core.running import Progress
     >>> log = TrainingLog()
     >>> for step in range(1, 4):
-    ...     _ = log.callback(Progress(step, 0.1 * step, 10.0 / step))
-    >>> [run["points"][-1][2] for run in log.told()["runs"]]
-    [3.3333333333333335]
+    ...     _ = log(Progress(step, 0.1 * step, 10.0 / step))
+    >>> log.told()["runs"][-1]["points"][-1][2]
+    3.3333333333333335
     """
 
     def __init__(self) -> None:
@@ -35,6 +46,10 @@ class TrainingLog:
         self._runs: list[dict[str, Any]] = []
         self._version = 0
         self._stop = False
+
+    def __call__(self, progress: Any) -> bool | None:
+        """The same as `callback`."""
+        return self.callback(progress)
 
     def callback(self, progress: Any) -> bool | None:
         """Told of each step; answers true, which ends the ``fit``, where somebody asked to stop."""
@@ -48,6 +63,7 @@ class TrainingLog:
                 self._stop = False
             self._add(self._runs[-1], point)
             self._version += 1
+            self._runs[-1]["stopped"] = self._stop
             self._lock.notify_all()
             return True if self._stop else None
 
@@ -63,6 +79,8 @@ class TrainingLog:
         """Let the next call of `callback` end the run."""
         with self._lock:
             self._stop = True
+            self._version += 1
+            self._lock.notify_all()
 
     @property
     def version(self) -> int:
@@ -81,7 +99,10 @@ class TrainingLog:
         """
         since = whole_number(since, "since", 0)
         with self._lock:
-            runs = [{"name": r["name"], "points": _with_last(r), "steps": r["count"]} for r in self._runs]
+            runs = [
+                {key: r[key] for key in ("name", "number", "stopped")} | {"points": _with_last(r), "steps": r["count"]}
+                for r in self._runs
+            ]
             return {
                 "version": self._version,
                 "runs": runs if self._version > since or not since else [],
@@ -92,7 +113,14 @@ class TrainingLog:
         if self._runs and not self._runs[-1]["points"]:
             self._runs.pop()
         number = self._runs[-1]["number"] + 1 if self._runs else 1
-        self._runs.append({"name": name or f"run {number}", "number": number, "points": [], "every": 1, "count": 0})
+        fresh: dict[str, Any] = {
+            "name": name or f"run {number}",
+            "number": number,
+            "points": [],
+            "every": 1,
+            "count": 0,
+        }
+        self._runs.append({**fresh, "stopped": False})
         del self._runs[:-MOST_RUNS]
 
     @staticmethod

@@ -11,7 +11,7 @@ const colour = (name, ink) => (ink ? PALETTE[name % PALETTE.length] : SHADES(nam
 const ISING = [[29, 53, 87], [241, 236, 222]];
 
 export async function mount(root, context) {
-  useStyle();
+  await useStyle();
   const { settings, curves, limits } = await context.call("start");
   let running = !matchMedia("(prefers-reduced-motion: reduce)").matches;
   let restarts = 0, sweeps = 1, outstanding = false, left = false, frame = null;

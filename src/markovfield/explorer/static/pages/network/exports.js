@@ -1,52 +1,21 @@
 // Pictures and a report to take along.
 import { download, h, percent, number } from "../../dom.js";
+import { pngOf, standalone as alone, stem as stemOf, textOf } from "../shared/take.js";
 
-const SHOWN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "fill-opacity", "stroke-opacity", "visibility", "display"];
-
-// The drawing by itself: all of it, with its colours written into it.
+// The drawing by itself: all of it, wherever it was moved.
 export function standalone(graph) {
   const [width, height] = graph.size;
-  const copy = graph.svg.cloneNode(true);
-  const from = graph.svg.querySelectorAll("*"), to = copy.querySelectorAll("*");
-  from.forEach((element, i) => {
-    const style = getComputedStyle(element);
-    for (const name of SHOWN) to[i].setAttribute(name, style.getPropertyValue(name));
-    for (const name of ["class", "tabindex", "role", "aria-label", "style"]) to[i].removeAttribute(name);
-  });
-  for (const name of ["class", "tabindex", "role", "aria-label", "style"]) copy.removeAttribute(name);
-  copy.setAttribute("viewBox", `-12 -12 ${width + 24} ${height + 24}`);
-  copy.setAttribute("width", Math.ceil(width + 24));
-  copy.setAttribute("height", Math.ceil(height + 24));
+  const copy = alone(graph.svg, [-12, -12, width + 24, height + 24]);
   copy.lastElementChild.removeAttribute("transform");
-  const ground = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  const colours = { x: -12, y: -12, width: width + 24, height: height + 24, fill: getComputedStyle(document.body).backgroundColor };
-  for (const [name, value] of Object.entries(colours)) ground.setAttribute(name, value);
-  copy.prepend(ground);
   return copy;
 }
 
-const text = (graph) => new XMLSerializer().serializeToString(standalone(graph));
-const stem = (store) => (store.context.subject.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_") || "network");
+const text = (graph) => textOf(standalone(graph));
+const stem = (store) => stemOf(store.context.subject);
 
 export const saveSvg = (store, graph) => download(`${stem(store)}.svg`, "image/svg+xml", text(graph));
 
-export async function savePng(store, graph) {
-  const image = new Image();
-  const address = URL.createObjectURL(new Blob([text(graph)], { type: "image/svg+xml" }));
-  try {
-    image.src = address;
-    await image.decode();
-    const [width, height] = [image.naturalWidth, image.naturalHeight];
-    // Browsers refuse larger canvases.
-    const scale = Math.min(2, 8192 / Math.max(width, height));
-    const canvas = h("canvas", { width: Math.ceil(width * scale), height: Math.ceil(height * scale) });
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
-    download(`${stem(store)}.png`, "image/png", blob);
-  } finally {
-    URL.revokeObjectURL(address);
-  }
-}
+export const savePng = async (store, graph) => download(`${stem(store)}.png`, "image/png", await pngOf(text(graph)));
 
 export async function savePdf(store) {
   const { pdf } = await store.call("picture", store.asked());

@@ -1,13 +1,9 @@
 // What pages share: labelled fields, sliders, panels, and their style sheet.
-import { h } from "../../dom.js";
+import { h, number, percent, styles } from "../../dom.js";
 
 let numbers = 0;
 
-export function useStyle() {
-  if (document.getElementById("pages-style")) return;
-  const address = new URL("static/pages/shared/pages.css", document.baseURI);
-  document.head.append(h("link", { id: "pages-style", rel: "stylesheet", href: address.href }));
-}
+export const useStyle = () => styles("pages/shared/pages.css");
 
 // A label and what it names, one beside the other.
 export function field(text, input, extra) {
@@ -91,3 +87,45 @@ export const PALETTE = [
   [43, 108, 176], [221, 122, 59], [60, 141, 107], [201, 182, 66], [148, 86, 170], [196, 74, 84], [94, 178, 200],
   [140, 140, 140],
 ];
+
+// What is known of an answer: its guarantee, bounds or gap, in words that stand beside it.
+export function badge(guarantee) {
+  return h("span", { class: `badge ${guarantee === "exact" ? "good" : "warn"}`, "data-guarantee": guarantee }, guarantee);
+}
+
+export const decodingBadge = ({ optimal, gap }) => h("span", { class: `badge ${optimal ? "good" : "warn"}` },
+  optimal ? "proven best" : gap === null ? "no bound known" : `at most ${number(gap, 3)} below the best`);
+
+// Rows of names and values.
+export const facts = (rows, attributes = {}) => h("dl", { class: "facts", ...attributes },
+  rows.filter(Boolean).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+
+export const seconds = (s) => (s < 1 ? `${number(1000 * s, 3)} ms` : `${number(s, 3)} s`);
+
+// A label with a bar of a share of one.
+export const bar = (label, share, attributes = {}) => h("div", { ...attributes, class: `bar ${attributes.class ?? ""}` },
+  h("span", { class: "name", title: label }, label),
+  h("span", { class: "track" }, h("span", { class: "fill", style: { width: `${100 * Math.min(1, share)}%` } })),
+  h("span", { class: "number" }, percent(share)));
+
+// A label with a bar to the left or to the right of the middle; `most` fills half.
+export function weightBar(label, weight, most) {
+  const share = most > 0 ? Math.min(1, Math.abs(weight) / most) * 50 : 0;
+  return h("div", { class: "bar" }, h("span", { class: "name", title: label }, label),
+    h("span", { class: "track middle" }, h("span", { class: `fill ${weight < 0 ? "minus" : "plus"}`,
+      style: { width: `${share}%`, left: weight < 0 ? `${50 - share}%` : "50%" } })),
+    h("span", { class: "number" }, `${weight > 0 ? "+" : ""}${number(weight, 3)}`));
+}
+
+// A field whose value outlives a reload of the model and of the page, in this tab alone.
+export function remembered(key, input) {
+  const name = `${key}:${location.pathname}`;
+  try {
+    const kept = sessionStorage.getItem(name);
+    if (kept !== null) input.value = kept;
+  } catch { /* private windows */ }
+  input.addEventListener("input", () => {
+    try { sessionStorage.setItem(name, input.value); } catch { /* too long, or a private window */ }
+  });
+  return input;
+}
