@@ -20,6 +20,12 @@ def test_nothing_heavy_is_loaded():
     assert found == "[]"
 
 
+def test_the_command_line_loads_nothing_that_help_does_not_need():
+    heavy = [name for name in HEAVY if name not in {"rich", "typer", "numba", "scipy"}] + ["scipy.stats"]
+    found = run(f"import sys, markovfield.cli.app; print([m for m in {heavy!r} if m in sys.modules])")
+    assert found == "[]"
+
+
 def test_building_a_model_loads_nothing_heavy():
     code = (
         "import sys, markovfield as mf; net = mf.MarkovNetwork({'A': 2, 'B': 2});"

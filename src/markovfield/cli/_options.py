@@ -75,7 +75,12 @@ Evidence = Annotated[
 def method_of(*verbs: str) -> Any:
     """The option ``--method``, whose help lists the methods that answer some verbs."""
     known = [e.name for e in ENTRIES if e.form == "FactorGraph" and set(verbs) & set(e.verbs)]
-    return Annotated[str, typer.Option(metavar="NAME", help=f"auto, {', '.join(known)}.")]
+
+    def completed(incomplete: str) -> list[str]:
+        return [name for name in ("auto", *known) if name.startswith(incomplete)]
+
+    words = f"auto, {', '.join(known)}."
+    return Annotated[str, typer.Option(metavar="NAME", help=words, autocompletion=completed)]
 
 
 Method = method_of("marginals")

@@ -11,9 +11,7 @@ import typer
 from rich.text import Text
 
 import markovfield as mf
-from markovfield.alignment.aligner import Aligner
 from markovfield.alignment.links import SYMMETRISATIONS, gold_tables
-from markovfield.alignment.symmetric import SymmetricAligner
 from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
@@ -103,13 +101,13 @@ def train(
         kind = {Kind.IBM1: mf.alignment.IBM1, Kind.IBM2: mf.alignment.IBM2, Kind.HMM: mf.alignment.HMMAligner}[model]
         estimator = kind(iterations, n_jobs=n_jobs)
         if not one_way:
-            estimator = SymmetricAligner(estimator, symmetrisation=symmetrisation)
+            estimator = mf.alignment.SymmetricAligner(estimator, symmetrisation=symmetrisation)
         arguments = (pairs,)
     with ProgressLine(f"training on {source.name}", err) as waiting:
         estimator.fit(*arguments, callback=waiting.callback, **words)
     with writing(output):
         estimator.save(output)
-    sides = ("forward_", "backward_") if isinstance(estimator, SymmetricAligner) else ("",)
+    sides = ("forward_", "backward_") if isinstance(estimator, mf.alignment.SymmetricAligner) else ("",)
     fits = [SimpleNamespace(fit_report=getattr(estimator, side, estimator).report_) for side in sides]
     if as_json:
         report.write_json(out, {"model": model.value, "fits": [report.fit_json(fit) for fit in fits]})
@@ -182,7 +180,9 @@ def _pairs(source: Path, target: Path, tokenise: str | None, normalise: bool) ->
 
 
 def _loaded(path: Path) -> Any:
+    from markovfield.alignment.aligner import Aligner
+
     found = mf.load(path)
-    if not isinstance(found, Aligner | SymmetricAligner | mf.AlignmentCRF):
+    if not isinstance(found, Aligner | mf.alignment.SymmetricAligner | mf.AlignmentCRF):
         raise CommandError(f"{path} holds a {type(found).__name__}, not a model of `markovfield align train`")
     return found

@@ -31,6 +31,7 @@ from markovfield.cli import (
 from markovfield.cli._errors import FAILED, INTERRUPTED, OK, CommandError, explained
 from markovfield.cli._reading import check_place, configured_method, read_evidence, read_query, writing
 from markovfield.cli._stdin import without_folder
+from markovfield.cli.manual import help_, with_examples
 from markovfield.cli.warmup import warmup
 from markovfield.io.networks import cost_sign
 from markovfield.progress import ProgressLine
@@ -40,7 +41,6 @@ __all__ = ["app", "run"]
 app = typer.Typer(
     name="markovfield",
     help="Probabilistic graphical models: ask a model for probabilities, for the likeliest outcome, for samples.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -197,6 +197,10 @@ def demo(
 
     out, err = report.consoles()
     tour(output, out, err, quick=quick)
+
+
+app.command("help")(help_)
+with_examples(app)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -20,8 +20,10 @@ from markovfield.cli._errors import CommandError
 from markovfield.cli._reading import check_place, writing
 from markovfield.progress import ProgressLine
 from markovfield.structured.core.reading import example_count
-from markovfield.structured.estimator import StructuredEstimator
 from markovfield.structured.examples import read_examples, write_outputs
+
+if TYPE_CHECKING:
+    from markovfield.structured.estimator import StructuredEstimator
 
 __all__ = ["app", "evaluate", "predict", "setting", "write_scores"]
 
@@ -188,6 +190,8 @@ def write_scores(right: Sequence[Any], guarantee: str, *, as_json: bool) -> None
 
 
 def _loaded(path: Path) -> StructuredEstimator:
+    from markovfield.structured.estimator import StructuredEstimator
+
     found = mf.load(path)
     if not isinstance(found, StructuredEstimator):
         raise CommandError(f"{path} holds a {type(found).__name__}, not a model of `markovfield structured train`")
