@@ -7,7 +7,7 @@ BIN := .venv/bin
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[plot,logic,exact,qp,explore,dev,docs]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev,docs]"
 	touch $@
 
 demo: .venv/installed
@@ -31,7 +31,8 @@ test-bounds: .venv/installed
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-bounds METHOD_MODELS=40 $(BIN)/python -m pytest \
 		tests/kernels tests/conformance/test_every_method.py $$(find tests -name "test_*_kernel.py")
 
-# The wheel by itself in a clean environment; with the oldest dependencies, everything is compiled anew (minutes).
+# The source archive, the wheel made of it, and that by itself in a clean environment; with the oldest dependencies,
+# everything is compiled anew (minutes).
 wheel-test:
 	PYTHON=$(PYTHON) .ci/wheel-test
 
