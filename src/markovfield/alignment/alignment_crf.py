@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,13 @@ from markovfield.inference.core.running import Running
 from markovfield.progress import shows_progress
 from markovfield.structured.core.reading import example_count
 from markovfield.structured.form_estimator import FormEstimator
+from markovfield.structured.settings import LikelihoodSettings
 
 __all__ = ["AlignmentCRF"]
 
 
-class AlignmentCRF(FormEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class AlignmentCRF(LikelihoodSettings, FormEstimator):
     """Word alignment as matching (Taskar, Lacoste-Julien and Klein 2005): links of sentence pairs, learnt from links.
 
     A word has one link at most, and the best links are an assignment. What a link scores is linear in what a corpus
@@ -71,30 +74,9 @@ class AlignmentCRF(FormEstimator):
     1.0
     """
 
-    def __init__(
-        self,
-        *,
-        objective: Any = "likelihood",
-        possible: str = "likeliest",
-        exact_limit: float = 1e5,
-        l2: float = 1.0,
-        l1: float = 0.0,
-        solver: Any = "auto",
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.objective = objective
-        self.possible = possible
-        self.exact_limit = exact_limit
-        self.l2 = l2
-        self.l1 = l1
-        self.solver = solver
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
-
-    _statistics: CorpusStatistics | None = None
+    possible: str = "likeliest"
+    exact_limit: float = 1e5
+    _statistics: CorpusStatistics | None = field(default=None, init=False)
 
     def _model(self) -> AlignmentModel:
         shape = None if self._statistics is None else AlignmentShape(statistics=self._statistics)

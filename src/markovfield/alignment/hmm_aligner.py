@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ class Jumps(NamedTuple):
     starts: FloatArray
 
 
+@dataclass(eq=False, repr=False)
 class HMMAligner(Aligner):
     """Alignments as a hidden Markov model (Vogel, Ney and Tillmann 1996): a link depends on the one before.
 
@@ -73,22 +75,13 @@ class HMMAligner(Aligner):
     (3, 3)
     """
 
-    def __init__(
-        self,
-        iterations: int = 5,
-        *,
-        max_jump: int = 10,
-        first_iterations: int = 5,
-        null_probability: float | str = 0.2,
-        smoothing: float = 0.001,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.iterations = iterations
-        self.max_jump = max_jump
-        self.first_iterations = first_iterations
-        self.null_probability = null_probability
-        self.smoothing = smoothing
-        self.n_jobs = n_jobs
+    iterations: int = 5
+    _: KW_ONLY
+    max_jump: int = 10
+    first_iterations: int = 5
+    null_probability: float | str = 0.2
+    smoothing: float = 0.001
+    n_jobs: int | None = None
 
     def _check(self) -> None:
         super()._check()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -135,6 +135,7 @@ class Positions:
     table: FloatArray
 
 
+@dataclass(eq=False, repr=False)
 class IBM2(_IBM):
     """IBM model 2 (Brown et al. 1993): a source position depends on the target position and on both lengths.
 
@@ -164,22 +165,13 @@ class IBM2(_IBM):
     [[(0, 0), (1, 1), (2, 2)]]
     """
 
-    def __init__(
-        self,
-        iterations: int = 5,
-        *,
-        positions: str = "diagonal",
-        first_iterations: int = 5,
-        null_probability: float | str = 0.1,
-        smoothing: float = 0.001,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.iterations = iterations
-        self.positions = positions
-        self.first_iterations = first_iterations
-        self.null_probability = null_probability
-        self.smoothing = smoothing
-        self.n_jobs = n_jobs
+    iterations: int = 5
+    _: KW_ONLY
+    positions: str = "diagonal"
+    first_iterations: int = 5
+    null_probability: float | str = 0.1
+    smoothing: float = 0.001
+    n_jobs: int | None = None
 
     def _check(self) -> None:
         super()._check()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from markovfield.dependency.arc_model import ArcModel
@@ -11,6 +12,7 @@ from markovfield.learning.solvers.stochastic import AdaGrad
 from markovfield.structured.form_estimator import FormEstimator
 from markovfield.structured.objectives.hinge import Hinge
 from markovfield.structured.objectives.registry import MARGINS
+from markovfield.structured.settings import LikelihoodSettings
 
 __all__ = ["DependencyParser"]
 
@@ -18,7 +20,8 @@ __all__ = ["DependencyParser"]
 TRAINING = AdaGrad(eta0=0.1, passes=8)
 
 
-class DependencyParser(FormEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DependencyParser(LikelihoodSettings, FormEstimator):
     """A conditional random field on dependency trees whose score is a sum over arcs (McDonald et al. 2005).
 
     The score of an arc is a sum of weights of its features: words, tags and prefixes of head and modifier, the tags
@@ -65,36 +68,12 @@ class DependencyParser(FormEstimator):
     (3, 3)
     """
 
-    model_: ArcModel
-
-    def __init__(
-        self,
-        *,
-        projective: bool = False,
-        labelled: bool = False,
-        single_root: bool = True,
-        min_count: int = 2,
-        min_word_count: int = 2,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        l2: float = 1.0,
-        l1: float = 0.0,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.projective = projective
-        self.labelled = labelled
-        self.single_root = single_root
-        self.min_count = min_count
-        self.min_word_count = min_word_count
-        self.objective = objective
-        self.solver = solver
-        self.l2 = l2
-        self.l1 = l1
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    projective: bool = False
+    labelled: bool = False
+    single_root: bool = True
+    min_count: int = 2
+    min_word_count: int = 2
+    model_: ArcModel = field(init=False)
 
     def _model(self) -> ArcModel:
         return ArcModel(self.projective, self.labelled, self.single_root, self.min_count, self.min_word_count)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from markovfield.grammar.parser import TreeParser
 from markovfield.grammar.span_model import SpanModel
 from markovfield.learning.max_margin.block_frank_wolfe import BlockFrankWolfe
 from markovfield.structured.margin_estimator import MarginEstimator
+from markovfield.structured.settings import MarginSettings
 
 __all__ = ["GrammarSSVM"]
 
@@ -15,7 +17,8 @@ __all__ = ["GrammarSSVM"]
 TRAINING = BlockFrankWolfe(gap=0.02, max_passes=30)
 
 
-class GrammarSSVM(TreeParser, MarginEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GrammarSSVM(MarginSettings, TreeParser, MarginEstimator):
     """A parser without a grammar, trained by margins (Taskar et al. 2004): trees of labelled spans.
 
     Features are those of `SpanParser`. Minimised is ``1/2 |w|^2 + C sum_i hinge_i`` over trees, the loss of a tree
@@ -43,32 +46,11 @@ class GrammarSSVM(TreeParser, MarginEstimator):
     (S (NP (DT a) (NN dog)) (VP (VBD fell)))
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        direction: str = "right",
-        min_count: int = 3,
-        min_word_count: int = 3,
-        loss: Any = "spans",
-        rescaling: str = "margin",
-        solver: Any = TRAINING,
-        early_stopping: int | None = None,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.direction = direction
-        self.min_count = min_count
-        self.min_word_count = min_word_count
-        self.loss = loss
-        self.rescaling = rescaling
-        self.solver = solver
-        self.early_stopping = early_stopping
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    direction: str = "right"
+    min_count: int = 3
+    min_word_count: int = 3
+    loss: Any = "spans"
+    solver: Any = TRAINING
 
     def _model(self) -> SpanModel:
         return SpanModel(self.direction, self.min_count, self.min_word_count)

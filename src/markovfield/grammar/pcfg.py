@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ NO_TAG = "X"
 FLAT_TOP = "S"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PCFG(BaseEstimator):
     """A probabilistic context-free grammar: rules with probabilities, and the trees they make of sentences.
 
@@ -93,27 +95,15 @@ class PCFG(BaseEstimator):
     array([-3.584])
     """
 
-    model_: Probabilities
-    report_: PCFGReport
-
-    def __init__(
-        self,
-        *,
-        direction: str = "right",
-        horizontal: int | None = 1,
-        vertical: int = 2,
-        unknown: str = "classes",
-        rare_count: int = 1,
-        smoothing: float = 0.0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.direction = direction
-        self.horizontal = horizontal
-        self.vertical = vertical
-        self.unknown = unknown
-        self.rare_count = rare_count
-        self.smoothing = smoothing
-        self.n_jobs = n_jobs
+    direction: str = "right"
+    horizontal: int | None = 1
+    vertical: int = 2
+    unknown: str = "classes"
+    rare_count: int = 1
+    smoothing: float = 0.0
+    n_jobs: int | None = None
+    model_: Probabilities = field(init=False)
+    report_: PCFGReport = field(init=False)
 
     @classmethod
     def from_text(cls, text: str | os.PathLike[str], *, normalise: bool = False, **settings: Any) -> PCFG:

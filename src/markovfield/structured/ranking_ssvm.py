@@ -17,6 +17,7 @@ from markovfield.structured.estimator import StructuredEstimator
 from markovfield.structured.losses.counts import PrecisionAtK
 from markovfield.structured.margin_estimator import MarginEstimator
 from markovfield.structured.models.graph import GraphModel
+from markovfield.structured.settings import MarginSettings
 
 __all__ = ["ItemModel", "RankingSSVM"]
 
@@ -51,7 +52,8 @@ def _graphs(X: Any) -> list[Any]:
     return [(x, {}) for x in X]
 
 
-class RankingSSVM(StructuredEstimator, MarginEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class RankingSSVM(MarginSettings, StructuredEstimator, MarginEstimator):
     """Ranks the items of lists so that the first are relevant, by a structural SVM on precision at k.
 
     An input is the items of a list, ``float[n_items, n_features]``, and an output their relevance, 0 or 1 for each.
@@ -78,28 +80,8 @@ class RankingSSVM(StructuredEstimator, MarginEstimator):
     1.0
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        k: int = 10,
-        loss: Any = None,
-        rescaling: str = "margin",
-        solver: Any = "auto",
-        early_stopping: int | None = None,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.k = k
-        self.loss = loss
-        self.rescaling = rescaling
-        self.solver = solver
-        self.early_stopping = early_stopping
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    k: int = 10
+    loss: Any = None
 
     def _model(self) -> StructuredModel:
         return ItemModel(bias=False)

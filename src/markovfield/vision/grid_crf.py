@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from markovfield.arrays import FloatArray
-from markovfield.inference.core.method import MethodLike
 from markovfield.structured.estimator import StructuredEstimator
+from markovfield.structured.settings import GraphSettings
 from markovfield.vision.grid_model import GridModel, image_shapes
 
 __all__ = ["GridCRF"]
 
 
-class GridCRF(StructuredEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GridCRF(GraphSettings, StructuredEstimator):
     """Labels of pixels from features of pixels and of neighbours, all weights learned (Murphy 19.6.2.1, 19.6.3).
 
         log p(y | x) = sum over pixels of f(x, s) . w[y_s] + sum over neighbours of g(x, s, t) . v[y_s, y_t] - log Z(x)
@@ -52,50 +54,17 @@ class GridCRF(StructuredEstimator):
     (1.0, (6, 12, 2))
     """
 
-    def __init__(
-        self,
-        *,
-        connectivity: int = 4,
-        node_features: str | Sequence[str] | None = "values",
-        edge_features: str | Sequence[str] | None = "contrast",
-        directional: bool = False,
-        interaction: str | None = None,
-        scales: Sequence[float] = (1, 2, 4),
-        window: int = 3,
-        beta: float | None = None,
-        n_bins: int = 4,
-        truncation: int = 2,
-        unknown: Any = None,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        inference: MethodLike = "auto",
-        decoding: MethodLike = "auto",
-        l2: float = 1.0,
-        l1: float = 0.0,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.connectivity = connectivity
-        self.node_features = node_features
-        self.edge_features = edge_features
-        self.directional = directional
-        self.interaction = interaction
-        self.scales = scales
-        self.window = window
-        self.beta = beta
-        self.n_bins = n_bins
-        self.truncation = truncation
-        self.unknown = unknown
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.decoding = decoding
-        self.l2 = l2
-        self.l1 = l1
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    connectivity: int = 4
+    node_features: str | Sequence[str] | None = "values"
+    edge_features: str | Sequence[str] | None = "contrast"
+    directional: bool = False
+    interaction: str | None = None
+    scales: Sequence[float] = (1, 2, 4)
+    window: int = 3
+    beta: float | None = None
+    n_bins: int = 4
+    truncation: int = 2
+    unknown: Any = None
 
     def _model(self) -> GridModel:
         return GridModel(

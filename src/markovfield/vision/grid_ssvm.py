@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from markovfield.inference.core.method import MethodLike
 from markovfield.structured.estimator import StructuredEstimator
 from markovfield.structured.margin_estimator import MarginEstimator
+from markovfield.structured.settings import MarginSettings
 from markovfield.vision.grid_model import GridModel
 
 __all__ = ["GridSSVM"]
 
 
-class GridSSVM(StructuredEstimator, MarginEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GridSSVM(MarginSettings, StructuredEstimator, MarginEstimator):
     """Labels of pixels from features of pixels and of neighbours, by a structural SVM (Murphy 19.7).
 
     Minimised is ``1/2 |w|^2 + C sum_i hinge_i`` over images. On all but narrow images the most violated labels come
@@ -39,44 +42,15 @@ class GridSSVM(StructuredEstimator, MarginEstimator):
     True
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        connectivity: int = 4,
-        node_features: str | Sequence[str] | None = "values",
-        edge_features: str | Sequence[str] | None = "contrast",
-        directional: bool = False,
-        interaction: str | None = None,
-        loss: Any = "hamming",
-        rescaling: str = "margin",
-        class_weight: Any = None,
-        l1: float = 0.0,
-        associative: bool = False,
-        solver: Any = "auto",
-        decoding: MethodLike = "auto",
-        early_stopping: int | None = None,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.connectivity = connectivity
-        self.node_features = node_features
-        self.edge_features = edge_features
-        self.directional = directional
-        self.interaction = interaction
-        self.loss = loss
-        self.rescaling = rescaling
-        self.class_weight = class_weight
-        self.l1 = l1
-        self.associative = associative
-        self.solver = solver
-        self.decoding = decoding
-        self.early_stopping = early_stopping
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    connectivity: int = 4
+    node_features: str | Sequence[str] | None = "values"
+    edge_features: str | Sequence[str] | None = "contrast"
+    directional: bool = False
+    interaction: str | None = None
+    class_weight: Any = None
+    l1: float = 0.0
+    associative: bool = False
+    decoding: MethodLike = "auto"
 
     def _model(self) -> GridModel:
         return GridModel(

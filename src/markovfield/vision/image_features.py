@@ -68,7 +68,7 @@ def stack_images(images: Sequence[npt.ArrayLike], n_channels: int | None = None)
     Examples
     --------
     >>> stack_images([np.zeros((2, 3)), np.ones((4, 1))])
-    Images(values=float64[10, 1], shapes=array([[2, 3], [4, 1]]), offsets=array([ 0,  6, 10]))
+    Images(values=float64[10, 1], shapes=[[2, 3], [4, 1]], offsets=[0, 6, 10])
     >>> stack_images([np.zeros((2, 3)), np.full((4, 1), np.nan)])
     Traceback (most recent call last):
     markovfield.exceptions.ModelError: images[1] needs pixels that are finite numbers, got nan at row 0, column 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from markovfield.grammar.discriminative.grammar_model import GrammarModel
 from markovfield.grammar.parser import TreeParser
 from markovfield.learning.solvers.stochastic import AdaGrad
 from markovfield.structured.objectives.registry import MARGINS
+from markovfield.structured.settings import LikelihoodSettings
 
 __all__ = ["GrammarCRF"]
 
@@ -18,7 +20,8 @@ __all__ = ["GrammarCRF"]
 TRAINING = AdaGrad(eta0=0.2, passes=3)
 
 
-class GrammarCRF(TreeParser):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GrammarCRF(LikelihoodSettings, TreeParser):
     """A context-free grammar whose rules and spans have weights: trees given sentences (Murphy 19.6.2.4).
 
     The grammar is that of the training trees, made binary. The score of a tree is the sum over its rules, of the log of
@@ -58,36 +61,12 @@ class GrammarCRF(TreeParser):
     1.0
     """
 
-    model_: GrammarModel
-
-    def __init__(
-        self,
-        *,
-        direction: str = "right",
-        horizontal: int | None = 1,
-        vertical: int = 1,
-        min_count: int = 3,
-        min_word_count: int = 3,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        l2: Any = 1.0,
-        l1: Any = 0.0,
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.direction = direction
-        self.horizontal = horizontal
-        self.vertical = vertical
-        self.min_count = min_count
-        self.min_word_count = min_word_count
-        self.objective = objective
-        self.solver = solver
-        self.l2 = l2
-        self.l1 = l1
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    direction: str = "right"
+    horizontal: int | None = 1
+    vertical: int = 1
+    min_count: int = 3
+    min_word_count: int = 3
+    model_: GrammarModel = field(init=False)
 
     def _model(self) -> GrammarModel:
         return GrammarModel(self.direction, self.horizontal, self.vertical, self.min_count, self.min_word_count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +31,7 @@ PART = 2**16
 _PLAIN = (str, int, float, bool, type(None))
 
 
+@dataclass(eq=False, repr=False)
 class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Features of rows of 0 and 1: the hidden units of a restricted Boltzmann machine.
 
@@ -84,40 +86,22 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 256,
-        *,
-        learning_rate: float = 0.1,
-        batch_size: int = 10,
-        n_iter: int = 10,
-        verbose: int = 0,
-        random_state: Any = None,
-        method: str = "pcd",
-        k: int = 1,
-        momentum: float = 0.0,
-        l2: float = 0.0,
-        schedule: str = "constant",
-        averaging: float = 0.0,
-        n_chains: int | None = None,
-        precision: str = "float32",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.n_iter = n_iter
-        self.verbose = verbose
-        self.random_state = random_state
-        self.method = method
-        self.k = k
-        self.momentum = momentum
-        self.l2 = l2
-        self.schedule = schedule
-        self.averaging = averaging
-        self.n_chains = n_chains
-        self.precision = precision
-        self.n_jobs = n_jobs
+    n_components: int = 256
+    _: KW_ONLY
+    learning_rate: float = 0.1
+    batch_size: int = 10
+    n_iter: int = 10
+    verbose: int = 0
+    random_state: Any = None
+    method: str = "pcd"
+    k: int = 1
+    momentum: float = 0.0
+    l2: float = 0.0
+    schedule: str = "constant"
+    averaging: float = 0.0
+    n_chains: int | None = None
+    precision: str = "float32"
+    n_jobs: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

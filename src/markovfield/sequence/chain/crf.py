@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from markovfield.sequence.text.vectoriser import AttributeVectoriser
 __all__ = ["ChainCRF"]
 
 
+@dataclass(eq=False, repr=False)
 class ChainCRF(ChainReader, ChainQueries, BaseEstimator):
     """A linear-chain conditional random field: labels for the tokens of sequences.
 
@@ -141,112 +143,58 @@ class ChainCRF(ChainReader, ChainQueries, BaseEstimator):
     [['PRP', 'VBD']]
     """
 
-    report_: TrainingReport
-
-    def __init__(
-        self,
-        l2: float = 1.0,
-        l1: float = 0.0,
-        *,
-        solver: str = "lbfgs",
-        objective: Any = "likelihood",
-        order: int = 1,
-        hidden_states: int = 1,
-        max_iterations: int | None = None,
-        tolerance: float = 1e-5,
-        period: int = 10,
-        step: float | None = None,
-        min_count: int = 1,
-        all_states: bool = False,
-        all_transitions: bool = False,
-        constraints: str | None = None,
-        hashing: int | None = None,
-        class_weight: Mapping[Any, float] | str | None = None,
-        early_stopping: int | None = None,
-        early_stopping_metric: str = "auto",
-        warm_start: bool = False,
-        checkpoint: PathLike | None = None,
-        checkpoint_every: int = 10,
-        dtype: str = "float64",
-        n_jobs: int | None = None,
-        rng: int | np.random.Generator | None = None,
-        verbose: bool = False,
-        c1: float | None = None,
-        c2: float | None = None,
-        algorithm: str | None = None,
-        min_freq: int | None = None,
-        all_possible_states: bool | None = None,
-        all_possible_transitions: bool | None = None,
-        delta: float | None = None,
-        epsilon: float | None = None,
-        num_memories: int | None = None,
-        linesearch: str | None = None,
-        max_linesearch: int | None = None,
-        calibration_eta: float | None = None,
-        calibration_rate: float | None = None,
-        calibration_samples: int | None = None,
-        calibration_candidates: int | None = None,
-        calibration_max_trials: int | None = None,
-        pa_type: int | None = None,
-        c: float | None = None,
-        error_sensitive: bool | None = None,
-        averaging: bool | None = None,
-        variance: float | None = None,
-        gamma: float | None = None,
-        model_filename: PathLike | None = None,
-        keep_tempfiles: bool = False,
-        trainer_cls: None = None,
-    ) -> None:
-        self.l2 = l2
-        self.l1 = l1
-        self.solver = solver
-        self.objective = objective
-        self.order = order
-        self.hidden_states = hidden_states
-        self.max_iterations = max_iterations
-        self.tolerance = tolerance
-        self.period = period
-        self.step = step
-        self.min_count = min_count
-        self.all_states = all_states
-        self.all_transitions = all_transitions
-        self.constraints = constraints
-        self.hashing = hashing
-        self.class_weight = class_weight
-        self.early_stopping = early_stopping
-        self.early_stopping_metric = early_stopping_metric
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.dtype = dtype
-        self.n_jobs = n_jobs
-        self.rng = rng
-        self.verbose = verbose
-        self.c1 = c1
-        self.c2 = c2
-        self.algorithm = algorithm
-        self.min_freq = min_freq
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.delta = delta
-        self.epsilon = epsilon
-        self.num_memories = num_memories
-        self.linesearch = linesearch
-        self.max_linesearch = max_linesearch
-        self.calibration_eta = calibration_eta
-        self.calibration_rate = calibration_rate
-        self.calibration_samples = calibration_samples
-        self.calibration_candidates = calibration_candidates
-        self.calibration_max_trials = calibration_max_trials
-        self.pa_type = pa_type
-        self.c = c
-        self.error_sensitive = error_sensitive
-        self.averaging = averaging
-        self.variance = variance
-        self.gamma = gamma
-        self.model_filename = model_filename
-        self.keep_tempfiles = keep_tempfiles
-        self.trainer_cls = trainer_cls
+    l2: float = 1.0
+    l1: float = 0.0
+    _: KW_ONLY
+    solver: str = "lbfgs"
+    objective: Any = "likelihood"
+    order: int = 1
+    hidden_states: int = 1
+    max_iterations: int | None = None
+    tolerance: float = 1e-5
+    period: int = 10
+    step: float | None = None
+    min_count: int = 1
+    all_states: bool = False
+    all_transitions: bool = False
+    constraints: str | None = None
+    hashing: int | None = None
+    class_weight: Mapping[Any, float] | str | None = None
+    early_stopping: int | None = None
+    early_stopping_metric: str = "auto"
+    warm_start: bool = False
+    checkpoint: PathLike | None = None
+    checkpoint_every: int = 10
+    dtype: str = "float64"
+    n_jobs: int | None = None
+    rng: int | np.random.Generator | None = None
+    verbose: bool = False
+    c1: float | None = None
+    c2: float | None = None
+    algorithm: str | None = None
+    min_freq: int | None = None
+    all_possible_states: bool | None = None
+    all_possible_transitions: bool | None = None
+    delta: float | None = None
+    epsilon: float | None = None
+    num_memories: int | None = None
+    linesearch: str | None = None
+    max_linesearch: int | None = None
+    calibration_eta: float | None = None
+    calibration_rate: float | None = None
+    calibration_samples: int | None = None
+    calibration_candidates: int | None = None
+    calibration_max_trials: int | None = None
+    pa_type: int | None = None
+    c: float | None = None
+    error_sensitive: bool | None = None
+    averaging: bool | None = None
+    variance: float | None = None
+    gamma: float | None = None
+    model_filename: PathLike | None = None
+    keep_tempfiles: bool = False
+    trainer_cls: None = None
+    report_: TrainingReport = field(init=False)
 
     @shows_progress
     def fit(

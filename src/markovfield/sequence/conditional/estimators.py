@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from markovfield.arrays import FloatArray
-from markovfield.inference.core.method import MethodLike
 from markovfield.sequence.conditional.factorial_chain import FactorialChainModel
 from markovfield.sequence.conditional.skip_chain import Link, SkipChainModel
 from markovfield.structured.estimator import StructuredEstimator
+from markovfield.structured.settings import GraphSettings
 
 __all__ = ["FactorialCRF", "SkipChainCRF"]
 
 
-class SkipChainCRF(StructuredEstimator):
+@dataclass(eq=False, repr=False)
+class SkipChainCRF(GraphSettings, StructuredEstimator):
     """A linear-chain CRF with links between tokens further apart, such as equal words (Sutton and McCallum 2004).
 
     Inputs and outputs are those of `ChainCRF`. Training minimises ``objective + l1 |w|_1 + l2/2 |w|^2``.
@@ -37,42 +39,14 @@ class SkipChainCRF(StructuredEstimator):
     ([['LOC', 'O', 'LOC'], ['PER', 'O', 'PER']], 'exact')
     """
 
-    def __init__(
-        self,
-        link: Link = "equal_capitalised",
-        *,
-        interaction: str = "symmetric",
-        link_features: bool = False,
-        max_links: int | None = 5,
-        max_distance: int | None = None,
-        word: str | None = None,
-        min_count: int = 1,
-        l2: float = 1.0,
-        l1: float = 0.0,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        inference: MethodLike = "auto",
-        decoding: MethodLike = "auto",
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.link = link
-        self.interaction = interaction
-        self.link_features = link_features
-        self.max_links = max_links
-        self.max_distance = max_distance
-        self.word = word
-        self.min_count = min_count
-        self.l2 = l2
-        self.l1 = l1
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.decoding = decoding
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    link: Link = "equal_capitalised"
+    _: KW_ONLY
+    interaction: str = "symmetric"
+    link_features: bool = False
+    max_links: int | None = 5
+    max_distance: int | None = None
+    word: str | None = None
+    min_count: int = 1
 
     def _model(self) -> SkipChainModel:
         return SkipChainModel(
@@ -86,7 +60,8 @@ class SkipChainCRF(StructuredEstimator):
         )
 
 
-class FactorialCRF(StructuredEstimator):
+@dataclass(eq=False, repr=False)
+class FactorialCRF(GraphSettings, StructuredEstimator):
     """Several layers of labels over the same tokens, predicted together (Sutton, McCallum and Rohanimanesh 2007).
 
     Inputs are those of `ChainCRF`. An output is a dict with a list of labels for each layer; tables with a column for
@@ -108,36 +83,11 @@ class FactorialCRF(StructuredEstimator):
     [{'tag': ['D', 'N'], 'chunk': ['B', 'I']}]
     """
 
-    def __init__(
-        self,
-        layers: Sequence[str],
-        *,
-        across: bool = False,
-        pair_features: bool = False,
-        min_count: int = 1,
-        l2: float = 1.0,
-        l1: float = 0.0,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        inference: MethodLike = "auto",
-        decoding: MethodLike = "auto",
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.layers = layers
-        self.across = across
-        self.pair_features = pair_features
-        self.min_count = min_count
-        self.l2 = l2
-        self.l1 = l1
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.decoding = decoding
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    layers: Sequence[str]
+    _: KW_ONLY
+    across: bool = False
+    pair_features: bool = False
+    min_count: int = 1
 
     def _model(self) -> FactorialChainModel:
         return FactorialChainModel(self.layers, self.across, self.pair_features, self.min_count)

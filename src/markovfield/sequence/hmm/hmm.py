@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Unpack
 
 import numpy as np
@@ -51,6 +51,7 @@ class _Asked(OneByOne):
         )
 
 
+@dataclass(eq=False, repr=False)
 class HMM(SequenceQueries, BaseEstimator):
     """A hidden Markov model: states that follow each other at random, each seen through an observation.
 
@@ -117,42 +118,25 @@ class HMM(SequenceQueries, BaseEstimator):
     (2, 2)
     """
 
-    model_: HiddenMarkov
-    report_: HMMReport
     _impossible = "has probability zero under the model"
 
-    def __init__(
-        self,
-        n_states: int | None = None,
-        emissions: str = "categorical",
-        *,
-        covariance: str = "full",
-        smoothing: float | None = None,
-        emission_smoothing: float | None = None,
-        regularisation: float = 1e-3,
-        symbols: Iterable[Any] | None = None,
-        unknown: str = "smooth",
-        max_iterations: int = 200,
-        tolerance: float = 1e-5,
-        restarts: int = 4,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        rng: int | np.random.Generator | None = None,
-    ) -> None:
-        self.n_states = n_states
-        self.emissions = emissions
-        self.covariance = covariance
-        self.smoothing = smoothing
-        self.emission_smoothing = emission_smoothing
-        self.regularisation = regularisation
-        self.symbols = symbols
-        self.unknown = unknown
-        self.max_iterations = max_iterations
-        self.tolerance = tolerance
-        self.restarts = restarts
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.rng = rng
+    n_states: int | None = None
+    emissions: str = "categorical"
+    _: KW_ONLY
+    covariance: str = "full"
+    smoothing: float | None = None
+    emission_smoothing: float | None = None
+    regularisation: float = 1e-3
+    symbols: Iterable[Any] | None = None
+    unknown: str = "smooth"
+    max_iterations: int = 200
+    tolerance: float = 1e-5
+    restarts: int = 4
+    warm_start: bool = False
+    n_jobs: int | None = None
+    rng: int | np.random.Generator | None = None
+    model_: HiddenMarkov = field(init=False)
+    report_: HMMReport = field(init=False)
 
     @classmethod
     def from_parameters(

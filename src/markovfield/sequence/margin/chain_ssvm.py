@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,7 @@ NO_KERNEL = {"l1": 0.0, "hidden_states": 1, "early_stopping": None, "min_count":
 SHARD = 16
 
 
+@dataclass(eq=False, repr=False)
 class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
     """A structural SVM of linear chains: labels for the tokens of sequences, with margins as large as losses.
 
@@ -117,51 +118,28 @@ class ChainSSVM(ChainReader, ChainQueries, BaseEstimator):
     (True, True)
     """
 
-    report_: MarginReport
-    vectoriser_: Any
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: Any = "hamming",
-        rescaling: str = "margin",
-        solver: Any = "auto",
-        hidden_states: int = 1,
-        rounds: int = 30,
-        min_count: int = 1,
-        all_states: bool = False,
-        all_transitions: bool = False,
-        constraints: str | None = None,
-        hashing: int | None = None,
-        class_weight: Any = None,
-        l1: float = 0.0,
-        kernel: Any = "linear",
-        gamma: float | str = "scale",
-        early_stopping: int | None = None,
-        batch_size: int | None = None,
-        n_jobs: int | None = None,
-        rng: Any = None,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.rescaling = rescaling
-        self.solver = solver
-        self.hidden_states = hidden_states
-        self.rounds = rounds
-        self.min_count = min_count
-        self.all_states = all_states
-        self.all_transitions = all_transitions
-        self.constraints = constraints
-        self.hashing = hashing
-        self.class_weight = class_weight
-        self.l1 = l1
-        self.kernel = kernel
-        self.gamma = gamma
-        self.early_stopping = early_stopping
-        self.batch_size = batch_size
-        self.n_jobs = n_jobs
-        self.rng = rng
+    C: float = 1.0
+    _: KW_ONLY
+    loss: Any = "hamming"
+    rescaling: str = "margin"
+    solver: Any = "auto"
+    hidden_states: int = 1
+    rounds: int = 30
+    min_count: int = 1
+    all_states: bool = False
+    all_transitions: bool = False
+    constraints: str | None = None
+    hashing: int | None = None
+    class_weight: Any = None
+    l1: float = 0.0
+    kernel: Any = "linear"
+    gamma: float | str = "scale"
+    early_stopping: int | None = None
+    batch_size: int | None = None
+    n_jobs: int | None = None
+    rng: Any = None
+    report_: MarginReport = field(init=False)
+    vectoriser_: Any = field(init=False)
 
     @shows_progress
     def fit(

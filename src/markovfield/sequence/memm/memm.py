@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -60,6 +60,7 @@ class _Asked(OneByOne):
         return self.model.posteriors(self.encoded, self.running)
 
 
+@dataclass(eq=False, repr=False)
 class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
     """A maximum-entropy Markov model: each label is a logistic regression on its token and the label before.
 
@@ -114,38 +115,21 @@ class MEMM(NamedWeights, SequenceQueries, BaseEstimator):
     [['PRP', 'VBD']]
     """
 
-    report_: TrainingReport
-
-    def __init__(
-        self,
-        l2: float = 1.0,
-        l1: float = 0.0,
-        *,
-        transitions: bool = True,
-        attribute_transitions: bool = False,
-        decoding: str = "viterbi",
-        max_iterations: int = 1000,
-        tolerance: float = 1e-5,
-        period: int = 10,
-        min_count: int = 1,
-        all_states: bool = False,
-        all_transitions: bool = False,
-        hashing: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.l2 = l2
-        self.l1 = l1
-        self.transitions = transitions
-        self.attribute_transitions = attribute_transitions
-        self.decoding = decoding
-        self.max_iterations = max_iterations
-        self.tolerance = tolerance
-        self.period = period
-        self.min_count = min_count
-        self.all_states = all_states
-        self.all_transitions = all_transitions
-        self.hashing = hashing
-        self.n_jobs = n_jobs
+    l2: float = 1.0
+    l1: float = 0.0
+    _: KW_ONLY
+    transitions: bool = True
+    attribute_transitions: bool = False
+    decoding: str = "viterbi"
+    max_iterations: int = 1000
+    tolerance: float = 1e-5
+    period: int = 10
+    min_count: int = 1
+    all_states: bool = False
+    all_transitions: bool = False
+    hashing: int | None = None
+    n_jobs: int | None = None
+    report_: TrainingReport = field(init=False)
 
     @shows_progress
     def fit(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 from markovfield.sequence.segments.segment_model import SegmentModel
 from markovfield.structured.form_estimator import FormEstimator
+from markovfield.structured.settings import LikelihoodSettings
 
 __all__ = ["SemiMarkovCRF"]
 
 
-class SemiMarkovCRF(FormEstimator):
+@dataclass(eq=False, repr=False)
+class SemiMarkovCRF(LikelihoodSettings, FormEstimator):
     """Segments of sentences with their labels, such as names: a semi-Markov CRF (Sarawagi and Cohen 2004).
 
     Inputs are those of `ChainCRF`, and outputs are labels in IOB2; but what is scored are segments as wholes: the
@@ -41,34 +43,12 @@ class SemiMarkovCRF(FormEstimator):
     (2, 2, 3)
     """
 
-    def __init__(
-        self,
-        max_length: int | None = None,
-        *,
-        neighbours: bool = False,
-        texts: bool = True,
-        word: str | None = None,
-        min_count: int = 1,
-        l2: float = 1.0,
-        l1: float = 0.0,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.max_length = max_length
-        self.neighbours = neighbours
-        self.texts = texts
-        self.word = word
-        self.min_count = min_count
-        self.l2 = l2
-        self.l1 = l1
-        self.objective = objective
-        self.solver = solver
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    max_length: int | None = None
+    _: KW_ONLY
+    neighbours: bool = False
+    texts: bool = True
+    word: str | None = None
+    min_count: int = 1
 
     def _model(self) -> SegmentModel:
         return SegmentModel(self.max_length, self.neighbours, self.texts, self.word, self.min_count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,14 @@ import numpy as np
 from markovfield._validation import whole_number
 from markovfield.sequence.strings.frame_labels import FrameLabels
 from markovfield.structured.form_estimator import FormEstimator
+from markovfield.structured.settings import LikelihoodSettings
 from markovfield.structures.alignment.reading import read_labels
 
 __all__ = ["CTCLabeller"]
 
 
-class CTCLabeller(FormEstimator):
+@dataclass(eq=False, repr=False)
+class CTCLabeller(LikelihoodSettings, FormEstimator):
     """Strings of labels for frames of features, learned without knowing which frames are whose (Graves et al. 2006).
 
     Every frame takes a label or a blank, by a softmax that is linear in the features of the frames around it; a path of
@@ -47,30 +50,10 @@ class CTCLabeller(FormEstimator):
     ['aabb']
     """
 
-    model_: FrameLabels
-
-    def __init__(
-        self,
-        window: int = 0,
-        *,
-        beam: int = 8,
-        l2: float = 1.0,
-        l1: float = 0.0,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.window = window
-        self.beam = beam
-        self.l2 = l2
-        self.l1 = l1
-        self.objective = objective
-        self.solver = solver
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    window: int = 0
+    _: KW_ONLY
+    beam: int = 8
+    model_: FrameLabels = field(init=False)
 
     def _model(self) -> FrameLabels:
         return FrameLabels(self.window)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,15 @@ from markovfield._validation import whole_number
 from markovfield.inference.core.running import Running
 from markovfield.sequence.strings.string_edits import StringEdits
 from markovfield.structured.form_estimator import FormEstimator
+from markovfield.structured.settings import LikelihoodSettings
 from markovfield.structures.alignment.choice import AlignmentChoice
 from markovfield.structures.alignment.monotone import MonotoneAlignment
 
 __all__ = ["EditModel"]
 
 
-class EditModel(FormEstimator):
+@dataclass(eq=False, repr=False)
+class EditModel(LikelihoodSettings, FormEstimator):
     """A string edit distance that is learned from pairs, whose alignment nobody gives (McCallum et al. 2005).
 
     A string is a word of a lexicon with letters replaced, added and left out. The score of an alignment is the sum of
@@ -53,30 +56,10 @@ class EditModel(FormEstimator):
     [('i', 'i'), ('t', 't')]
     """
 
-    model_: StringEdits
-
-    def __init__(
-        self,
-        lexicon: Any = None,
-        *,
-        n_candidates: int = 10,
-        l2: float = 1.0,
-        l1: float = 0.0,
-        objective: Any = "likelihood",
-        solver: Any = "auto",
-        batch_size: int | None = None,
-        rng: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.lexicon = lexicon
-        self.n_candidates = n_candidates
-        self.l2 = l2
-        self.l1 = l1
-        self.objective = objective
-        self.solver = solver
-        self.batch_size = batch_size
-        self.rng = rng
-        self.n_jobs = n_jobs
+    lexicon: Any = None
+    _: KW_ONLY
+    n_candidates: int = 10
+    model_: StringEdits = field(init=False)
 
     def _model(self) -> StringEdits:
         return StringEdits(self.lexicon, self.n_candidates)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ __all__ = ["TokenFeatures", "short_shape", "word_shape"]
 Gazetteer = Iterable[str] | str | os.PathLike[str]
 
 
+@dataclass(eq=False, repr=False)
 class TokenFeatures(TransformerMixin, BaseEstimator):
     """Turns sentences of words into lists of attributes for each word; nothing is learned.
 
@@ -72,24 +74,14 @@ class TokenFeatures(TransformerMixin, BaseEstimator):
     ['w=New', 'l[0]=new', 'l[-1]=<s>', 'l[1]=york', 'p1=N', 's1=w', 'is=title', 'in=cities:B', 'first']
     """
 
-    def __init__(
-        self,
-        window: int = 2,
-        affixes: int = 3,
-        *,
-        pairs: bool = True,
-        shape: bool = True,
-        flags: bool = True,
-        boundaries: bool = True,
-        gazetteers: Mapping[str, Gazetteer] | None = None,
-    ) -> None:
-        self.window = window
-        self.affixes = affixes
-        self.pairs = pairs
-        self.shape = shape
-        self.flags = flags
-        self.boundaries = boundaries
-        self.gazetteers = gazetteers
+    window: int = 2
+    affixes: int = 3
+    _: KW_ONLY
+    pairs: bool = True
+    shape: bool = True
+    flags: bool = True
+    boundaries: bool = True
+    gazetteers: Mapping[str, Gazetteer] | None = None
 
     def fit(self, X: Any, y: Any = None) -> TokenFeatures:
         """Check the settings; there is nothing to learn."""
