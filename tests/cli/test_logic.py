@@ -39,6 +39,23 @@ def test_ground_and_learn(files, capsys):
     assert main(["logic", "infer", "out.mln", "-e", "facts.db", "-q", "Smokes", "--json"]) == 0
 
 
+def test_clauses_are_learned(files, capsys):
+    (files / "only.mln").write_text("Friends(p, p)\nSmokes(p)\nIll(p)\n")
+    people = [f"Smokes(A{i})" + (f" Ill(A{i})" if i % 7 else "") for i in range(30)]
+    (files / "seen.db").write_text(
+        " ".join(people) + " !Smokes(B1) " + " ".join(f"!Ill(C{i})" for i in range(30)) + "\n"
+    )
+    asked = ["-q", "Ill", "--structure", "--max-length", "2", "--penalty", "3", "--l2", "0.5", "-o", "out.mln"]
+    assert main(["logic", "learn", "only.mln", "seen.db", *asked]) == 0
+    shown = capsys.readouterr().out
+    assert "Smokes(x) => Ill(x)" in shown or "Ill(x) => Smokes(x)" in shown
+    assert "clauses were tried" in shown
+    assert main(["logic", "learn", "only.mln", "seen.db", *asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["method"] == "clause_search" and found["steps"][0]["kind"] == "add"
+    assert main(["logic", "infer", "out.mln", "-e", "seen.db", "-q", "Ill", "--json"]) == 0
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -47,6 +64,12 @@ def test_ground_and_learn(files, capsys):
         (["infer", "smokers.mln", "-q", "Smoke"], "names no predicate of the program: Friends, Smokes"),
         (["infer", "smokers.mln", "--method", "nope"], "nope"),
         (["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--l2", "1"], "--l2 is a setting of a method"),
+        (["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--max-length", "2"], "--max-length is of new clauses"),
+        (["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--structure", "--hidden", "Smokes"], "--hidden is for"),
+        (
+            ["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--structure", "-m", "pc"],
+            "has the method clause_search",
+        ),
     ],
 )
 def test_mistakes_get_a_sentence(files, capsys, words, message):

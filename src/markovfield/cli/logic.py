@@ -99,27 +99,44 @@ def learn(
         str, typer.Option("-m", "--method", metavar="NAME", help="auto, maximum_likelihood, pseudo_likelihood, ...")
     ] = "auto",
     l2: Annotated[float | None, typer.Option(min=0, help="Penalty on the weights' squares.")] = None,
+    structure: Annotated[
+        bool, typer.Option("--structure", help="Add clauses that the databases show; weights by pseudo-likelihood.")
+    ] = False,
+    max_length: Annotated[int | None, typer.Option(min=1, help="Literals of a new clause.")] = None,
+    max_variables: Annotated[int | None, typer.Option(min=1, help="Variables of a new clause.")] = None,
+    penalty: Annotated[float | None, typer.Option(min=0, help="What a literal of a new clause costs.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same answer.")] = None,
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Learn the weights of a program's formulas and write the program with them."""
+    """Learn the weights of a program's formulas, and with --structure new clauses, and write the program with them."""
     check_place(output)
     out, err = report.consoles()
     kb = mf.logic.read(program)
     if any(rule.each for rule in kb.rules):
         raise CommandError("formulas with + variables have a weight for each constant, which no program's text holds")
-    chosen = configured_fit(method, "LogLinear", {"l2": l2})
+    new = {"max_length": max_length, "max_variables": max_variables, "penalty": penalty}
+    running: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit}
+    search = _clause_search(method, hidden, {"l2": l2, **new}) if structure else None
+    if search is None:
+        for name, value in new.items():
+            if value is not None:
+                raise CommandError(f"--{name.replace('_', '-')} is of new clauses, which --structure looks for")
+        chosen = configured_fit(method, "LogLinear", {"l2": l2})
     with ProgressLine(f"learning {program.name}", err, limit=time_limit) as waiting:
-        fitted = kb.fit(
-            list(databases), query, chosen, hidden=hidden or (), rng=seed, n_jobs=n_jobs, time_limit=time_limit,
-            callback=waiting.callback,
-        )  # fmt: skip
+        running["callback"] = waiting.callback
+        if search is not None:
+            fitted = kb.learn_structure(list(databases), query, search, rng=seed, **running)
+        else:
+            fitted = kb.fit(list(databases), query, chosen, hidden=hidden or (), rng=seed, **running)
     with writing(output):
         fitted.write(output)
     if as_json:
-        report.write_json(out, report.fit_json(fitted))
+        found = report.fit_json(fitted)
+        if structure and fitted.fit_report is not None:
+            found["steps"] = [vars(step) for step in fitted.fit_report.details.steps]
+        report.write_json(out, found)
         return
     table = Table(box=None, header_style="bold")
     table.add_column("weight", justify="right")
@@ -129,6 +146,15 @@ def learn(
     out.print(table)
     report.fit_lines(out, fitted, program.name)
     out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+
+
+def _clause_search(method: str, hidden: list[str] | None, settings: dict[str, Any]) -> Any:
+    """The search of clauses with the settings that were given."""
+    if hidden:
+        raise CommandError("--structure learns from what is seen: --hidden is for weights")
+    if method not in ("auto", "clause_search"):
+        raise CommandError(f"--structure has the method clause_search, got {method!r}")
+    return mf.methods.ClauseSearch(**{name: value for name, value in settings.items() if value is not None})
 
 
 @app.command()

@@ -245,6 +245,12 @@ ENTRIES = (
         ("learn_structure",),
         form="GaussianMoments",
     ),
+    Entry(
+        "clause_search",
+        "logic.structure.clause_search:ClauseSearch",
+        ("learn_structure",),
+        form="MarkovLogic",
+    ),
 )
 
 register(*ENTRIES)

@@ -3,8 +3,8 @@
 Sources: Murphy 19.4.5; Richardson and Domingos (2006). Grounding by a database: Niu, Re, Doan and Shavlik (2011).
 
 Files, in reading order: `language/` (formulas, read from text or built), `grounding/` (formulas and evidence to a
-factor graph), `atoms` (names of ground atoms, made when asked for), `world` (the ground network, which all verbs take),
-`markov_logic` (the program).
+factor graph), `world` (the ground network, which all verbs take), `markov_logic` (the program), `learning` (weights),
+`structure/` (clauses), `evaluation` (cross-validation).
 """
 
 from markovfield._exports import lazy

@@ -21,4 +21,6 @@ from markovfield.logic.language.syntax import Or as Or
 from markovfield.logic.language.syntax import Variable as Variable
 from markovfield.logic.markov_logic import MarkovLogic as MarkovLogic
 from markovfield.logic.markov_logic import read as read
+from markovfield.logic.structure.clause_search import ClauseStep as ClauseStep
+from markovfield.logic.structure.clause_search import ClauseSteps as ClauseSteps
 from markovfield.logic.world import GroundNetwork as GroundNetwork

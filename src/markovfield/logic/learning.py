@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from markovfield.logic.markov_logic import MarkovLogic
 
-__all__ = ["constants_of", "fit_weights", "joined", "listed"]
+__all__ = ["by_rule", "constants_of", "fit_weights", "grounded", "joined", "listed", "side_by_side"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def fit_weights(
         raise ModelError("the program has no weight to learn: its formulas are hard or fixed")
     meant = [both.model.variables[int(v)] for v in np.flatnonzero(both.row < 0)]
     made = fit(both.model, both.row[None, :], _of_all_weights(method, len(both.keys)), hidden=meant, **asked)
-    fitted = program.with_weights(_by_rule(both.keys, made.parameters))
+    fitted = program.with_weights(by_rule(both.keys, made.parameters))
     report = made.fit_report
     unused = np.flatnonzero(np.diff(both.model.operator.tocsc().indptr) == 0)
     note = f"{len(unused)} of {len(both.keys)} weights have no ground formula that depends on the query"
@@ -131,7 +131,8 @@ def listed(databases: Any) -> list[Any]:
     return [databases]
 
 
-def _by_rule(keys: Sequence[tuple[int, tuple[str, ...]]], weights: npt.NDArray[np.float64]) -> dict[int, Any]:
+def by_rule(keys: Sequence[tuple[int, tuple[str, ...]]], weights: npt.NDArray[np.float64]) -> dict[int, Any]:
+    """Weights as `MarkovLogic.with_weights` takes them."""
     found: dict[int, Any] = {}
     for (rule, values), weight in zip(keys, weights.tolist(), strict=True):
         if values:
@@ -150,6 +151,19 @@ def joined(
     max_clauses: int | None,
 ) -> Joined:
     """Ground every world with its query atoms open, and put the networks side by side."""
+    grounds, rows = grounded(program, worlds, query, hidden, closed, max_clauses)
+    return side_by_side(program, grounds, np.concatenate(rows))
+
+
+def grounded(
+    program: MarkovLogic,
+    worlds: Sequence[Facts],
+    query: list[str] | None,
+    hidden: set[str],
+    closed: Iterable[str] | None,
+    max_clauses: int | None,
+) -> tuple[list[GroundNetwork], list[npt.NDArray[np.int16]]]:
+    """Every world with its query atoms open, and the truth of its atoms."""
     open_names = set(program.predicates) if query is None else {q.partition("(")[0].strip() for q in query} | hidden
     limits: dict[str, Any] = {} if max_clauses is None else {"max_clauses": max_clauses}
     given = sorted(set(program.predicates) - open_names) if closed is None else closed
@@ -163,7 +177,7 @@ def joined(
         grounds.append(world)
         unknown = set(program.predicates) - open_names - set(given)
         rows.append(_row(world, facts, hidden, unknown))
-    return _side_by_side(program, grounds, np.concatenate(rows))
+    return grounds, rows
 
 
 def constants_of(program: MarkovLogic, facts: Facts) -> dict[str, dict[str, None]]:
@@ -194,7 +208,8 @@ def _row(world: GroundNetwork, facts: Facts, hidden: set[str], unknown: set[str]
     return row
 
 
-def _side_by_side(program: MarkovLogic, grounds: Sequence[GroundNetwork], row: npt.NDArray[np.int16]) -> Joined:
+def side_by_side(program: MarkovLogic, grounds: Sequence[GroundNetwork], row: npt.NDArray[np.int16]) -> Joined:
+    """The networks of several worlds as one log-linear model with one row of data."""
     fixed = {i for i, rule in enumerate(program.rules) if rule.fixed}
     keys = list(dict.fromkeys(key for world in grounds for key in world.weight_keys if key[0] not in fixed))
     column = {key: i for i, key in enumerate(keys)}

@@ -112,6 +112,15 @@ class MarkovLogic(Tabular):
 
         return fit_weights(self, databases, query, method, **asked)
 
+    def learn_structure(
+        self, databases: Any, query: str | Sequence[str] | None = None, method: Any = "auto", **asked: Any
+    ) -> MarkovLogic:
+        """The program with clauses that databases show, and weights, as `markovfield.learn_structure` has it."""
+        from markovfield.learning.structure import learn_structure
+
+        made: MarkovLogic = learn_structure(self, method, databases=databases, query=query, **asked)
+        return made
+
     def to_text(self) -> str:
         """The program as text, in the syntax of Alchemy; reading it gives the same model.
 

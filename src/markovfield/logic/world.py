@@ -13,8 +13,8 @@ import numpy.typing as npt
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.frames import Drawn
-from markovfield.logic.atoms import AtomNames
 from markovfield.logic.grounding.assemble import Assembled
+from markovfield.logic.grounding.atoms import AtomNames
 from markovfield.logic.grounding.ground import Tally
 from markovfield.models.log_linear import LogLinear
 from markovfield.names import Names, VariableName

@@ -19,7 +19,7 @@ from markovfield.factors.factor_kinds import CARDINALITY, CLAUSE, PARITY, TABLE,
 from markovfield.factors.structure import Structure
 from markovfield.learning.undirected.problem import Problem
 
-__all__ = ["Differences"]
+__all__ = ["Differences", "cell_changes"]
 
 # Rows and parameters up to which differences are taken, and are told apart one from the other.
 MOST_ROWS, MOST_PARAMETERS, MOST_CELLS = 16, 4096, 2**26
@@ -44,7 +44,7 @@ class Differences:
         parts, offsets, truth, counts = [], [], [], []
         base = model.base_graph.log_tables
         for row, weight in zip(problem.complete.codes.T, every.tolist(), strict=True):
-            change, fixed = _changes(s, np.asarray(row, np.int64), base)
+            change, fixed = cell_changes(s, np.asarray(row, np.int64), base)
             if np.isnan(fixed).any():
                 raise ModelError("the model gives probability zero to the data whatever a single variable is")
             wrong = np.where(row == 1, fixed == -np.inf, fixed == np.inf)
@@ -98,7 +98,7 @@ class Differences:
         return value / self.total, np.asarray(slope) / self.total
 
 
-def _changes(s: Structure, x: IntArray, base: FloatArray) -> tuple[csr_array, FloatArray]:
+def cell_changes(s: Structure, x: IntArray, base: FloatArray) -> tuple[csr_array, FloatArray]:
     """How counts of cells change when a variable turns from false to true, ``[n, cells]``; and how ``base`` does."""
     factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
     kind, state = s.kind[factor], x[s.scopes]

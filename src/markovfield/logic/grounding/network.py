@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.logic.atoms import AtomNames, AtomStates
 from markovfield.logic.grounding.asked import WeightKey, closed_predicates, predicate_of, query_atoms, weights_of
 from markovfield.logic.grounding.assemble import Assembled, assemble
+from markovfield.logic.grounding.atoms import AtomNames, AtomStates
 from markovfield.logic.grounding.determined import DeterminedBlocks, blocks_of, complete
 from markovfield.logic.grounding.ground import Block, Tally, ground_part
 from markovfield.logic.grounding.relevant import atoms_in, connected_to

@@ -19,7 +19,7 @@ from markovfield.logic.language.program import Predicate, Program
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Relation", "Store"]
+__all__ = ["Relation", "Store", "connect"]
 
 MOST_ATOMS = 2**61
 IntArray = npt.NDArray[np.int64]
@@ -73,7 +73,7 @@ class Store:
             self.index[kind] = {name: i for i, name in enumerate(names)}
         self.relations: dict[str, Relation] = {}
         self.n_atoms = 0
-        self.connection = _connect(memory_limit)
+        self.connection = connect(memory_limit)
         for predicate in program.predicates.values():
             self.add(predicate, closed[predicate.name])
         for function in program.functions.values():
@@ -165,7 +165,8 @@ class Store:
         self.connection.close()
 
 
-def _connect(memory_limit: str | None) -> DuckDBPyConnection:
+def connect(memory_limit: str | None) -> DuckDBPyConnection:
+    """An empty database in memory, which can reach no file but what it spills to."""
     try:
         import duckdb
     except ImportError:
