@@ -38,8 +38,8 @@ def _plain(value: Any) -> Any:
 
 
 def to_json(value: Any) -> str:
-    """A value as JSON; an infinity or nan becomes null."""
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    """A value as JSON; an infinity or nan becomes null. ASCII: names may hold half of a pair, which UTF-8 cannot."""
+    return json.dumps(_plain(value), allow_nan=False, separators=(",", ":"))
 
 
 def parsed(data: bytes | str) -> dict[str, Any]:

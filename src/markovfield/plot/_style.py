@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -22,6 +23,8 @@ ORANGE = "#dd7a3b"
 ORANGE_PALE = "#fbe6d6"
 GREEN = "#3c8d6b"
 GREEN_PALE = "#dcf0e7"
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 FONT_SIZE = 10.0
 TITLE_SIZE = 12.5
@@ -44,7 +47,7 @@ def text_size(text: str, size: float = FONT_SIZE, bold: bool = False) -> tuple[f
     from matplotlib.textpath import TextPath
 
     properties = FontProperties(size=size, weight="bold" if bold else "normal")
-    lines = text.split("\n")
+    lines = _printable(text).split("\n")
     width = 0.0
     for line in lines:
         if line.strip():
@@ -61,9 +64,14 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
     return made  # type: ignore[no-any-return]
 
 
+def _printable(text: str) -> str:
+    """Without what no font can draw: control characters, and halves of surrogate pairs, which raise errors."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def plain(label: object) -> str:
     """A label that matplotlib will not read as mathematics."""
-    return str(label).replace("$", r"\$")
+    return _printable(str(label)).replace("$", r"\$")
 
 
 def title(ax: Axes, text: str, scale: float = 1.0) -> None:

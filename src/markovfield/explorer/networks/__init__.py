@@ -1,6 +1,7 @@
 """What the page of discrete networks asks of the library; variables and states go by number, names are for showing.
 
 * `network`: the model with its plans, and evidence as the browser says it;
+* `shown`: names as text of one line;
 * `posteriors`: marginals with their guarantee, contributions of evidence, its conflict;
 * `structure`: drawings, Markov blankets, separation, moral graph, junction tree, elimination step by step;
 * `separation`: why two sets are separated, or by which paths they are not, in words;

@@ -7,15 +7,26 @@ import io
 import math
 from typing import Any
 
+import numpy as np
+
 import markovfield as mf
 from markovfield.exceptions import ModelError
 from markovfield.explorer.core.subject import Subject
 from markovfield.explorer.networks.network import Network
-from markovfield.explorer.networks.posteriors import marginals
+from markovfield.explorer.networks.posteriors import chosen_method, marginals
 
 __all__ = ["code", "picture"]
 
 MOST_DRAWN = 150
+
+
+def _literal(value: Any) -> str:
+    """As Python reads it again; in ASCII, so that nothing in a name reorders or hides code."""
+    return ascii(value.item() if isinstance(value, np.generic) else value)
+
+
+def _written(pairs: dict[Any, Any]) -> str:
+    return "{" + ", ".join(f"{_literal(k)}: {_literal(x)}" for k, x in pairs.items()) + "}"
 
 
 def code(subject: Subject, network: Network, asked: dict[str, Any]) -> dict[str, Any]:
@@ -26,10 +37,12 @@ def code(subject: Subject, network: Network, asked: dict[str, Any]) -> dict[str,
     lines.append(f"model = mf.read({path!r})" if path is not None else "model = ...  # the model that is explored")
     if known.do:
         set_to = {network.names[v]: network.states(v)[x] for v, x in known.do.items()}
-        lines.append(f"model = model.do({set_to!r})")
-    lines += [f"evidence = {network.named(known)!r}", "answer = mf.marginals(model, evidence)"]
+        lines.append(f"model = model.do({_written(set_to)})")
+    method = chosen_method(asked)
+    extra = "" if method == "auto" else f", method={method!r}"
+    lines += [f"evidence = {_written(network.named(known))}", f"answer = mf.marginals(model, evidence{extra})"]
     if (target := asked.get("target")) is not None:
-        lines.append(f"print(answer[{network.names[network.position(target)]!r}])")
+        lines.append(f"print(answer[{_literal(network.names[network.position(target)])}])")
     else:
         lines.append("print(answer)")
     return {"code": "\n".join(lines) + "\n"}
@@ -47,7 +60,13 @@ def picture(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     figure = Figure(figsize=(1.4 * side, side))
     ax = figure.add_axes((0.0, 0.0, 1.0, 0.95))
     if network.n <= MOST_DRAWN:
-        mf.plot.posteriors(world.graph, marginals(network, known), evidence=world.named(known), layout="layered", ax=ax)
+        mf.plot.posteriors(
+            world.graph,
+            marginals(network, known, chosen_method(asked)),
+            evidence=world.named(known),
+            layout="layered",
+            ax=ax,
+        )
     else:
         seen = {v: x for v, x in world.named(known).items() if not isinstance(x, list)}
         mf.plot.graph(world.graph, evidence=seen, layout="layered", ax=ax)

@@ -11,8 +11,9 @@ import markovfield as mf
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.explorer.networks.network import Network
+from markovfield.explorer.networks.shown import shown
+from markovfield.explorer.networks.structure import by_distance
 from markovfield.inference.core.evidence import Evidence
-from markovfield.plot._sketch import place
 
 __all__ = ["messages", "residuals"]
 
@@ -37,7 +38,7 @@ class _Propagation:
             )
         evidence = Evidence.parse(world.graph.structure, world.named(known))
         self.maximise = maximise
-        self.names = [str(v) for v in graph.variables]
+        self.names = [shown(v) for v in graph.variables]
         self.cards: list[int] = s.cardinalities.tolist()
         self.scopes: list[list[int]] = [s.scope(f).tolist() for f in range(s.n_factors)]
         if any(len(set(scope)) < len(scope) for scope in self.scopes):
@@ -149,8 +150,8 @@ def messages(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
             if residual < TOLERANCE:
                 converged = True
                 break
-    sizes = [(max(44.0, 7.2 * min(len(name), 18) + 18), 30.0) for name in run.names] + [(14.0, 14.0)] * len(run.scopes)
-    placed = place(sizes, list(graph.edges), ["--"] * graph.number_of_edges())
+    sizes = [(max(44.0, 8.4 * min(len(name), 18) + 18), 48.0) for name in run.names] + [(14.0, 14.0)] * len(run.scopes)
+    placed = by_distance(sizes, list(graph.edges))
     return {
         "forest": forest,
         "converged": converged,

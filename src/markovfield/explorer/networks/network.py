@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import networkx as nx
 
 import markovfield as mf
 from markovfield.exceptions import ModelError
 from markovfield.explorer.core.subject import Subject
+from markovfield.explorer.networks.shown import shown
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.junction_tree.compiled import CompiledJunctionTree
 
@@ -21,8 +22,10 @@ __all__ = ["Known", "Network", "compiled", "network_of"]
 
 # A clique tree of so many states answers in well under a second.
 MOST_LOG2_STATES = 25.0
-# How many networks after interventions keep their plans.
-MOST_PLANS = 8
+# How many networks after interventions keep their plans, and how many drawings are kept.
+MOST_PLANS, MOST_DRAWINGS = 8, 24
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,32 @@ class Known:
         )
 
 
+class Memory:
+    """The last few things that were made, by key."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
+        self._kept: OrderedDict[Any, Any] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def kept(self, key: Any, make: Callable[[], T]) -> T:
+        """What ``make`` gives; made again when it was not asked for in a long time."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                found: T = self._kept[key]
+                return found
+        # Not under the lock: two tabs that ask for the same at once do the work twice, and none waits for another's.
+        found = make()
+        with self._lock:
+            self._kept[key] = found
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return found
+
+
 class Network:
     """A compiled model, its graph, and plans that answer a click at once."""
 
@@ -62,9 +91,11 @@ class Network:
         self.names = list(graph.variables)
         self.cardinalities: list[int] = s.cardinalities.tolist()
         self.n = len(self.names)
+        self.shown = [shown(name) for name in self.names]
         self.directed = bool(s.n_factors) and sorted(s.child.tolist()) == list(range(s.n_variables))
-        self._others: OrderedDict[Any, Network] = OrderedDict()
-        self._lock = Lock()
+        self.priors: dict[str, Any] = {}
+        self.drawings = Memory(MOST_DRAWINGS)
+        self._others = Memory(MOST_PLANS)
 
     def states(self, v: int) -> list[Any]:
         """Names of a variable's states."""
@@ -131,15 +162,20 @@ class Network:
             return self
         if not isinstance(self.model, mf.BayesianNetwork):
             raise ModelError("do(...) needs a Bayesian network: other models do not say what causes what")
-        key = tuple(sorted(do.items()))
-        with self._lock:
-            if key not in self._others:
-                changed = self.model.do({self.names[v]: self.states(v)[x] for v, x in do.items()})
-                self._others[key] = Network(changed, changed.compile())
-                while len(self._others) > MOST_PLANS:
-                    self._others.popitem(last=False)
-            self._others.move_to_end(key)
-            return self._others[key]
+
+        def make() -> Network:
+            changed = self.model.do({self.names[v]: self.states(v)[x] for v, x in do.items()})
+            return Network(changed, changed.compile())
+
+        return self._others.kept(tuple(sorted(do.items())), make)
+
+    @cached_property
+    def grid(self) -> tuple[int, int] | None:
+        """Rows and columns where the variables are the sites of a lattice, row by row."""
+        shape = getattr(self.model, "shape", None)
+        if not isinstance(shape, tuple) or len(shape) != 2 or shape[0] * shape[1] != self.n:
+            return None
+        return int(shape[0]), int(shape[1])
 
     # ---- what the browser says ------------------------------------------------------------------------------------
 

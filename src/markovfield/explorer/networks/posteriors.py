@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,15 @@ from markovfield.explorer.networks.network import Known, Network
 from markovfield.inference.core.answers import Marginals
 from markovfield.inference.core.registry import ENTRIES
 
-__all__ = ["METHODS", "conflict", "contributions", "marginals", "posteriors"]
+__all__ = ["METHODS", "chosen_method", "conflict", "contributions", "known_methods", "marginals", "posteriors"]
 
 # Methods that the page offers beside the plan; the rest would need settings.
 METHODS = ("auto", "junction_tree", "belief_propagation", "tree_reweighted", "mean_field", "gibbs", "sandwich")
 TIME_LIMIT = 60.0
 
 
-def _method(asked: dict[str, Any]) -> str:
+def chosen_method(asked: dict[str, Any]) -> str:
+    """The method that a request names, checked."""
     method = asked.get("method", "auto")
     if method not in METHODS:
         raise ModelError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
@@ -39,10 +39,18 @@ def marginals(network: Network, known: Known, method: str = "auto") -> Marginals
     return mf.marginals(world.graph, evidence, method=method, time_limit=TIME_LIMIT)
 
 
+def prior_of(network: Network, known: Known, method: str = "auto") -> Marginals:
+    """The answer without evidence, in the world after the same interventions; computed once."""
+    world = network.after(known.do)
+    if method not in world.priors:
+        world.priors[method] = marginals(world, Known(), method)
+    return world.priors[method]
+
+
 def posteriors(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     """Marginals of all variables, log P(evidence) where it means something, guarantee, bounds and conflict."""
-    known, method = network.known(asked), _method(asked)
-    answer = marginals(network, known, method)
+    known, method = network.known(asked), chosen_method(asked)
+    answer = marginals(network, known, method) if len(known) else prior_of(network, known, method)
     low, high = answer.log_partition_bounds
     told: dict[str, Any] = {
         "values": answer.values,
@@ -56,10 +64,11 @@ def posteriors(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         "seconds": answer.seconds,
         "width": answer.width,
         "standard_errors": None if answer.monte_carlo is None else answer.monte_carlo.standard_errors,
+        "doubts": [] if answer.monte_carlo is None else list(answer.monte_carlo.doubts),
     }
     if len(known):
         # On one scale: log Z without evidence by the same method.
-        prior = marginals(network, replace(known, states={}, likelihoods={}), method)
+        prior = prior_of(network, known, method)
         told["log_evidence"] = answer.log_partition - prior.log_partition
         told["conflict"] = conflict(network, known, prior, told["log_evidence"])
     return told
@@ -92,8 +101,8 @@ def contributions(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     known = network.known(asked)
     target = network.position(asked.get("target"), "the target")
     state = network.state(target, asked.get("state"))
-    method, name = _method(asked), network.names[target]
-    prior = marginals(network, known.only(set()), method)
+    method, name = chosen_method(asked), network.names[target]
+    prior = prior_of(network, known, method)
     full = marginals(network, known, method)
     rows = []
     for v in (*known.states, *known.likelihoods):

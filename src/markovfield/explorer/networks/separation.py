@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import islice, pairwise
 from typing import Any
 
@@ -13,7 +14,9 @@ from markovfield.explorer.networks.network import Network
 
 __all__ = ["separation"]
 
-MOST_PATHS, MOST_BLOCKED = 12, 4
+MOST_PATHS, MOST_BLOCKED = 8, 4
+# Pieces of paths that are looked at for active ones.
+MOST_STEPS = 20_000
 # Simple paths are looked at in so large a neighbourhood of the two sets.
 LONGEST = 7
 
@@ -29,29 +32,25 @@ def separation(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         ((x, sets[x]), (y, sets[y])) for x, y in (("A", "B"), ("A", "the given ones"), ("B", "the given ones"))
     ):
         if shared := these & those:
-            raise ModelError(f"{network.names[min(shared)]!r} is in {one} and among {two}: it can be in one set only")
+            raise ModelError(f"{network.shown[min(shared)]!r} is in {one} and among {two}: it can be in one set only")
     graph = network.dag if network.directed else network.primal
     told = mf.graphs.d_separated if network.directed else mf.graphs.separated
     apart = bool(told(graph, set(a), set(b), set(given)))
-    paths: list[dict[str, Any]] = []
-    if not apart:
-        for x in a:
-            for y in b:
-                found = mf.graphs.active_path(graph, x, y, [*given]) if len(paths) < MOST_PATHS else None
-                if found is not None and not (set(found[1:-1]) & (set(a) | set(b)) and paths):
-                    paths.append(
-                        {"nodes": found, "shown": _shown(network, found), "why": _open(network, found, set(given))}
-                    )
+    if apart:
+        found, why = _simple_paths(network, a, b), _blocked
     else:
-        paths = [
-            {"nodes": p, "shown": _shown(network, p), "why": _blocked(network, p, set(given))}
-            for p in _simple_paths(network, a, b)
-        ]
-    return {"separated": apart, "paths": paths, "statement": _statement(network, a, b, given, apart)}
+        first = mf.graphs.active_path(graph, a, b, [*given])
+        # What the walk gives may pass a node twice; it is shown only where the enumeration gave up before it.
+        found, why = _active_paths(network, set(a), set(b), set(given)) or ([first] if first else []), _open
+    return {
+        "separated": apart,
+        "paths": [{"nodes": p, "shown": _shown(network, p), "why": why(network, p, set(given))} for p in found],
+        "statement": _statement(network, a, b, given, apart),
+    }
 
 
 def _list(network: Network, those: list[int]) -> str:
-    names = [str(network.names[v]) for v in those]
+    names = [network.shown[v] for v in those]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -66,6 +65,33 @@ def _statement(network: Network, a: list[int], b: list[int], given: list[int], a
         f"{_list(network, a)} and {_list(network, b)} are not separated{condition}: "
         "the graph allows that they depend on each other."
     )
+
+
+def _active_paths(network: Network, a: set[int], b: set[int], given: set[int]) -> list[list[int]]:
+    """Active paths without repetition from one of A to one of B through neither, shortest first."""
+    opened = set(given)
+    if network.directed:
+        for v in given:
+            opened |= nx.ancestors(network.dag, v)
+    graph = network.primal_of_arcs
+    found: list[list[int]] = []
+    waiting = deque([v] for v in sorted(a))
+    for _ in range(MOST_STEPS):
+        if not waiting or len(found) == MOST_PATHS:
+            break
+        path = waiting.popleft()
+        for after in sorted(graph.neighbors(path[-1])):
+            if after in path or after in a:
+                continue
+            if len(path) > 1:
+                collides = _role(network, path[-2], path[-1], after) == "collider"
+                if (path[-1] not in opened) if collides else (path[-1] in given):
+                    continue
+            if after not in b:
+                waiting.append([*path, after])
+            elif len(found) < MOST_PATHS:
+                found.append([*path, after])
+    return found
 
 
 def _simple_paths(network: Network, a: list[int], b: list[int]) -> list[list[int]]:
@@ -98,14 +124,14 @@ def _opened_by(network: Network, v: int, given: set[int]) -> int | None:
 def _open(network: Network, path: list[int], given: set[int]) -> list[str]:
     """Why each inner variable of an active path lets it through."""
     if len(path) == 2:
-        return [f"{network.names[path[0]]} and {network.names[path[1]]} are neighbours."]
+        return [f"{network.shown[path[0]]} and {network.shown[path[1]]} are neighbours."]
     why = []
     for left, v, right in zip(path, path[1:], path[2:], strict=False):
-        one, name, two = (str(network.names[u]) for u in (left, v, right))
+        one, name, two = (network.shown[u] for u in (left, v, right))
         role = _role(network, left, v, right)
         if role == "collider":
             by = _opened_by(network, v, given)
-            opener = "it is given" if by == v else f"its descendant {network.names[by]} is given"  # type: ignore[index]
+            opener = "it is given" if by == v else f"its descendant {network.shown[by]} is given"  # type: ignore[index]
             why.append(f"{one} → {name} ← {two}: {opener}, so its causes speak of each other (explaining away).")
         elif role == "fork":
             why.append(f"{one} ← {name} → {two}: the common cause {name} is not given.")
@@ -117,7 +143,7 @@ def _open(network: Network, path: list[int], given: set[int]) -> list[str]:
 def _blocked(network: Network, path: list[int], given: set[int]) -> list[str]:
     """What blocks a path: the first variable that does."""
     for left, v, right in zip(path, path[1:], path[2:], strict=False):
-        one, name, two = (str(network.names[u]) for u in (left, v, right))
+        one, name, two = (network.shown[u] for u in (left, v, right))
         role = _role(network, left, v, right)
         if role == "collider" and _opened_by(network, v, given) is None:
             return [f"{one} → {name} ← {two}: neither {name} nor a descendant of it is given, so it blocks."]
@@ -131,8 +157,8 @@ def _blocked(network: Network, path: list[int], given: set[int]) -> list[str]:
 
 def _shown(network: Network, path: list[int]) -> str:
     """A path with its arrows."""
-    text = str(network.names[path[0]])
+    text = network.shown[path[0]]
     for u, v in pairwise(path):
         arrow = "–" if not network.directed else "→" if network.dag.has_edge(u, v) else "←"
-        text += f" {arrow} {network.names[v]}"
+        text += f" {arrow} {network.shown[v]}"
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -10,16 +11,28 @@ import networkx as nx
 
 import markovfield as mf
 from markovfield.exceptions import ModelError
-from markovfield.explorer.core.subject import Subject
 from markovfield.explorer.networks.network import Network
-from markovfield.plot._sketch import place
+from markovfield.explorer.networks.shown import shown
+from markovfield.plot._sketch import Placed, place
 
-__all__ = ["blanket", "describe", "drawing", "elimination", "junction_tree", "moral_edges", "neighbourhood"]
+__all__ = [
+    "blanket",
+    "by_distance",
+    "describe",
+    "drawing",
+    "elimination",
+    "junction_tree",
+    "moral_edges",
+    "neighbourhood",
+]
 
 # Sizes of boxes in points, as `graph.js` draws them.
 LETTER, PAD, LINE, MOST_LETTERS = 7.2, 22.0, 28.0, 24
 BARS_WIDTH, BAR, MOST_BARS = 186.0, 18.0, 8
-MOST_DRAWN, MOST_CLIQUES, MOST_ELIMINATED = 1500, 400, 1200
+MOST_DRAWN, MOST_CLIQUES, MOST_ELIMINATED = 1500, 1500, 1200
+LAYOUTS = ("layered", "force", "grid")
+# Boxes laid out by distance cover at most this share of the drawing.
+DENSEST = 0.22
 ORDERS = ("auto", "min_fill", "min_weight", "min_degree")
 
 
@@ -28,10 +41,11 @@ def describe(network: Network, methods: list[str]) -> dict[str, Any]:
     told = network.explanation
     return {
         "variables": [
-            {"name": str(name), "states": [str(x) for x in network.states(v)]} for v, name in enumerate(network.names)
+            {"name": name, "states": [shown(x) for x in network.states(v)]} for v, name in enumerate(network.shown)
         ],
         "directed": network.directed,
         "causal": isinstance(network.model, mf.BayesianNetwork),
+        "layouts": [x for x in LAYOUTS if x != "grid" or network.grid is not None],
         "edges": network.edges,
         "factors": network.graph.n_factors,
         "exact": network.tree is not None,
@@ -40,10 +54,15 @@ def describe(network: Network, methods: list[str]) -> dict[str, Any]:
     }
 
 
+def _width(text: str) -> float:
+    """About how wide a bold text is: capitals are wider than small letters, and ideographs than both."""
+    return sum(LETTER * (1.9 if x > "\u2e7f" else 1.3 if x.isupper() or x in "_mw%@" else 1.1) for x in text)
+
+
 def _sizes(network: Network, nodes: Sequence[int], style: str) -> list[tuple[float, float]]:
     found = []
     for v in nodes:
-        wide = LETTER * min(len(str(network.names[v])), MOST_LETTERS) + PAD
+        wide = _width(network.shown[v][:MOST_LETTERS]) + PAD
         if style == "bars":
             rows = min(network.cardinalities[v], MOST_BARS)
             found.append((max(wide, BARS_WIDTH), LINE + BAR * rows + 6.0))
@@ -52,19 +71,44 @@ def _sizes(network: Network, nodes: Sequence[int], style: str) -> list[tuple[flo
     return found
 
 
-def drawing(subject: Subject, network: Network, asked: dict[str, Any]) -> dict[str, Any]:
-    """Centres, sizes and Bezier curves, y downwards; made once for each choice."""
+def drawing(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
+    """Centres, sizes and Bezier curves, y downwards, and how many neighbours of each are not drawn."""
     nodes = network.positions(asked.get("nodes", list(range(network.n))), "nodes")
     style, layout, moral = asked.get("style", "names"), asked.get("layout", "layered"), bool(asked.get("moral", False))
     if style not in ("names", "bars"):
         raise ModelError(f"style must be 'names' or 'bars', got {style!r}")
-    if layout not in ("layered", "force"):
-        raise ModelError(f"layout must be 'layered' or 'force', got {layout!r}")
+    if layout not in LAYOUTS:
+        raise ModelError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
+    if layout == "grid" and network.grid is None:
+        raise ModelError("only models of a lattice can be drawn as a grid")
     if not nodes or len(nodes) > MOST_DRAWN:
         raise ModelError(f"a drawing has 1 to {MOST_DRAWN} variables, asked for {len(nodes)}: take a neighbourhood")
-    return subject.kept(
-        ("drawing", tuple(nodes), style, layout, moral), lambda: _drawn(network, nodes, style, layout, moral)
+    return network.drawings.kept(
+        (tuple(nodes), style, layout, moral), lambda: _drawn(network, nodes, style, layout, moral)
     )
+
+
+def _grid(network: Network, nodes: list[int], sizes: list[tuple[float, float]]) -> Placed:
+    """Sites of a lattice where they are."""
+    assert network.grid is not None
+    columns = network.grid[1]
+    wide, high = max(w for w, _ in sizes) + 34.0, max(h for _, h in sizes) + 34.0
+    rows, places = [v // columns for v in nodes], [v % columns for v in nodes]
+    top, left = min(rows), min(places)
+    width, height = (max(places) - left + 1) * wide, (max(rows) - top + 1) * high
+    centres = [((x - left + 0.5) * wide, height - (y - top + 0.5) * high) for y, x in zip(rows, places, strict=True)]
+    return Placed(centres, [], width, height)
+
+
+def by_distance(sizes: list[tuple[float, float]], pairs: list[tuple[int, int]]) -> Placed:
+    """The layout by distance, blown up until the boxes have room."""
+    placed = place(sizes, pairs, ["--"] * len(pairs))
+    covered = sum(w * h for w, h in sizes) / max(placed.width * placed.height, 1.0)
+    by = max(1.0, math.sqrt(covered / DENSEST)) if len(sizes) > 1 else 1.0
+    if by == 1.0:
+        return placed
+    centres = [(x * by, y * by) for x, y in placed.centres]
+    return Placed(centres, [], placed.width * by, placed.height * by)
 
 
 def _drawn(network: Network, nodes: list[int], style: str, layout: str, moral: bool) -> dict[str, Any]:
@@ -76,10 +120,13 @@ def _drawn(network: Network, nodes: list[int], style: str, layout: str, moral: b
     if layout == "layered":
         kinds = ["->" if network.directed else "--"] * len(pairs)
         placed = place(sizes, pairs, kinds, "layered", gap=18.0, row_gap=44.0)
+    elif layout == "grid":
+        placed = _grid(network, nodes, sizes)
     else:
-        placed = place(sizes, pairs, ["--"] * len(pairs))
+        placed = by_distance(sizes, pairs)
     height = placed.height
     curves = [[(x, height - y) for x, y in curve] for curve in placed.curves]
+    near = network.primal_of_arcs
     return {
         "nodes": nodes,
         "centres": [(x, height - y) for x, y in placed.centres],
@@ -87,6 +134,7 @@ def _drawn(network: Network, nodes: list[int], style: str, layout: str, moral: b
         "edges": edges,
         "curves": curves if layout == "layered" else None,
         "married": married,
+        "beyond": [sum(u not in at for u in near.neighbors(v)) for v in nodes],
         "width": placed.width,
         "height": height,
     }
@@ -114,20 +162,31 @@ def blanket(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def neighbourhood(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
-    """A variable with its Markov blanket, or with all within some steps; nearest first, at most so many."""
+    """A variable with its Markov blanket, or with all within some steps; nearest first, at most so many.
+
+    Variables that were opened bring all their neighbours along.
+    """
     v = network.position(asked.get("variable"))
     hops, most = asked.get("hops", 1), asked.get("most", 150)
+    opened = network.positions(asked.get("opened", []), "opened")
     if hops == "blanket":
-        return {"nodes": [v, *blanket(network, {"variable": v})["blanket"]], "left_out": 0}
-    if type(hops) is not int or not 1 <= hops <= 99 or type(most) is not int or not 1 <= most <= MOST_DRAWN:
+        nodes = [v, *blanket(network, {"variable": v})["blanket"]]
+        most = len(nodes)
+    elif type(hops) is not int or not 1 <= hops <= 99 or type(most) is not int or not 1 <= most <= MOST_DRAWN:
         raise ModelError(f"hops is 'blanket' or a number from 1 to 99, and most one from 1 to {MOST_DRAWN}")
-    near = nx.single_source_shortest_path_length(network.primal_of_arcs, v, cutoff=hops)
-    nodes = list(near)
-    return {"nodes": nodes[:most], "left_out": max(0, len(nodes) - most)}
+    else:
+        nodes = list(nx.single_source_shortest_path_length(network.primal_of_arcs, v, cutoff=hops))
+    further = [w for u in opened for w in (u, *sorted(network.primal_of_arcs.neighbors(u)))]
+    shown = list(dict.fromkeys([*nodes[:most], *further]))[:MOST_DRAWN]
+    return {"nodes": shown, "left_out": len(set(nodes) - set(shown))}
 
 
 def junction_tree(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     """Cliques and separators of the tree that exact inference runs on, laid out."""
+    return network.drawings.kept("junction tree", lambda: _junction_tree(network))
+
+
+def _junction_tree(network: Network) -> dict[str, Any]:
     tree = network.tree
     if tree is None:
         raise ModelError("the junction tree of this model is too large: " + network.explanation.reason)
@@ -141,10 +200,10 @@ def junction_tree(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         )
     parent = tree.plan.layout.parent.tolist()
     edges = [(int(p), c) for c, p in enumerate(parent) if p >= 0]
-    labels = [", ".join(str(network.names[v]) for v in c if v < n) for c in cliques]
+    labels = [", ".join(network.shown[v] for v in c if v < n) for c in cliques]
     states = [_product(network, c) for c in cliques]
-    boxes = [(min(max(LETTER * 0.92 * len(text) + PAD, 60.0), 260.0), 44.0) for text in labels]
-    placed = place(boxes, edges, ["->"] * len(edges), "layered", gap=16.0, row_gap=54.0)
+    boxes = [(min(max(LETTER * 0.92 * len(text) + PAD, 150.0), 260.0), 44.0) for text in labels]
+    placed = place(boxes, edges, ["->"] * len(edges), "layered", gap=16.0, row_gap=64.0)
     height = placed.height
     return {
         "cliques": [[v for v in c if v < n] for c in cliques],

@@ -11,6 +11,7 @@ import markovfield as mf
 from markovfield.exceptions import ModelError
 from markovfield.explorer.networks.network import Network
 from markovfield.explorer.networks.posteriors import marginals
+from markovfield.explorer.networks.shown import shown
 
 __all__ = ["best", "observe_next", "plan", "tornado"]
 
@@ -31,6 +32,8 @@ def best(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     known, count = network.known(asked), _count(asked, "n_best", MOST_BEST, 1)
     world = network.after(known.do)
     variables = network.positions(asked.get("variables", []), "variables")
+    if known_twice := [v for v in variables if v in known.states]:
+        raise ModelError(f"{network.names[known_twice[0]]!r} is observed: pick variables that are not")
     named = [network.names[v] for v in variables] or None
     if named and count > 1:
         raise ModelError("n best are assignments of all variables: ask for one assignment of some")
@@ -39,6 +42,7 @@ def best(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     if world.tree is not None:
         log_z = marginals(network, known).log_partition
     return {
+        "variables": sorted(variables) or list(range(network.n)),
         "method": found.method,
         "guarantee": found.guarantee,
         "optimal": found.optimal,
@@ -48,7 +52,7 @@ def best(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
             {
                 "states": one.states,
                 "score": one.score,
-                "probability": None if log_z is None else math.exp(min(0.0, one.score - log_z)),
+                "log_probability": None if log_z is None else min(0.0, one.score - log_z),
             }
             for one in found.n_best
         ],
@@ -107,8 +111,8 @@ def tornado(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         rows.append(
             {
                 "variable": world.graph.names.position(entry.variable),
-                "state": str(entry.state),
-                "given": {str(k): str(x) for k, x in entry.given.items()},
+                "state": shown(entry.state),
+                "given": {shown(k): shown(x) for k, x in entry.given.items()},
                 "entry": entry.value,
                 "derivative": entry.derivative,
                 "entries": [low, high],

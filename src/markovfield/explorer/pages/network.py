@@ -32,7 +32,7 @@ PAGE = Page(
     _offered,
     {
         "describe": _describe,
-        "drawing": lambda subject, asked: structure.drawing(subject, network_of(subject), asked),
+        "drawing": _of_network(structure.drawing),
         "code": lambda subject, asked: exports.code(subject, network_of(subject), asked),
         "posteriors": _of_network(posteriors.posteriors),
         "contributions": _of_network(posteriors.contributions),

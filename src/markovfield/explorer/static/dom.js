@@ -41,6 +41,14 @@ export function percent(p) {
   return `${shown.toFixed(1)}%`;
 }
 
+// The same from its logarithm, however small: 10 to a power where percents say nothing any more.
+export function percentOfLog(log) {
+  if (log === null || log === undefined) return "?";
+  if (log > -7) return percent(Math.exp(log));
+  const tens = log / Math.LN10, whole = Math.floor(tens);
+  return `${(10 ** (tens - whole)).toFixed(1)}e${whole}`;
+}
+
 export function number(x, digits = 4) {
   if (x === null || x === undefined) return "?";
   // What rounding leaves of a zero.

@@ -7,6 +7,7 @@ const place = (id) => document.getElementById(id);
 let subject = null;
 let leave = null;
 let current = null;
+let moved = null;
 
 function tell(sentence, kind = "note") {
   const line = place("told");
@@ -24,10 +25,17 @@ function showTheme(theme) {
   try { localStorage.setItem("theme", theme); } catch { /* private windows */ }
 }
 
+// The address says the page, and after a question mark what the page wants to find again: #network?s=3.1
+function address() {
+  const [name, ...rest] = location.hash.slice(1).split("?");
+  return { name, state: rest.join("?") };
+}
+
 async function open(name) {
   const root = place("page");
   leave?.();
   leave = null;
+  moved = null;
   current = name;
   for (const tab of place("tabs").children) {
     tab.setAttribute("aria-selected", tab.dataset.page === name);
@@ -37,7 +45,8 @@ async function open(name) {
   stylesOff();
   for (const kept of Object.keys(root.dataset)) delete root.dataset[kept];
   root.dataset.page = name;
-  location.hash = name;
+  if (!location.hash) history.replaceState(null, "", `#${name}`);
+  else if (address().name !== name) history.pushState(null, "", `#${name}`);
   try {
     const module = await import(`./pages/${name}.js`);
     if (current !== name) return;
@@ -46,6 +55,12 @@ async function open(name) {
       tell,
       call: (call, asked, signal) => ask(name, call, asked, signal),
       stream: (which, onMessage, onEnd) => stream(name, which, onMessage, onEnd),
+      state: () => (address().name === name ? address().state : ""),
+      // An entry of the history, so that back and forward work; onState hears of both.
+      remember: (state) => {
+        if (current === name && state !== address().state) history.pushState(null, "", state ? `#${name}?${state}` : `#${name}`);
+      },
+      onState: (f) => { moved = f; },
     };
     leave = (await module.mount(root, context)) ?? null;
   } catch (error) {
@@ -77,12 +92,19 @@ async function start(again) {
   place("reload").hidden = !subject.file;
   showTabs();
   const names = subject.pages.map((page) => page.name);
-  const wanted = location.hash.slice(1);
+  const wanted = address().name;
   if (!names.length) replace(place("page"), h("p", { class: "empty" }, `There is no page for a ${subject.kind} yet.`));
   else await open(names.includes(wanted) ? wanted : names[0]);
 }
 
 const failed = (error) => tell(error.message, "error");
+
+window.addEventListener("popstate", () => {
+  const { name, state } = address();
+  if (!subject?.pages.some((page) => page.name === name)) return;
+  if (name !== current) open(name);
+  else moved?.(state);
+});
 
 showTheme(THEMES.includes(remembered("theme")) ? remembered("theme") : "system");
 place("theme").onclick = () =>

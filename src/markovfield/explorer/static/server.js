@@ -11,7 +11,7 @@ export async function ask(page, name, asked = {}, signal = undefined) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error("the explorer does not answer: it was stopped, or is gone");
+    throw Object.assign(new Error("the explorer does not answer: it was stopped, or is gone"), { gone: true });
   }
   const found = await reply.json();
   if (!reply.ok) throw Object.assign(new Error(found.error), { kind: found.kind });

@@ -10,23 +10,31 @@ import * as plan from "./network/panels/plan.js";
 import * as separate from "./network/panels/separate.js";
 import * as structure from "./network/panels/structure.js";
 import * as variable from "./network/panels/variable.js";
-import { action, choice, field } from "./network/parts.js";
+import { action, choice } from "./network/parts.js";
 import { Store } from "./network/store.js";
 import { variableList } from "./network/variables.js";
 
 const PANELS = { variable, evidence, decode, separate, analyse, structure, messages, plan };
-// Up to so many variables the whole network is drawn with bars; up to so many at all.
-const MOST_BARS = 45, MOST_WHOLE = 300;
+// Up to so many variables the whole network is drawn with bars; up to so many at all; else so many around one.
+const MOST_BARS = 45, MOST_WHOLE = 120, NEAREST = 30;
+// What is drawn smaller than this is not read: a part is shown then.
+const LEAST = 0.55;
+// Where a large network is opened: a variable of many neighbours, but not of more than can be drawn well.
+const MANY = 10;
 
 export async function mount(root, context) {
   await styles("pages/network.css");
   const store = new Store(context, await context.call("describe"));
   const n = store.model.variables.length;
   const graph = new Graph(store);
-  const view = { scope: n <= MOST_WHOLE ? "whole" : "2", style: n <= MOST_BARS ? "bars" : "names", layout: "layered", moral: false };
+  const { directed, layouts } = store.model;
+  const view = { scope: n <= MOST_WHOLE ? "whole" : "near", style: n <= MOST_BARS ? "bars" : "names",
+    layout: layouts.includes("grid") ? "grid" : directed ? "layered" : "force", moral: false };
   const degrees = store.model.variables.map(() => 0);
   for (const edge of store.model.edges) for (const v of edge) degrees[v]++;
-  let centre = degrees.indexOf(Math.max(...degrees));
+  const fair = degrees.map((d) => (d <= MANY ? d : 0));
+  let centre = fair.indexOf(Math.max(...fair));
+  let opened = [];
   let leave = null, drawing = 0;
 
   // ---- the graph -----------------------------------------------------------------------------------------------------
@@ -38,15 +46,18 @@ export async function mount(root, context) {
       let nodes;
       let note = "";
       if (view.scope !== "whole") {
-        const hops = view.scope === "blanket" ? "blanket" : Number(view.scope);
-        const found = await store.call("neighbourhood", { variable: centre, hops });
+        const near = view.scope === "near";
+        const hops = near ? 99 : view.scope === "blanket" ? "blanket" : Number(view.scope);
+        const found = await store.call("neighbourhood", { variable: centre, hops, opened, ...(near ? { most: NEAREST } : {}) });
         nodes = found.nodes;
-        if (found.left_out) note = `${found.left_out} further variables within ${hops} steps are left out.`;
+        if (found.left_out && !near) note = `${found.left_out} further variables within ${hops} steps are left out.`;
       }
       const found = await store.call("drawing", { nodes, style: view.style, layout: view.layout, moral: view.moral });
       if (now !== drawing) return;
-      graph.draw(found, view.style);
-      if (!keep) graph.fit();
+      graph.draw({ ...found, moral: view.moral }, view.style);
+      const point = graph.nodes.get(store.selected ?? centre) ?? graph.nodes.get(centre);
+      if (!keep) graph.open(point?.at, view.scope === "whole" ? 0 : LEAST);
+      else if (point) graph.centre(point.at);
       if (note) context.tell(note);
     } catch (error) {
       context.tell(error.message, "error");
@@ -57,6 +68,7 @@ export async function mount(root, context) {
   function showVariable(v) {
     if (!graph.nodes.has(v)) {
       centre = v;
+      opened = [];
       if (view.scope !== "whole") draw();
     }
     if (root.dataset.view === "variables") look("details");
@@ -77,19 +89,32 @@ export async function mount(root, context) {
   const set = (name) => (value) => {
     view[name] = value;
     if (name === "scope" && store.selected !== null) centre = store.selected;
+    if (name === "scope") opened = [];
     draw();
+  };
+  graph.expand = (v) => {
+    opened.push(v);
+    store.select(v);
+    draw(true);
   };
   const moral = h("input", { type: "checkbox", onchange: () => set("moral")(moral.checked) });
   const toolbar = h("div", { class: "toolbar", role: "toolbar", "aria-label": "Drawing" },
-    field("Show", choice("Show", [["whole", "whole network"], ["blanket", "Markov blanket"], ["1", "1 step around"], ["2", "2 steps around"], ["3", "3 steps around"]], view.scope, set("scope"))),
-    field("Nodes", choice("Nodes", [["bars", "bars"], ["names", "names"]], view.style, set("style"))),
-    field("Layout", choice("Layout", [["layered", "layered"], ["force", "by distance"]], view.layout, set("layout"))),
-    store.model.directed ? h("label", { class: "check" }, moral, "moral edges") : null,
-    h("span", { class: "zoom" }, action("−", () => graph.zoom(0.8), { "aria-label": "Smaller" }),
-      action("+", () => graph.zoom(1.25), { "aria-label": "Larger" }), action("Fit", () => graph.fit())), menu);
+    choice("Show", [["whole", "whole network"], ["near", `nearest ${NEAREST}`], ["blanket", "Markov blanket"], ["1", "1 step around"], ["2", "2 steps around"], ["3", "3 steps around"]], view.scope, set("scope")),
+    choice("Nodes", [["bars", "with bars"], ["names", "names only"]], view.style, set("style")),
+    choice("Layout", layouts.map((x) => [x, { layered: "in layers", force: "by distance", grid: "as a grid" }[x]]), view.layout, set("layout")),
+    directed ? h("label", { class: "check", title: "Parents joined, directions dropped" }, moral, "moral graph") : null,
+    menu);
+  const zoom = h("div", { class: "zoom", role: "group", "aria-label": "Size of the drawing" },
+    action("−", () => graph.zoom(0.8), { "aria-label": "Smaller" }), action("+", () => graph.zoom(1.25), { "aria-label": "Larger" }),
+    action("Fit", () => graph.fit()));
 
   const tabs = h("div", { class: "panel-tabs", role: "tablist", "aria-label": "Panels" });
-  const panel = h("div", { class: "panel", role: "tabpanel", tabindex: "-1" });
+  const panel = h("div", { class: "panel", role: "tabpanel", id: "panel", tabindex: "-1" });
+  const wider = h("button", { type: "button", class: "wider small", "aria-pressed": "false", "aria-label": "Wide details",
+    title: "More room for the details", onclick: () => {
+      const on = root.querySelector(".network").classList.toggle("wide-details");
+      wider.setAttribute("aria-pressed", on);
+    } }, "⇤");
 
   function openPanel(name) {
     leave?.();
@@ -101,7 +126,7 @@ export async function mount(root, context) {
     panel.dataset.panel = name;
     leave = PANELS[name].mount(panel, store, graph) ?? null;
   }
-  replace(tabs, Object.entries(PANELS).map(([name, { title }]) => h("button", { type: "button", role: "tab", "data-panel": name, onclick: () => openPanel(name) }, title)));
+  replace(tabs, Object.entries(PANELS).map(([name, { title }]) => h("button", { type: "button", role: "tab", "data-panel": name, "aria-controls": "panel", onclick: () => openPanel(name) }, title)));
   tabs.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
@@ -147,8 +172,8 @@ export async function mount(root, context) {
 
   replace(root, h("div", { class: "network" },
     h("aside", { class: "variables", "aria-label": "Variables" }, list.element),
-    h("section", { class: "middle", "aria-label": "Graph" }, toolbar, h("div", { class: "status" }, badge, strip), graph.svg),
-    h("aside", { class: "details", "aria-label": "Details" }, tabs, panel), switcher));
+    h("section", { class: "middle", "aria-label": "Graph" }, toolbar, h("div", { class: "status" }, badge, strip), h("div", { class: "stage" }, graph.svg, zoom)),
+    h("aside", { class: "details", "aria-label": "Details" }, h("div", { class: "panel-head" }, tabs, wider), panel), switcher));
   look("graph");
   openPanel("variable");
   const off = [store.on("evidence", showStrip), store.on("answer", showAnswer)];
@@ -173,6 +198,7 @@ export async function mount(root, context) {
   await Promise.all([draw(), store.refresh()]);
   return () => {
     leave?.();
+    store.leave();
     off.forEach((f) => f());
     document.removeEventListener("keydown", keys);
     watching.disconnect();

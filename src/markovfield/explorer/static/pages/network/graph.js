@@ -55,6 +55,18 @@ export class Canvas {
     this.show();
   }
 
+  // The whole where it can be read at that size, else a readable part around a point.
+  open(point, least) {
+    this.fit();
+    if (this.view.k >= least || !point) return;
+    const [width, height] = this.box();
+    // No emptier than it must be: the point in the middle unless the drawing ends before the window does.
+    const place = (at, size, room) => (size * least <= room - 30 ? (room - size * least) / 2
+      : Math.min(15, Math.max(room - 15 - size * least, room / 2 - at * least)));
+    this.view = { k: least, x: place(point[0], this.size[0], width), y: place(point[1], this.size[1], height) };
+    this.show();
+  }
+
   zoom(by, at = null) {
     const [width, height] = this.box();
     const [px, py] = at ?? [width / 2, height / 2];
@@ -164,14 +176,16 @@ export class Graph extends Canvas {
     });
     const married = drawing.married.map(([a, b]) => line(a, b, straight(a, b), "married"));
     this.added = svg("g", { class: "added" });
-    const boxes = drawing.nodes.map((v, i) => this.node(v, drawing.centres[i], drawing.sizes[i]));
+    const boxes = drawing.nodes.map((v, i) => this.node(v, drawing.centres[i], drawing.sizes[i], drawing.beyond[i]));
+    this.svg.classList.toggle("moral", drawing.moral);
     replace(this.content, svg("g", { class: "edges" }, lines, married), this.added, svg("g", { class: "nodes" }, boxes));
+    this.squeeze();
     this.selectionChanged(false);
     this.update();
     this.mark(this.marks);
   }
 
-  node(v, [x, y], [width, height]) {
+  node(v, [x, y], [width, height], beyond) {
     const { name, states } = this.store.model.variables[v];
     const group = svg("g", { class: "node", "data-v": v, tabindex: "-1", role: "button",
       transform: `translate(${(x - width / 2).toFixed(1)} ${(y - height / 2).toFixed(1)})` },
@@ -201,15 +215,34 @@ export class Graph extends Canvas {
       parts.share = svg("rect", { class: "share", x: 3, y: height - 5, height: 3, width: 0, rx: 1.5 });
       group.append(parts.share);
     }
+    if (beyond) {
+      const wide = 16 + 7 * String(beyond).length;
+      parts.beyond = beyond;
+      group.append(svg("g", { class: "beyond", "data-beyond": beyond, transform: `translate(${width - wide + 8} ${height - 8})` },
+        svg("title", {}, `${beyond} neighbours are not drawn: click to draw them`),
+        svg("rect", { width: wide, height: 17, rx: 8.5 }),
+        svg("text", { x: wide / 2, y: 12.5, "text-anchor": "middle" }, `+${beyond}`)));
+    }
     this.nodes.set(v, parts);
     return group;
+  }
+
+  // Names that are wider than their boxes in this font; all are measured before any is changed.
+  squeeze() {
+    const texts = [...this.nodes.values()].flatMap(({ group, size }) =>
+      [[group.querySelector(".name"), size[0] - 12], ...[...group.querySelectorAll(".row .state")].map((text) => [text, 58])]);
+    const wide = texts.filter(([text, room]) => text.getComputedTextLength() > room);
+    for (const [text, room] of wide) {
+      text.setAttribute("textLength", room);
+      text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+    }
   }
 
   // Only what has changed: bars, numbers, marks of evidence.
   update() {
     const { store } = this;
-    if (!store.answer) return;
-    const { values } = store.answer;
+    const values = store.answer?.values;
+    if (!values) return;
     for (const [v, parts] of this.nodes) {
       const from = store.offsets[v];
       const seen = store.evidence.states[v], set = store.evidence.do[v];
@@ -242,7 +275,8 @@ export class Graph extends Canvas {
       }
       const moved = store.moved(v).toFixed(2);
       if (parts.moved !== moved) parts.group.style.setProperty("--moved", (parts.moved = moved));
-      const label = `${store.name(v)}: ${store.states(v)[best]} ${percent(top)}${seen !== undefined ? ", observed" : ""}`;
+      const label = `${store.name(v)}: ${store.states(v)[best]} ${percent(top)}${set !== undefined ? ", set" : seen !== undefined ? ", observed" : ""}`
+        + (parts.beyond ? `; ${parts.beyond} neighbours not drawn, e draws them` : "");
       if (parts.label !== label) parts.group.setAttribute("aria-label", (parts.label = label));
     }
   }
@@ -294,6 +328,10 @@ export class Graph extends Canvas {
     const node = event.target.closest(".node");
     if (!node) return;
     const v = Number(node.dataset.v);
+    if (event.target.closest(".beyond")) {
+      this.expand?.(v);
+      return;
+    }
     if (this.store.picker) {
       this.store.picker(v);
       return;
@@ -320,7 +358,8 @@ export class Graph extends Canvas {
     } else if (/^[1-9]$/.test(event.key) && Number(event.key) <= this.store.states(v).length) {
       this.store.select(v);
       this.store.toggle(v, Number(event.key) - 1);
-    } else if (event.key === "Delete" || event.key === "Backspace") this.store.forget(v);
+    } else if (event.key === "e" && this.nodes.get(v).beyond) this.expand?.(v);
+    else if (event.key === "Delete" || event.key === "Backspace") this.store.forget(v);
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -4,12 +4,14 @@ import { h, percent } from "../../dom.js";
 // One line with a bar behind and one in front.
 export function barRow(label, before, now, attributes = {}) {
   return h(attributes.onclick ? "button" : "div",
-    { type: attributes.onclick ? "button" : null, ...attributes, class: `bar-row ${attributes.class ?? ""}` },
+    { type: attributes.onclick ? "button" : null, ...attributes, error: null, class: `bar-row ${attributes.class ?? ""}` },
     h("span", { class: "label", title: label }, label),
     h("span", { class: "track" },
       before === null || before === undefined ? null : h("span", { class: "before", style: { width: `${100 * before}%` } }),
-      h("span", { class: "after", style: { width: `${100 * now}%` } })),
-    h("span", { class: "number" }, percent(now)));
+      h("span", { class: "after", style: { width: `${100 * now}%` } }),
+      attributes.error ? h("span", { class: "error", title: `standard error ${percent(attributes.error)}`,
+        style: { left: `${100 * Math.max(0, now - attributes.error)}%`, width: `${100 * Math.min(1 - Math.max(0, now - attributes.error), 2 * attributes.error)}%` } }) : null),
+    h("span", { class: "number" }, percent(now), attributes.error ? h("small", {}, ` ±${(100 * attributes.error).toFixed(1)}`) : null));
 }
 
 // A number to the left or to the right of a line in the middle; `most` fills half the width.

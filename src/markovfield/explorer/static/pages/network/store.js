@@ -1,4 +1,11 @@
 // What this tab knows: evidence, the selected variable, the answer. The server keeps no evidence: tabs are independent.
+import { readState, signature, writeState } from "./state.js";
+
+// A request that a newer one waits for is given up after so many milliseconds.
+const PATIENCE = 400;
+// Changes closer together than this make one entry of the browser's history.
+const PAUSE = 300;
+const NOTHING = { states: {}, likelihoods: {}, do: {} };
 
 export class Store {
   constructor(context, model) {
@@ -6,18 +13,27 @@ export class Store {
     this.model = model;
     this.offsets = [0];
     for (const { states } of model.variables) this.offsets.push(this.offsets.at(-1) + states.length);
-    this.evidence = { states: {}, likelihoods: {}, do: {} };
     this.method = "auto";
     this.selected = null;
     this.answer = null;
     this.prior = null;
     this.priorKey = null;
     this.past = [];
-    this.listeners = { answer: new Set(), select: new Set(), evidence: new Set() };
+    this.listeners = { answer: new Set(), select: new Set(), evidence: new Set(), picker: new Set() };
     this.asking = null;
+    this.running = null;
+    this.wanted = false;
     this.picker = null;
-    this.remember = `evidence:${location.pathname}`;
-    this.recall();
+    this.signature = signature(model);
+    this.evidence = readState(context.state(), this) ?? structuredClone(NOTHING);
+    // The last evidence that was answered: what a failure goes back to.
+    this.good = { evidence: structuredClone(NOTHING), past: 0 };
+    context.onState((state) => {
+      clearTimeout(this.saving);
+      this.past.push(this.evidence);
+      this.evidence = readState(state, this) ?? structuredClone(NOTHING);
+      this.refresh();
+    });
   }
 
   on(what, f) {
@@ -34,9 +50,10 @@ export class Store {
   call(name, asked = {}, signal = undefined) { return this.context.call(name, asked, signal); }
   asked(more = {}) { return { evidence: this.evidence, ...more }; }
 
-  // Probabilities of a variable's states, now and without evidence.
+  // Probabilities of a variable's states, now and without evidence, and their standard errors where they are estimates.
   now(v) { return this.answer?.values.slice(this.offsets[v], this.offsets[v + 1]) ?? null; }
   before(v) { return this.prior?.slice(this.offsets[v], this.offsets[v + 1]) ?? null; }
+  errors(v) { return this.answer?.standard_errors?.slice(this.offsets[v], this.offsets[v + 1]) ?? null; }
 
   // How far the distribution of a variable has moved: total variation.
   moved(v) {
@@ -55,12 +72,14 @@ export class Store {
 
   // ---- changes ------------------------------------------------------------------------------------------------------
 
-  change(edit) {
+  // `going` says that a gesture goes on, a slider under the finger: undo takes back the whole of it.
+  change(edit, going = false) {
     const copy = structuredClone(this.evidence);
     edit(copy);
-    this.past.push(this.evidence);
+    if (!this.gesture) this.past.push(this.evidence);
+    this.gesture = going;
     this.evidence = copy;
-    return this.refresh(true);
+    return this.refresh();
   }
 
   toggle(v, state) {
@@ -72,11 +91,13 @@ export class Store {
     });
   }
 
-  likelihood(v, vector) {
+  // Equal likelihoods say nothing, so they are none.
+  likelihood(v, vector, going = false) {
     return this.change((e) => {
       delete e.states[v];
-      e.likelihoods[v] = vector;
-    });
+      delete e.likelihoods[v];
+      if (vector.some((x) => x !== vector[0])) e.likelihoods[v] = vector;
+    }, going);
   }
 
   intervene(v, state) {
@@ -100,7 +121,7 @@ export class Store {
   undo() {
     if (!this.past.length) return undefined;
     this.evidence = this.past.pop();
-    return this.refresh(false);
+    return this.refresh();
   }
 
   select(v) {
@@ -108,55 +129,77 @@ export class Store {
     this.emit("select", v);
   }
 
+  // What takes clicks on variables instead of selecting them; null gives them back.
+  pick(picker) {
+    this.picker = picker;
+    this.emit("picker", picker);
+  }
+
   // ---- answers ------------------------------------------------------------------------------------------------------
 
-  async refresh(revert = false) {
-    this.asking?.abort();
-    const asking = (this.asking = new AbortController());
+  // One request at a time, and the last change wins: what was clicked meanwhile is asked for in one.
+  refresh() {
     this.emit("evidence");
-    const start = performance.now();
-    try {
-      const answer = await this.call("posteriors", this.asked({ method: this.method }), asking.signal);
-      if (asking !== this.asking) return;
-      await this.freshPrior(asking.signal);
-      if (asking !== this.asking) return;
-      this.answer = answer;
-      this.answer.milliseconds = performance.now() - start;
-      this.context.tell("");
-      this.keep();
-      this.emit("answer");
-    } catch (error) {
-      if (error.name === "AbortError" || asking !== this.asking) return;
-      if (revert && this.past.length) {
-        this.evidence = this.past.pop();
-        this.emit("evidence");
-        this.context.tell(`${error.message}; the last change was taken back.`, "error");
-      } else this.context.tell(error.message, "error");
+    this.wanted = true;
+    if (this.running) {
+      const asking = this.asking;
+      setTimeout(() => { if (this.wanted && asking === this.asking) asking.abort(); }, PATIENCE);
+    } else this.running = this.work().finally(() => { this.running = null; });
+    return this.running;
+  }
+
+  async work() {
+    while (this.wanted) {
+      this.wanted = false;
+      const { evidence, method } = this;
+      const past = this.past.length;
+      this.asking = new AbortController();
+      const start = performance.now();
+      try {
+        const answer = await this.call("posteriors", { evidence, method }, this.asking.signal);
+        await this.freshPrior(method, this.asking.signal);
+        this.answer = answer;
+        this.answer.milliseconds = performance.now() - start;
+        this.good = { evidence, past };
+        if (!this.wanted) {
+          this.context.tell(answer.doubts.join(" "));
+          this.save();
+        }
+        this.emit("answer");
+      } catch (error) {
+        if (!this.wanted && error.name !== "AbortError") this.fail(error, evidence);
+      }
     }
   }
 
+  fail(error, evidence) {
+    if (evidence === this.good.evidence || error.gone) {
+      this.context.tell(error.message, "error");
+      return;
+    }
+    this.evidence = this.good.evidence;
+    this.past.length = Math.min(this.past.length, this.good.past);
+    this.gesture = false;
+    this.emit("evidence");
+    this.context.tell(`${error.message}; the last change was taken back.`, "error");
+    if (this.answer) this.emit("answer");
+    else this.wanted = true;
+  }
+
   // The bars behind: without evidence and interventions, by the same method.
-  async freshPrior(signal) {
-    const key = this.method;
-    if (this.priorKey === key) return;
-    const nothing = { states: {}, likelihoods: {}, do: {} };
-    this.prior = (await this.call("posteriors", { evidence: nothing, method: this.method }, signal)).values;
-    this.priorKey = key;
+  async freshPrior(method, signal) {
+    if (this.priorKey === method) return;
+    this.prior = (await this.call("posteriors", { evidence: NOTHING, method }, signal)).values;
+    this.priorKey = method;
   }
 
-  keep() {
-    try {
-      sessionStorage.setItem(this.remember, JSON.stringify({ names: this.signature(), evidence: this.evidence }));
-    } catch { /* private windows */ }
+  save() {
+    clearTimeout(this.saving);
+    this.saving = setTimeout(() => this.context.remember(writeState(this)), PAUSE);
   }
 
-  signature() { return this.model.variables.map((v) => `${v.name}:${v.states.length}`).join("|"); }
-
-  // After a reload of the page the evidence is still there, if the variables are the same.
-  recall() {
-    try {
-      const kept = JSON.parse(sessionStorage.getItem(this.remember));
-      if (kept?.names === this.signature()) this.evidence = kept.evidence;
-    } catch { /* nothing was kept */ }
+  leave() {
+    clearTimeout(this.saving);
+    this.asking?.abort();
   }
 }

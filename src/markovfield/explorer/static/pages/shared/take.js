@@ -45,7 +45,8 @@ export async function pngOf(text) {
   }
 }
 
-export const stem = (subject) => subject.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_") || "model";
+// Without the endings: alarm.bif.gz is alarm.
+export const stem = (subject) => subject.name.replace(/(?<=.)(\.[A-Za-z]\w*)+$/, "").replace(/[^\w.-]+/g, "_") || "model";
 
 function boxOf(drawing) {
   const { x, y, width, height } = drawing.viewBox.baseVal;

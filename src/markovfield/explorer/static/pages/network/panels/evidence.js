@@ -37,7 +37,7 @@ export function mount(root, store) {
       }));
     try {
       const target = store.selected === null ? undefined : store.selected;
-      code.textContent = (await store.call("code", store.asked({ target }))).code;
+      code.textContent = (await store.call("code", store.asked({ method: store.method, target }))).code;
     } catch (error) { code.textContent = `# ${error.message}`; }
   }
 

@@ -24,9 +24,12 @@ export function mount(root, store) {
         svg("title", {}, i < n ? found.names[i] : `factor of ${found.scopes[i - n].map((v) => found.names[v]).join(", ")}`),
         svg("rect", { class: "box", width, height, rx: i < n ? 8 : 1 }));
       if (i < n) {
-        const bar = svg("rect", { class: "after", x: 3, y: height - 7, height: 4, width: 0, rx: 1 });
-        group.append(svg("text", { x: width / 2, y: 16, "text-anchor": "middle" }, found.names[i].slice(0, 18)), bar);
-        beliefs.push({ bar, room: width - 6 });
+        // A column for each state below the name; of many states the first twelve.
+        const wide = (width - 10) / Math.min(found.steps[0].beliefs[i].length, 12);
+        const columns = found.steps[0].beliefs[i].slice(0, 12).map((_, k) => svg("rect", { class: "after", x: 5 + k * wide, width: Math.max(wide - 2, 1) }));
+        group.append(svg("text", { x: width / 2, y: 15, "text-anchor": "middle" }, found.names[i].slice(0, 18)),
+          svg("path", { class: "floor", d: `M5 ${height - 4}H${width - 5}` }), ...columns);
+        beliefs.push({ columns, foot: height - 4, room: height - 26 });
       }
       return group;
     });
@@ -34,7 +37,9 @@ export function mount(root, store) {
     replace(canvas.content, svg("g", {}, [...lines.values()]), moving, svg("g", {}, boxes));
     canvas.size = [found.width, found.height];
     requestAnimationFrame(() => canvas.fit());
+    new ResizeObserver(() => canvas.fit()).observe(canvas.svg);
     const words = h("div", { class: "step", "aria-live": "polite" });
+    const table = h("table", { class: "numbers" });
     const slider = h("input", { type: "range", min: "0", max: found.steps.length - 1, value: "0", "aria-label": "Step of the messages", oninput: () => show() });
     const who = (i) => (i < n ? found.names[i] : `f(${found.scopes[i - n].map((v) => found.names[v]).join(", ")})`);
 
@@ -42,7 +47,11 @@ export function mount(root, store) {
       const k = Number(slider.value);
       const step = found.steps[k];
       step.beliefs.forEach((values, v) => {
-        beliefs[v].bar.setAttribute("width", (Math.max(...values) * beliefs[v].room).toFixed(1));
+        const { columns, foot, room } = beliefs[v];
+        columns.forEach((column, i) => {
+          column.setAttribute("height", (values[i] * room).toFixed(1));
+          column.setAttribute("y", (foot - values[i] * room).toFixed(1));
+        });
         boxes[v].querySelector("title").textContent = `${found.names[v]}: ${values.map((p) => number(p, 3)).join(", ")}`;
       });
       for (const line of lines.values()) line.classList.remove("hot");
@@ -59,6 +68,7 @@ export function mount(root, store) {
         return dot;
       }));
       const only = step.messages.length === 1 ? step.messages[0] : null;
+      replace(table, found.names.map((name, v) => h("tr", {}, h("td", {}, name), h("td", {}, step.beliefs[v].map((p) => number(p, 4)).join("  ")))));
       replace(words, h("p", {}, k === 0 ? "No message was sent yet." : only
         ? `${k}. ${who(only.from)} tells ${who(only.to)}: [${only.values.map((p) => number(p, 3)).join(", ")}]`
         : `Sweep ${k}: ${step.messages.length} messages, the largest change ${number(step.residual, 2)}.`));
@@ -78,7 +88,8 @@ export function mount(root, store) {
     return [h("p", { class: "hint" }, found.forest ? "A forest: two passes, and the beliefs are exact."
       : `The graph has cycles: sweeps ${found.converged ? "converge" : "have not converged"}, and beliefs are approximate.`),
     h("div", { class: "small-canvas" }, canvas.svg), slider,
-    h("div", { class: "line" }, action("Back", () => { slider.value = Number(slider.value) - 1; show(); }), action("Step", forward, { "data-do": "message" }), play), words];
+    h("div", { class: "line" }, action("Back", () => { slider.value = Number(slider.value) - 1; show(); }), action("Step", forward, { "data-do": "message" }), play), words,
+    h("details", { class: "fold" }, h("summary", {}, algebra === "sum" ? "Beliefs after this step" : "Max-beliefs after this step, the best state at one"), table)];
   };
 
   const residuals = async () => {

@@ -23,9 +23,12 @@ export function mount(root, store) {
         h("dt", {}, "guarantee"), h("dd", {}, answer.guarantee, answer.converged ? "" : ", not converged"),
         h("dt", {}, "log Z"), h("dd", {}, answer.log_partition === null ? "not estimated" : number(answer.log_partition, 8), answer.error ? ` ± ${number(answer.error, 2)}` : ""),
         h("dt", {}, "bounds"), h("dd", {}, `${bounds[0] === null ? "−∞" : number(bounds[0], 8)} to ${bounds[1] === null ? "∞" : number(bounds[1], 8)}`),
+        answer.width >= 0 ? [h("dt", {}, "width"), h("dd", {}, answer.width)] : null,
+        answer.standard_errors ? [h("dt", {}, "largest standard error"), h("dd", {}, number(Math.max(...answer.standard_errors), 2))] : null,
+        answer.doubts.length ? [h("dt", {}, "doubts"), h("dd", {}, answer.doubts.join(" "))] : null,
         h("dt", {}, "computed in"), h("dd", {}, `${number(1000 * answer.seconds, 3)} ms`),
         h("dt", {}, "click to here"), h("dd", {}, `${number(answer.milliseconds, 3)} ms`))] : null,
-      h("h4", {}, `Explain ${verb}`), table);
+      h("h4", {}, `What mf.${verb}(...) would do, told before it starts`), table);
     try {
       const { rows } = await store.call("plan", store.asked({ verb }));
       replace(table, h("dl", { class: "facts" }, rows.map(([label, text]) => [h("dt", {}, label), h("dd", {}, text)])));

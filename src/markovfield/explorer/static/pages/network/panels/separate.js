@@ -42,7 +42,7 @@ export function mount(root, store, graph) {
       replace(place,
         h("p", { class: "verdict" }, h("span", { class: `badge ${found.separated ? "good" : "warn"}` },
           found.separated ? (store.model.directed ? "d-separated" : "separated") : "connected"), " ", found.statement),
-        found.paths.length ? h("h4", {}, found.separated ? "Paths, and what blocks them" : "Active paths") : null,
+        found.paths.length ? h("h4", {}, found.separated ? "Paths, and what blocks them" : "Active paths, drawn in the graph") : null,
         h("ol", { class: "paths" }, found.paths.map((p) => h("li", {}, h("button", { type: "button", class: "link",
           onclick: () => graph.mark({ ...marks, paths: [p.nodes] }) }, p.shown),
           h("ul", {}, p.why.map((sentence) => h("li", {}, sentence)))))));
@@ -52,7 +52,7 @@ export function mount(root, store, graph) {
     }
   }
 
-  store.picker = pick;
+  store.pick(pick);
   root.append(picker, h("div", { class: "line" },
     action("Given = evidence", () => {
       sets.given = new Set(Object.keys(store.evidence.states).map(Number).filter((v) => !sets.a.has(v) && !sets.b.has(v)));
@@ -63,7 +63,7 @@ export function mount(root, store, graph) {
   sets.given.delete(store.selected);
   show();
   return () => {
-    store.picker = null;
+    store.pick(null);
     graph.mark({});
   };
 }

@@ -12,25 +12,44 @@ export function mount(root, store, graph) {
   const tree = async () => {
     const found = await store.call("junction_tree");
     const canvas = new Canvas("Junction tree");
-    const lines = found.edges.map((_, k) => svg("path", { class: "edge", d: path(found.curves[k]) },
-      svg("title", {}, `separator ${found.separators[k].map((v) => store.name(v)).join(", ")}`)));
+    const names = (those) => those.map((v) => store.name(v)).join(", ");
+    const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+    const lines = found.edges.map((_, k) => svg("path", { class: "edge", d: path(found.curves[k]) }));
+    const separators = found.separators.map((those, k) => {
+      const curve = found.curves[k];
+      const [x, y] = curve.length % 2 ? curve[(curve.length - 1) / 2] : [0, 1].map((i) => (curve[curve.length / 2 - 1][i] + curve[curve.length / 2][i]) / 2);
+      const text = clip(names(those), 22);
+      const wide = 7 * text.length + 12;
+      return svg("g", { class: "separator", transform: `translate(${x} ${y})` }, svg("title", {}, `separator ${names(those)}`),
+        svg("rect", { x: -wide / 2, y: -9, width: wide, height: 18, rx: 2 }), svg("text", { y: 4, "text-anchor": "middle" }, text));
+    });
     const largest = Math.max(...found.states);
     const boxes = found.cliques.map((clique, i) => {
       const [x, y] = found.centres[i], [width, height] = found.sizes[i];
-      const names = clique.map((v) => store.name(v)).join(", ");
-      return svg("g", { class: `clique${found.states[i] === largest ? " largest" : ""}`, tabindex: "0", role: "button", "aria-label": `clique ${names}`,
+      const all = names(clique);
+      return svg("g", { class: `clique${found.states[i] === largest ? " largest" : ""}`, tabindex: "0", role: "button", "aria-label": `clique ${all}, ${found.states[i]} states`,
         transform: `translate(${x - width / 2} ${y - height / 2})`,
         onclick: () => graph.mark({ dim: true, nodes: { near: clique } }),
-        onkeydown: (event) => { if (event.key === "Enter") graph.mark({ dim: true, nodes: { near: clique } }); } },
-      svg("title", {}, `${names}\n${found.states[i]} states`), svg("rect", { class: "box", width, height, rx: 20 }),
-      svg("text", { x: width / 2, y: 18, "text-anchor": "middle" }, names.length > 34 ? `${names.slice(0, 33)}…` : names),
+        onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") graph.mark({ dim: true, nodes: { near: clique } }); } },
+      svg("title", {}, `${all}\n${found.states[i]} states`), svg("rect", { class: "box", width, height, rx: 20 }),
+      svg("text", { x: width / 2, y: 18, "text-anchor": "middle" }, clip(all, 30)),
       svg("text", { class: "state", x: width / 2, y: 34, "text-anchor": "middle" }, `${clique.length} variables, ${found.states[i]} states`));
     });
-    replace(canvas.content, lines, boxes);
+    replace(canvas.content, lines, separators, boxes);
     canvas.size = [found.width, found.height];
-    requestAnimationFrame(() => canvas.fit());
-    return [h("p", {}, `${found.cliques.length} cliques, width ${found.treewidth}, 2^${number(found.log2_states, 3)} states in all. `,
-      h("span", { class: "hint" }, "Click a clique to see it in the graph.")), h("div", { class: "small-canvas" }, canvas.svg)];
+    const point = found.centres[found.states.indexOf(largest)];
+    requestAnimationFrame(() => canvas.open(point, 0.5));
+    new ResizeObserver(() => canvas.open(point, 0.5)).observe(canvas.svg);
+    const sizes = new Map();
+    for (const clique of found.cliques) sizes.set(clique.length, (sizes.get(clique.length) ?? 0) + 1);
+    const most = Math.max(...sizes.values());
+    return [h("p", {}, `${found.cliques.length} cliques, width ${found.treewidth}, 2^${number(found.log2_states, 3)} states in all; the largest, outlined in red, has ${largest} states. `,
+      h("span", { class: "hint" }, "Click a clique to see it in the graph.")), h("div", { class: "small-canvas" }, canvas.svg),
+    h("details", { class: "fold" }, h("summary", {}, "Sizes of cliques"), h("table", { class: "numbers" },
+      h("tr", {}, ["variables", "", "cliques"].map((word) => h("th", {}, word))),
+      [...sizes].sort(([a], [b]) => a - b).map(([size, times]) => h("tr", {}, h("td", {}, size),
+        h("td", { class: "wide" }, h("span", { class: "track" }, h("span", { class: "after", style: { width: `${(100 * times) / most}%` } }))),
+        h("td", { class: "right" }, times)))))];
   };
 
   const eliminate = async () => {

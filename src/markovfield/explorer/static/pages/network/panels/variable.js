@@ -12,9 +12,12 @@ export function mount(root, store, graph) {
     const start = store.evidence.likelihoods[v] ?? states.map(() => 1);
     const sliders = states.map((state, k) => {
       const shown = h("output", {}, number(start[k], 2));
+      const moved = (going) => () => {
+        shown.textContent = number(Number(slider.value), 2);
+        store.likelihood(v, sliders.map(({ slider: s }) => Number(s.value)), going);
+      };
       const slider = h("input", { type: "range", min: "0", max: "1", step: "0.01", value: start[k], "aria-label": `Likelihood of ${state}`,
-        oninput: () => { shown.textContent = number(Number(slider.value), 2); },
-        onchange: () => store.likelihood(v, sliders.map(({ slider: s }) => Number(s.value))) });
+        "data-likelihood": k, oninput: moved(true), onchange: moved(false) });
       return { slider, line: h("label", { class: "slide" }, h("span", { class: "label", title: state }, state), slider, shown) };
     });
     return h("details", { open: v in store.evidence.likelihoods, class: "fold" },
@@ -53,21 +56,23 @@ export function mount(root, store, graph) {
         + "with the keyboard, arrow keys move between variables and the digits 1 to 9 set a state."));
       return;
     }
-    const now = store.now(v), before = store.before(v);
+    const now = store.now(v), before = store.before(v), errors = store.errors(v);
     const states = store.states(v);
     if (target >= states.length) target = 0;
     const seen = store.evidence.states[v], set = store.evidence.do[v];
     const bars = states.map((state, k) => barRow(state, before?.[k], now?.[k] ?? 0, {
-      class: k === seen || k === set ? "on" : "", onclick: () => store.toggle(v, k), "aria-pressed": k === seen, "data-state": k }));
+      class: k === seen || k === set ? "on" : "", onclick: () => store.toggle(v, k), "aria-pressed": String(k === seen), "data-state": k,
+      error: errors?.[k] }));
     const doing = choice("do", [["", "no intervention"], ...states.map((s, k) => [k, `set to ${s}`])], set ?? "",
       (k) => (k === "" ? store.forget(v) : store.intervene(v, Number(k))));
     replace(root,
       h("h3", { class: "title" }, store.name(v)),
       h("p", { class: "hint" }, set !== undefined ? "Set by intervention." : seen !== undefined ? "Observed."
-        : "The thick bar is the posterior, the pale one behind it the prior."),
+        : store.pieces ? "Click a state to observe it. The bar is the probability now, the pale one behind it before any evidence."
+          : "Click a state to observe it."),
       h("div", { class: "bars", role: "group", "aria-label": "States" }, bars),
       h("div", { class: "line" },
-        store.isSeen(v) || set !== undefined ? action("Forget", () => store.forget(v)) : null,
+        action("Forget", () => store.forget(v), { "data-do": "forget", disabled: !store.isSeen(v) && set === undefined }),
         action("Centre", () => { const parts = graph.nodes.get(v); if (parts) graph.centre(parts.at); }),
         action("Markov blanket", async () => {
           const { blanket, parents, children, spouses } = await store.call("blanket", { variable: v });
@@ -81,18 +86,34 @@ export function mount(root, store, graph) {
       likelihoods(v), contributions(v));
   }
 
+  // What is made anew keeps the keyboard, and what was unfolded stays so.
+  function showAgain() {
+    const focused = root.contains(document.activeElement) ? document.activeElement : null;
+    const again = focused?.dataset.state !== undefined ? `.bar-row[data-state="${focused.dataset.state}"]`
+      : focused?.dataset.do ? `[data-do="${focused.dataset.do}"]` : null;
+    const open = [...root.querySelectorAll("details")].map((part) => part.open);
+    show();
+    [...root.querySelectorAll("details")].forEach((part, i) => { part.open ||= Boolean(open[i]); });
+    if (again) root.querySelector(again)?.focus();
+  }
+
   const off = [store.on("select", show), store.on("answer", () => {
     // A slider that is being moved stays where it is.
-    if (!root.contains(document.activeElement) || document.activeElement.type !== "range") show();
-    else refreshBars();
+    if (root.contains(document.activeElement) && document.activeElement.type === "range") refreshBars();
+    else showAgain();
   })];
 
   function refreshBars() {
-    const now = store.now(store.selected);
+    const v = store.selected;
+    const now = store.now(v);
     root.querySelectorAll(".bars .bar-row").forEach((row, k) => {
       row.querySelector(".after").style.width = `${100 * now[k]}%`;
       row.querySelector(".number").textContent = percent(now[k]);
+      row.querySelector(".error")?.remove();
+      row.classList.toggle("on", store.evidence.states[v] === k);
+      row.setAttribute("aria-pressed", String(store.evidence.states[v] === k));
     });
+    root.querySelector("[data-do=forget]").disabled = !store.isSeen(v);
   }
 
   show();

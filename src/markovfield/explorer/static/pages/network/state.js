@@ -1,0 +1,43 @@
+// Evidence in the address, so that back, forward and reload find it: s=3.1,5.0 observed, d=2.1 set, l=4:0.2:0.8 likelihoods.
+// m names the variables it is about: after the model's file has changed into another one, numbers would mean others.
+
+export function signature(model) {
+  let hash = 2166136261;
+  for (const { name, states } of model.variables) {
+    for (const text of [name, ...states]) {
+      for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+      hash = Math.imul(hash ^ 31, 16777619);
+    }
+  }
+  return (hash >>> 0).toString(36);
+}
+
+export function writeState(store) {
+  const { states, likelihoods } = store.evidence;
+  const pairs = (those) => Object.entries(those).map(([v, k]) => `${v}.${k}`).join(",");
+  const parts = [["s", pairs(states)], ["d", pairs(store.evidence.do)],
+    ["l", Object.entries(likelihoods).map(([v, x]) => [v, ...x].join(":")).join(",")]].filter(([, text]) => text);
+  return parts.length ? [...parts, ["m", store.signature]].map(([key, text]) => `${key}=${text}`).join("&") : "";
+}
+
+// Evidence, or null for what says nothing about this model.
+export function readState(text, store) {
+  const parts = Object.fromEntries(text.split("&").map((part) => part.split("=", 2)));
+  if (parts.m !== store.signature) return null;
+  const found = { states: {}, likelihoods: {}, do: {} };
+  const card = (v) => store.model.variables[v]?.states.length ?? 0;
+  const items = (key) => (parts[key] ?? "").split(",").filter(Boolean);
+  for (const [key, kind] of [["s", "states"], ["d", "do"]]) {
+    for (const item of items(key)) {
+      const [v, k] = item.split(".").map(Number);
+      if (Number.isInteger(k) && k >= 0 && k < card(v)) found[kind][v] = k;
+    }
+  }
+  for (const item of items("l")) {
+    const [v, ...vector] = item.split(":").map(Number);
+    if (vector.length === card(v) && vector.length && vector.every((x) => x >= 0 && x <= 1)) found.likelihoods[v] = vector;
+  }
+  for (const v of Object.keys(found.do)) { delete found.states[v]; delete found.likelihoods[v]; }
+  for (const v of Object.keys(found.states)) delete found.likelihoods[v];
+  return found;
+}
