@@ -24,7 +24,7 @@ ORANGE_PALE = "#fbe6d6"
 GREEN = "#3c8d6b"
 GREEN_PALE = "#dcf0e7"
 
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_UNPRINTABLE = re.compile("[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]")
 
 FONT_SIZE = 10.0
 TITLE_SIZE = 12.5
