@@ -18,10 +18,11 @@ from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.answers import LogPartition, Marginals, Samples
-from markovfield.inference.core.counts import Counts, counts_of, resolve_counts
+from markovfield.inference.core.counts import Counts, resolve_counts
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import MethodLike, Question
+from markovfield.inference.core.row_counts import counts_of
 from markovfield.inference.core.running import Progress, Running
 from markovfield.names import VariableName
 from markovfield.progress import shows_progress

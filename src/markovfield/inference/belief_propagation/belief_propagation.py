@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.belief_propagation.beliefs import (
@@ -28,6 +28,7 @@ from markovfield.inference.belief_propagation.native_forest import (
 )
 from markovfield.inference.core.answers import LogPartition, Marginals
 from markovfield.inference.core.convergence import DAMPING, warn_not_converged
+from markovfield.inference.core.counts import Rows
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import STOPS, Running
@@ -161,6 +162,14 @@ class BeliefPropagation:
             return self._tree_marginals(problem, running)
         loopy = self._run(graph, evidence, running, init)
         return loopy_marginals(self, graph, loopy, running)
+
+    def rows_that_join(self, graph: FactorGraph, clamps: Rows) -> IntArray | None:
+        """Rows that leave forests, which are exact, and the others: two kinds; components converge each for itself."""
+        if self.schedule not in ("auto", "synchronous", "sequential") or not graph.structure.is_plain:
+            return None
+        if self.schedule != "auto":
+            return np.zeros(len(clamps), np.int64)
+        return np.array([is_forest(graph.structure, row) for row in clamps], np.int64)
 
     def _tree_marginals(self, problem: Problem, running: Running) -> Marginals:
         messages = TreeMessages(problem)

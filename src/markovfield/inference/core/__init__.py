@@ -9,6 +9,7 @@ In reading order:
 * ``decodings.py``: the best assignment, its score, the gap to a proven bound;
 * ``counts.py``: expected counts by any method (Murphy 19.40, 19.47, 19.48; Andres 6.24 to 6.28);
 * ``component_counts.py``: the same of a union of many examples, with the log Z and the weight of each;
+* ``row_counts.py``: those of many rows of clamps, as copies of the graph in one union where the method allows it;
 * ``loss_counts.py``: the same weighted by a loss (Murphy 19.80);
 * ``running.py``: threads, time limit and callback; ``limits.py``: memory;
 * ``convergence.py``: the one warning of what did not converge;

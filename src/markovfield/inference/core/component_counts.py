@@ -20,7 +20,7 @@ from markovfield.factors.factor_kinds import cells_reached
 from markovfield.factors.remembered import Shelf
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.answers import ByComponent, Marginals
-from markovfield.inference.core.counts import Counts, CountsMethod, counts_of, is_sampler, together
+from markovfield.inference.core.counts import Counts, CountsMethod, is_sampler, row_by_row, together
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import taken
 from markovfield.inference.core.running import Running
@@ -139,7 +139,9 @@ def counts_by_component(
     if is_sampler(method):
         if evidence.likelihoods:
             raise ModelError(f"counts of examples by {method.name}, which samples, take observed states only")
-        drawn = counts_of(method, graph, evidence.states, None, n_samples=n_samples, rng=rng, running=running)
+        drawn = row_by_row(method, graph, evidence.states[None], np.ones(1), n_samples, generator_of(rng), running)
+        if drawn.log_partition[0] == -np.inf:
+            raise evidence.impossible(s)
         return ComponentCounts(np.full(n, np.nan), drawn.counts, drawn)
     if n > 1 and "components" not in method.abilities:
         return _one_by_one(method, graph, evidence, offsets, running, rng)

@@ -6,9 +6,13 @@ method can offer them:
 
 * a method with a ``counts`` function of its own answers many rows of clamps in one call (`CountsMethod`; the junction
   tree does, with rows as the fastest axis);
-* a method of `marginals` whose answers have ``expected_counts`` (belief propagation, tree-reweighted, mean field,
-  mini-buckets, generalised belief propagation, ...) is asked row by row: its counts are the gradient of *its* log Z;
+* a method that tells connected components apart, and says which rows do not disturb each other (`JoiningMethod`:
+  belief propagation, tree-reweighted, mean field), is asked about many copies of the graph at once;
+* any other method of `marginals` whose answers have ``expected_counts`` (mini-buckets, generalised belief propagation,
+  ...) is asked row by row: its counts are the gradient of *its* log Z;
 * a method that only samples is asked for ``n_samples`` of each row, and the counts have standard errors.
+
+`markovfield.inference.core.row_counts` asks them.
 """
 
 from __future__ import annotations
@@ -20,20 +24,28 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import cell_reader
 from markovfield.inference.core.answers import ByComponent, Guarantee, Marginals, Samples
 from markovfield.inference.core.diagnostics import error_floor
-from markovfield.inference.core.evidence import Evidence, rows
+from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
-from markovfield.kernels.compilations import clock
 
-__all__ = ["Counts", "CountsMethod", "counts_of", "counts_of_samples", "is_sampler", "resolve_counts", "together"]
+__all__ = [
+    "Counts",
+    "CountsMethod",
+    "JoiningMethod",
+    "Rows",
+    "counts_of_samples",
+    "is_sampler",
+    "resolve_counts",
+    "row_by_row",
+    "together",
+]
 
 Rows = npt.NDArray[np.int32]
 # Batches of consecutive draws whose averages say how far the average of all may be off.
@@ -91,46 +103,13 @@ class CountsMethod(Protocol):
         ...
 
 
-def counts_of(
-    method: Any,
-    graph: FactorGraph,
-    clamps: npt.ArrayLike | None,
-    weights: npt.ArrayLike | None,
-    *,
-    n_samples: int,
-    rng: Any,
-    running: Running,
-) -> Counts:
-    """Expected counts by any method; see `markovfield.expected_counts`."""
-    s = graph.structure
-    one = clamps is None or np.ndim(clamps) < 2  # type: ignore[arg-type]
-    given = Evidence.from_clamps(s, clamps).states[None] if one else rows(s, clamps)  # type: ignore[arg-type]
-    weight = np.ones(len(given)) if weights is None else np.ascontiguousarray(np.atleast_1d(weights), np.float64)
-    if weight.shape != (len(given),):
-        raise ModelError(f"expected_counts needs one weight for each of {len(given)} rows, got shape {weight.shape}")
-    if not np.isfinite(weight).all():
-        raise ModelError("the weights of expected_counts must be finite")
-    started = clock()
-    if isinstance(method, CountsMethod):
-        answer = method.counts(graph, given, weight, running=running)
-    else:
-        answer = _row_by_row(method, graph, given, weight, n_samples, generator_of(rng), running)
-    value: Any = answer.log_partition
-    if one:
-        value = float(np.asarray(value)[0])
-        if value == -np.inf:
-            raise Evidence(given[0]).impossible(s)
-    return Counts(
-        log_partition=value,
-        counts=answer.counts,
-        standard_errors=answer.standard_errors,
-        _components=answer._components,
-        method=answer.method,
-        guarantee=answer.guarantee,
-        converged=answer.converged,
-        iterations=answer.iterations,
-        seconds=clock() - started,
-    )
+@runtime_checkable
+class JoiningMethod(Protocol):
+    """A method for which many rows of clamps may be components of one graph."""
+
+    def rows_that_join(self, graph: FactorGraph, clamps: Rows) -> npt.NDArray[np.int64] | None:
+        """``int64[rows]``: rows of the same number may be asked about together; None where none may."""
+        ...
 
 
 def resolve_counts(method: MethodLike) -> Any:
@@ -144,7 +123,7 @@ def resolve_counts(method: MethodLike) -> Any:
             raise refusal from None
 
 
-def _row_by_row(
+def row_by_row(
     method: Any, graph: FactorGraph, clamps: Rows, weights: FloatArray, n_samples: int, rng: Any, running: Running
 ) -> Counts:
     """One question for each row, answered by messages, by enumeration or by samples."""

@@ -15,6 +15,7 @@ from markovfield.exceptions import ModelError, StoppedError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import Components, LogPartition, Marginals
 from markovfield.inference.core.convergence import how_it_went, warn_caller, warn_not_converged
+from markovfield.inference.core.counts import Rows
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
 from markovfield.inference.mean_field.clusters import STRUCTURES, cluster_layout, clusters_of
@@ -143,6 +144,12 @@ class MeanField:
             _joint=run.joint,
             _counts=lambda: problem.counts(run.counts()),
         )
+
+    def rows_that_join(self, graph: FactorGraph, clamps: Rows) -> IntArray | None:
+        """All of them, where there is one start, the same for all, and clusters are not named."""
+        if self.restarts > 1 or self.start == "random" or not isinstance(self.structure, str):
+            return None
+        return np.zeros(len(clamps), np.int64)
 
     def _run(self, problem: Problem, running: Running, init: Marginals | None, rng: np.random.Generator | None) -> _Run:
         layout = cluster_layout(problem, clusters_of(problem, self.structure))

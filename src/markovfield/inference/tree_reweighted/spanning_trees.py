@@ -15,7 +15,7 @@ from markovfield.inference.tree_reweighted.stars import PairGraph
 from markovfield.inference.tree_reweighted.stars_kernel import rooted, spanning_forest
 from markovfield.names import VariableName
 
-__all__ = ["SpanningTrees", "even_trees", "given_trees"]
+__all__ = ["MOST_TREES", "SpanningTrees", "even_trees", "given_trees"]
 
 # Trees of an even cover: enough for smooth probabilities on small graphs, few on large ones.
 MOST_TREES = 64

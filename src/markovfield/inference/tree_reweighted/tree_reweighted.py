@@ -9,16 +9,18 @@ from typing import ClassVar
 import numpy as np
 
 from markovfield._validation import check_method, whole_number
+from markovfield.arrays import IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.answers import LogPartition, Marginals
 from markovfield.inference.core.convergence import DAMPING, how_it_went, warn_not_converged
+from markovfield.inference.core.counts import Rows
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.tree_reweighted.messages import ReweightedMessages
-from markovfield.inference.tree_reweighted.spanning_trees import even_trees, given_trees
+from markovfield.inference.tree_reweighted.spanning_trees import MOST_TREES, even_trees, given_trees
 from markovfield.inference.tree_reweighted.stars import pair_graph
 from markovfield.names import VariableName
 
@@ -168,6 +170,15 @@ class TreeReweighted:
             guarantee="lower",
             **how_it_went(self.name, run, running),
         )
+
+    def rows_that_join(self, graph: FactorGraph, clamps: Rows) -> IntArray | None:
+        """All of them, where an even cover takes the same number of trees for a row and for a union of many."""
+        s = graph.structure
+        edges = np.diff(s.scope_offsets) > 1
+        degree = np.bincount(s.scopes[np.repeat(edges, np.diff(s.scope_offsets))], minlength=s.n_variables)
+        if self.trees != "uniform" or 2 * int(degree.max(initial=0)) > MOST_TREES:
+            return None
+        return np.zeros(len(clamps), np.int64)
 
     def _run(
         self, problem: Problem, running: Running, init: Marginals | None, *, maximise: bool = False

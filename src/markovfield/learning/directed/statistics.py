@@ -16,9 +16,10 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ImpossibleEvidenceError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.frames import Tabular
-from markovfield.inference.core.counts import counts_of, resolve_counts
+from markovfield.inference.core.counts import resolve_counts
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.row_counts import counts_of
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.counting import family_counts
 from markovfield.learning.core.data import DataTable, encode

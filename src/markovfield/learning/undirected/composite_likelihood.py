@@ -13,8 +13,8 @@ from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure
-from markovfield.inference.core.counts import counts_of
 from markovfield.inference.core.registry import resolve
+from markovfield.inference.core.row_counts import counts_of
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.solvers.penalty import Penalty

@@ -14,8 +14,9 @@ import numpy as np
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.inference.core.counts import CountsMethod, counts_of
+from markovfield.inference.core.counts import CountsMethod
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.core.row_counts import counts_of
 from markovfield.learning.undirected.problem import Problem
 
 __all__ = ["Likelihood"]
