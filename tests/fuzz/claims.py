@@ -35,6 +35,7 @@ NEVER_WORSE = {
     "alpha_beta_swap",
     "fusion_moves",
     "tabu_search",
+    "max_walk_sat",
     "subgraph_search",
     "portfolio",
 }

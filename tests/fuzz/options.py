@@ -140,7 +140,7 @@ RARE = {
     "gibbs": 0.3, "metropolis": 0.3, "parallel_tempering": 0.2, "swendsen_wang": 0.4, "wolff": 0.4,
     "annealed_importance": 0.2, "coupling_from_the_past": 0.4, "generalized_bp": 0.5, "mini_bucket": 0.7, "auto": 0.5,
     "branch_and_bound": 0.7,
-    "simulated_annealing": 0.5, "tabu_search": 0.5, "subgraph_search": 0.5,
+    "simulated_annealing": 0.5, "tabu_search": 0.5, "subgraph_search": 0.5, "max_walk_sat": 0.7,
 }  # fmt: skip
 BUDGET: dict[str, dict[str, Any]] = {
     "portfolio": {"seconds": 0.3},
@@ -154,6 +154,7 @@ BUDGET: dict[str, dict[str, Any]] = {
     "simulated_annealing": {"sweeps": 50},
     "tabu_search": {"steps": 100},
     "subgraph_search": {"steps": 20},
+    "max_walk_sat": {"steps": 200},
     "coupling_from_the_past": {"max_doublings": 12},
     "rejection": {"max_tries": 20_000},
 }
@@ -234,6 +235,8 @@ VALUES: dict[str, Callable[[Case, np.random.Generator], Any]] = {
 OWN_VALUES: dict[tuple[str, str], Callable[[Case, np.random.Generator], Any]] = {
     ("branch_and_bound", "sweeps"): _one_of(0, 5, 200),
     ("simulated_annealing", "sweeps"): _one_of(1, 20, 50),
+    ("max_walk_sat", "noise"): _one_of(0.0, 0.5, 1.0),
+    ("max_walk_sat", "shaken"): _one_of(0, 1, 6),
     ("simulated_annealing", "start"): _one_of(None, 5.0),
     ("simulated_annealing", "end"): _one_of(None, 0.1),
     ("sandwich", "methods"): _one_of(

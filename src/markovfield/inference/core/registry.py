@@ -132,6 +132,12 @@ ENTRIES = (
     ),
     Entry("tabu_search", "inference.local_search.tabu:TabuSearch", ("decode",), aliases=("tabu",)),
     Entry(
+        "max_walk_sat",
+        "inference.satisfiability.max_walk_sat:MaxWalkSAT",
+        ("decode",),
+        aliases=("maxwalksat", "walksat"),
+    ),
+    Entry(
         "subgraph_search", "inference.local_search.subgraph_search:SubgraphSearch", ("decode",), aliases=("subgraphs",)
     ),
     Entry(

@@ -119,13 +119,26 @@ class LocalSearch:
             self.queued[:] = False
             self.renew()
 
-    def shake(self, steps: int, shaken: int, rng: np.random.Generator, running: Running) -> None:
-        """Iterated local search for so many steps."""
+    def shake(
+        self,
+        steps: int,
+        shaken: int,
+        rng: np.random.Generator,
+        running: Running,
+        starts: Callable[[], npt.NDArray[np.int64]] | None = None,
+    ) -> None:
+        """Iterated local search for so many steps, around any variables or those that ``starts`` names now and then."""
         stream = streams(rng, 1)[0]
+        everyone = np.arange(len(self.states))
         journal = np.zeros(2 * (JOURNAL + shaken + 2), np.int64)
         while steps > 0:
             now = min(steps, SHAKES)
-            shake_steps(self.factors, now, shaken, stream, self.queue, *self.gains, self.queued, self.tally, journal)
+            around = everyone if starts is None else starts()
+            if not len(around):
+                return
+            shake_steps(
+                self.factors, now, shaken, around, stream, self.queue, *self.gains, self.queued, self.tally, journal
+            )
             steps -= now
             self.renew()
             running.check(self.best_score)
@@ -167,6 +180,12 @@ def started_states(
         if found is not None:
             return problem.states(found)
     return best
+
+
+def has_zeros(graph: FactorGraph, evidence: Evidence) -> bool:
+    """Whether anything may be ruled out."""
+    likely = (np.isneginf(vector).any() for _, vector in evidence.likelihoods)
+    return bool(np.isneginf(graph.log_tables).any()) or any(likely)
 
 
 def add_unary(s: Structure, log_tables: FloatArray, unary: FloatArray) -> None:
@@ -212,9 +231,14 @@ def searched(
     init: Any,
     rng: np.random.Generator,
     search: Callable[[LocalSearch], int],
+    bound: Callable[[LocalSearch], tuple[float, float]] | None = None,
 ) -> Decoding:
-    """Prepare, search until done or told to stop, and answer with the best."""
-    prepare(graph, evidence)  # refuses evidence that is plainly impossible
+    """Prepare, search until done or told to stop, and answer with the best.
+
+    ``bound`` gives a number that no score exceeds, and how near to it a score is the best, but for rounding.
+    """
+    if has_zeros(graph, evidence):
+        prepare(graph, evidence)  # refuses evidence that is plainly impossible
     found = LocalSearch(graph, evidence, started_states(graph, evidence, init, rng))
     converged, rounds = True, 0
     try:
@@ -226,11 +250,14 @@ def searched(
     if found.best_broken:
         check_possible(graph, evidence, running)
     states, score = found.answer()
+    top, tolerance = (np.inf, 0.0) if bound is None else bound(found)
+    gap = max(0.0, top - score)
     return decoding_of_states(
         graph,
         [(states, score)],
-        gap=np.inf,
-        guarantee="lower",
+        gap=gap,
+        tolerance=tolerance,
+        guarantee="exact" if gap <= tolerance else "lower",
         method=method.name,
         converged=converged,
         iterations=rounds,

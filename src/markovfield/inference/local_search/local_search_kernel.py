@@ -13,12 +13,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from markovfield.factors.kinds_kernel import CARDINALITY, DISTANCE, PARITY, TABLE
+from markovfield.factors.kinds_kernel import CARDINALITY, CLAUSE, DISTANCE, PARITY, TABLE
 from markovfield.factors.kinds_kernel import literal_of as _literal_of
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.random import draw_index, draw_unit
 
-__all__ = ["Factors", "anneal", "climb_from", "fill_gains", "shake_steps", "tabu_steps"]
+__all__ = [
+    "Factors",
+    "anneal",
+    "cell_of",
+    "change",
+    "climb_from",
+    "fill_gains",
+    "part_of",
+    "shake_steps",
+    "tabu_steps",
+]
 
 
 literal_of = kernel(_literal_of)
@@ -27,7 +37,7 @@ literal_of = kernel(_literal_of)
 class Factors(NamedTuple):
     """A structure with the factors of each variable; ``fixed`` variables never move.
 
-    What a factor reads depends on a sum over its axes (`_part`): of stride times state for a table, of true literals
+    What a factor reads depends on a sum over its axes (`part_of`): of stride times state for a table, of true literals
     for a clause, a parity or a cardinality potential, and the difference of two states for a distance. ``caps`` are
     those of structured factors, ``unit`` is what a gain is compared with: one, or the largest log-potential where all
     are smaller.
@@ -49,7 +59,7 @@ class Factors(NamedTuple):
 
 
 @kernel
-def _part(kind, stride, is_first, state):
+def part_of(kind, stride, is_first, state):
     """What one axis adds to the sum of its factor."""
     if kind == TABLE:
         return stride * state
@@ -60,7 +70,7 @@ def _part(kind, stride, is_first, state):
 
 
 @kernel
-def _cell(kind, cap, total):
+def cell_of(kind, cap, total):
     """The cell of a factor, counted from its first, that its sum says."""
     if kind == TABLE:
         return total
@@ -99,19 +109,19 @@ def fill_gains(at, likelihood, states, totals, soft, hard, tally):
         kind, cap, base = kinds[f], caps[f], table_offsets[f]
         total = np.int64(0)
         for p in range(first, last):
-            total += _part(kind, strides[p], p == first, states[scopes[p]])
+            total += part_of(kind, strides[p], p == first, states[scopes[p]])
         totals[f] = total
-        value = pool[base + _cell(kind, cap, total)]
+        value = pool[base + cell_of(kind, cap, total)]
         if value == -np.inf:
             broken += 1
         else:
             score += value
         for p in range(first, last):
             v, stride = scopes[p], strides[p]
-            rest = total - _part(kind, stride, p == first, states[v])
+            rest = total - part_of(kind, stride, p == first, states[v])
             to = value_offsets[v]
             for k in range(cardinalities[v]):
-                value = pool[base + _cell(kind, cap, rest + _part(kind, stride, p == first, k))]
+                value = pool[base + cell_of(kind, cap, rest + part_of(kind, stride, p == first, k))]
                 if value == -np.inf:
                     hard[to + k] += 1
                 else:
@@ -120,7 +130,7 @@ def fill_gains(at, likelihood, states, totals, soft, hard, tally):
 
 
 @kernel
-def _change(at, v, state, states, totals, soft, hard):
+def change(at, v, state, states, totals, soft, hard):
     """Put a variable into another state; sums, and what the others would gain, are repaired."""
     cardinalities, value_offsets, scope_offsets, scopes = (
         at.cardinalities,
@@ -137,20 +147,22 @@ def _change(at, v, state, states, totals, soft, hard):
         moved = np.int64(0)
         for p in range(first, last):
             if scopes[p] == v:
-                moved = _part(kind, strides[p], p == first, state) - _part(kind, strides[p], p == first, before)
+                moved = part_of(kind, strides[p], p == first, state) - part_of(kind, strides[p], p == first, before)
         if moved == 0:
             continue
         total = totals[f]
         totals[f] = total + moved
+        if kind in (CLAUSE, CARDINALITY) and min(total, total + moved) > cap:
+            continue  # one literal fewer would still reach the cap: nothing changes for the others
         for p in range(first, last):
             u, stride = scopes[p], strides[p]
             if u == v:
                 continue
-            rest = total - _part(kind, stride, p == first, states[u])
+            rest = total - part_of(kind, stride, p == first, states[u])
             to = value_offsets[u]
             for k in range(cardinalities[u]):
-                part = rest + _part(kind, stride, p == first, k)
-                old, new = pool[base + _cell(kind, cap, part)], pool[base + _cell(kind, cap, part + moved)]
+                part = rest + part_of(kind, stride, p == first, k)
+                old, new = pool[base + cell_of(kind, cap, part)], pool[base + cell_of(kind, cap, part + moved)]
                 if old == -np.inf:
                     hard[to + k] -= 1
                 else:
@@ -183,7 +195,7 @@ def _move(at, v, state, states, totals, soft, hard, tally):
     old, new = at.value_offsets[v] + states[v], at.value_offsets[v] + state
     tally[0] += hard[new] - hard[old]
     tally[1] += soft[new] - soft[old]
-    _change(at, v, state, states, totals, soft, hard)
+    change(at, v, state, states, totals, soft, hard)
 
 
 @kernel
@@ -243,18 +255,19 @@ def _into_queue(at, v, queue, length, queued):
 
 
 @kernel
-def shake_steps(at, steps, shaken, stream, queue, states, totals, soft, hard, queued, tally, journal):
+def shake_steps(at, steps, shaken, starts, stream, queue, states, totals, soft, hard, queued, tally, journal):
     """Iterated local search: put a few neighbouring variables into random states, climb, and undo what was worse.
 
-    The variables shaken are a walk over neighbours from a random one, so that the damage, and the work, is local.
+    The variables shaken are a walk over neighbours from a random one of ``starts``, so that the damage, and the work,
+    is local.
     """
-    n = len(states)
+    n = len(starts)
     ends = np.zeros(2, np.int64)
     for _ in range(steps):
         before_broken, before_value = tally[0], tally[1]
         journal[0] = 0
         length = 0
-        v = draw_index(stream, n)
+        v = np.int64(starts[draw_index(stream, n)])
         for _ in range(shaken):
             if at.cardinalities[v] > 1 and not at.fixed[v]:
                 state = draw_index(stream, at.cardinalities[v] - 1)
@@ -275,7 +288,7 @@ def shake_steps(at, steps, shaken, stream, queue, states, totals, soft, hard, qu
         worse = tally[0] > before_broken or (tally[0] == before_broken and tally[1] < before_value)
         if worse:
             for i in range(journal[0], 0, -1):
-                _change(at, journal[2 * i], journal[2 * i + 1], states, totals, soft, hard)
+                change(at, journal[2 * i], journal[2 * i + 1], states, totals, soft, hard)
             tally[0], tally[1] = before_broken, before_value
 
 
@@ -305,7 +318,7 @@ def anneal(at, temperature, penalty, sweeps, cooling, stream, states, totals, so
             while state < card - 1 and u >= chances[state]:
                 state += 1
             if state != states[v]:
-                _change(at, v, state, states, totals, soft, hard)
+                change(at, v, state, states, totals, soft, hard)
         temperature *= cooling
     return temperature
 
@@ -346,7 +359,7 @@ def tabu_steps(at, steps, tenure, clock, until, stream, states, totals, soft, ha
                         chosen, to = v, k
         if chosen < 0:
             continue
-        _change(at, chosen, to, states, totals, soft, hard)
+        change(at, chosen, to, states, totals, soft, hard)
         record[2] += least
         record[3] += most
         until[chosen] = clock + tenure + draw_index(stream, 10)
