@@ -55,15 +55,40 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
-    """``visit(explorer)`` opens its page in a tab of its own; errors in the console fail the test."""
-    contexts, said = [], []
+    """``visit(explorer)`` opens its page in a tab of its own.
 
-    def open_page(explorer: Any, *, width: int = 1280, height: int = 800, theme: str = "light", hash: str = "") -> Any:
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+    The test fails by errors in the console, but for requests that the server refuses where ``refusals`` are expected,
+    and by any request that goes elsewhere.
+    """
+    contexts, said, elsewhere = [], [], []
+
+    def open_page(
+        explorer: Any,
+        *,
+        width: int = 1280,
+        height: int = 800,
+        theme: str = "light",
+        hash: str = "",
+        refusals: bool = False,
+        **settings: Any,
+    ) -> Any:
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce", **settings
+        )
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+        own = (explorer.url, explorer.url.replace("http", "ws", 1), "blob:", "data:")
+
+        def hear(message: Any) -> None:
+            refused = refusals and "the server responded with a status of 400" in message.text
+            if message.type in ("error", "warning") and not refused:
+                said.append(message.text)
+
+        page.on("console", hear)
         page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: said.append(f"a dialog: {dialog.message}"))
+        context.on("request", lambda asked: None if asked.url.startswith(own) else elsewhere.append(asked.url))
+        page.on("websocket", lambda opened: None if opened.url.startswith(own) else elsewhere.append(opened.url))
         page.goto(explorer.url + hash)
         page.wait_for_selector("html[data-ready=yes]")
         return page
@@ -72,3 +97,4 @@ def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert said == []
+    assert elsewhere == []

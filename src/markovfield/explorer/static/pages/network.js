@@ -11,6 +11,7 @@ import * as separate from "./network/panels/separate.js";
 import * as structure from "./network/panels/structure.js";
 import * as variable from "./network/panels/variable.js";
 import { action, choice } from "./network/parts.js";
+import { writeEvidence } from "./network/state.js";
 import { Store } from "./network/store.js";
 import { variableList } from "./network/variables.js";
 
@@ -158,7 +159,8 @@ export async function mount(root, context) {
       answer.log_partition === null ? null : h("span", {}, `log Z ${number(answer.log_partition, 5)}${bounded}`),
       answer.conflict > 0 ? h("span", { class: "badge bad", title: "log2 of the product of P(e) of all pieces over P of all together" }, `conflict ${number(answer.conflict, 2)} bits`) : null,
       h("span", { class: "soft" }, `${number(1000 * answer.seconds, 2)} ms`));
-    root.dataset.answers = Number(root.dataset.answers ?? 0) + 1;
+    root.dataset.answered = writeEvidence(store.good.evidence);
+    root.dataset.method = answer.method;
   }
 
   function look(name) {

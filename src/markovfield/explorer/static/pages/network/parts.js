@@ -1,5 +1,5 @@
 // Pieces that several panels share.
-import { h, percent } from "../../dom.js";
+import { h, number, percent } from "../../dom.js";
 
 // One line with a bar behind and one in front.
 export function barRow(label, before, now, attributes = {}) {
@@ -11,7 +11,7 @@ export function barRow(label, before, now, attributes = {}) {
       h("span", { class: "after", style: { width: `${100 * now}%` } }),
       attributes.error ? h("span", { class: "error", title: `standard error ${percent(attributes.error)}`,
         style: { left: `${100 * Math.max(0, now - attributes.error)}%`, width: `${100 * Math.min(1 - Math.max(0, now - attributes.error), 2 * attributes.error)}%` } }) : null),
-    h("span", { class: "number" }, percent(now), attributes.error ? h("small", {}, ` ±${(100 * attributes.error).toFixed(1)}`) : null));
+    h("span", { class: "number", title: number(now, 12) }, percent(now), attributes.error ? h("small", {}, ` ±${(100 * attributes.error).toFixed(1)}`) : null));
 }
 
 // A number to the left or to the right of a line in the middle; `most` fills half the width.

@@ -12,12 +12,16 @@ export function signature(model) {
   return (hash >>> 0).toString(36);
 }
 
-export function writeState(store) {
-  const { states, likelihoods } = store.evidence;
+export function writeEvidence(evidence) {
   const pairs = (those) => Object.entries(those).map(([v, k]) => `${v}.${k}`).join(",");
-  const parts = [["s", pairs(states)], ["d", pairs(store.evidence.do)],
-    ["l", Object.entries(likelihoods).map(([v, x]) => [v, ...x].join(":")).join(",")]].filter(([, text]) => text);
-  return parts.length ? [...parts, ["m", store.signature]].map(([key, text]) => `${key}=${text}`).join("&") : "";
+  const parts = [["s", pairs(evidence.states)], ["d", pairs(evidence.do)],
+    ["l", Object.entries(evidence.likelihoods).map(([v, x]) => [v, ...x].join(":")).join(",")]];
+  return parts.filter(([, text]) => text).map(([key, text]) => `${key}=${text}`).join("&");
+}
+
+export function writeState(store) {
+  const text = writeEvidence(store.evidence);
+  return text && `${text}&m=${store.signature}`;
 }
 
 // Evidence, or null for what says nothing about this model.

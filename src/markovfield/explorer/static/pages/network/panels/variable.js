@@ -108,7 +108,9 @@ export function mount(root, store, graph) {
     const now = store.now(v);
     root.querySelectorAll(".bars .bar-row").forEach((row, k) => {
       row.querySelector(".after").style.width = `${100 * now[k]}%`;
-      row.querySelector(".number").textContent = percent(now[k]);
+      const told = row.querySelector(".number");
+      told.textContent = percent(now[k]);
+      told.title = number(now[k], 12);
       row.querySelector(".error")?.remove();
       row.classList.toggle("on", store.evidence.states[v] === k);
       row.setAttribute("aria-pressed", String(store.evidence.states[v] === k));
