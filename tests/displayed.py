@@ -44,6 +44,8 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(("InducedFeature", "MarginMinimum", "MarginPass", "Planes", "Classes", "GramBlocks"), PARTS),
     **dict.fromkeys(("Decomposition",), PARTS),
     "Independence": TEXT,
+    "TrainingLog": "what a fit tells while it runs; the explorer draws it, and the report of the fit is shown",
+    "Explorer": "a running server; its address is all there is to see",
     "Progress": "what a callback is told; its line or bar is shown",
     "Structure": "where the numbers of a model lie; `FactorGraph` shows them",
     "CompiledJunctionTree": "a plan, not an answer; what it runs gives answers, `explain` tells of it",
@@ -181,6 +183,18 @@ def ground() -> Any:
     return mf.MarkovLogic(program).ground("Friends(Anna, Bob) Smokes(Anna)", query=["Smokes"])
 
 
+@cache
+def validated() -> mf.logic.CrossValidation:
+    kb = mf.MarkovLogic("Smokes(person)\nCancer(person)\nSmokes(x) => Cancer(x)\nCancer(x)")
+    worlds = ["Smokes(A) Cancer(A) !Smokes(B)", "Smokes(C) Cancer(C) !Smokes(D)"]
+    return mf.logic.cross_validate(kb, worlds, "Cancer", mf.methods.MaximumLikelihood(l2=0.1))
+
+
+def weighted() -> mf.answers.WeightedCounts:
+    graph = network().compile()
+    return mf.analysis.loss_counts(graph.structure, graph.log_tables, [0.0, 1.0] * 4)
+
+
 def words() -> Any:
     return mf.learning.FeatureInduction(n_features=2).fit(["sing", "king", "ring", "sang", "rang", "song"], rng=0)
 
@@ -201,6 +215,7 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "Distribution": lambda: mf.query(network(), "rain", KNOWN, given="sprinkler"),
     "Explanation": lambda: mf.explain(network()),
     "Counts": lambda: mf.expected_counts(network().compile().structure, network().compile().log_tables),
+    "WeightedCounts": weighted,
     "MarginalsBatch": lambda: mf.methods.JunctionTree.compile(network()).run_batch({"rain": ["yes", None]}),
     "PropagationBatch": lambda: mf.methods.BeliefPropagation().compile(network()).run_batch({"rain": ["yes", None]}),
     "SandwichMarginals": lambda: mf.marginals(network(), method="sandwich"),
@@ -246,6 +261,8 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "MixedGraphicalModel": lambda: mixed_path().details.model,
     "MarkovLogic": lambda: mf.MarkovLogic("Smokes(person)  1.1 Smokes(x)"),
     "GroundNetwork": ground,
+    "CrossValidation": validated,
+    "Fold": lambda: validated().folds[0],
     "LinearStateSpace": level,
     "VectorAutoregression": series,
     "LatticeSimulation": lambda: mf.LatticeSimulation(mf.Ising((6, 6), 0.3), rng=0),

@@ -91,7 +91,6 @@ TRIED_OF_MODELS = {
     "check_model": "net.compile(), which raises where something is missing",
     "save": "mf.save(net, path), or mf.write(net, path) for other formats",
     "write": "mf.write(net, path)",
-    "plot": "mf.plot.graph(net)",
     "draw": "mf.plot.graph(net)",
     "to_dataframe": "mf.marginals(net).to_frame()",
 }

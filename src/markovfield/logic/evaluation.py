@@ -141,11 +141,11 @@ class CrossValidation(Tabular):
         means = (self.mean_average_precision, self.mean_roc_auc, self.mean_conditional_log_likelihood)
         pooled = (self.pooled_average_precision, self.pooled_roc_auc, self.pooled_conditional_log_likelihood)
         learning, inference = [f.learning_seconds for f in folds], [f.inference_seconds for f in folds]
-        atoms, true = [len(f.truth) for f in folds], [int(f.truth.sum()) for f in folds]
+        atoms, true = [float(len(f.truth)) for f in folds], [float(f.truth.sum()) for f in folds]
         columns: dict[Any, Any] = {
             "fold": [*(f.name for f in folds), "mean", "pooled"],
-            "atoms": [*atoms, float(np.mean(atoms)), len(truth)],
-            "true": [*true, float(np.mean(true)), int(truth.sum())],
+            "atoms": [*atoms, float(np.mean(atoms)), float(len(truth))],
+            "true": [*true, float(np.mean(true)), float(truth.sum())],
             "average_precision": [*(f.average_precision for f in folds), means[0], pooled[0]],
             "roc_auc": [*(f.roc_auc for f in folds), means[1], pooled[1]],
             "cll": [*(f.conditional_log_likelihood for f in folds), means[2], pooled[2]],
