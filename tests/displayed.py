@@ -190,6 +190,13 @@ def validated() -> mf.logic.CrossValidation:
     return mf.logic.cross_validate(kb, worlds, "Cancer", mf.methods.MaximumLikelihood(l2=0.1))
 
 
+def clause_steps() -> Any:
+    told = " ".join(f"Smokes(A{i}) Cancer(A{i}) !Smokes(B{i})" for i in range(20))
+    return mf.learn_structure(
+        mf.MarkovLogic("Smokes(person)\nCancer(person)"), told, query=["Cancer"]
+    ).fit_report.details
+
+
 def weighted() -> mf.answers.WeightedCounts:
     graph = network().compile()
     return mf.analysis.loss_counts(graph.structure, graph.log_tables, [0.0, 1.0] * 4)
@@ -262,6 +269,7 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "MarkovLogic": lambda: mf.MarkovLogic("Smokes(person)  1.1 Smokes(x)"),
     "GroundNetwork": ground,
     "CrossValidation": validated,
+    "ClauseSteps": clause_steps,
     "Fold": lambda: validated().folds[0],
     "LinearStateSpace": level,
     "VectorAutoregression": series,
