@@ -193,7 +193,7 @@ def validated() -> mf.logic.CrossValidation:
 def clause_steps() -> Any:
     told = " ".join(f"Smokes(A{i}) Cancer(A{i}) !Smokes(B{i})" for i in range(20))
     return mf.learn_structure(
-        mf.MarkovLogic("Smokes(person)\nCancer(person)"), told, query=["Cancer"]
+        mf.MarkovLogic("Smokes(person)\nCancer(person)"), databases=told, query=["Cancer"]
     ).fit_report.details
 
 
