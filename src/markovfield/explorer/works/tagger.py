@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from markovfield._validation import whole_number
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.explorer.works.code import lines_of
 from markovfield.inference.verbs import log_partition
 from markovfield.sequence.chain.crf import ChainCRF
 from markovfield.sequence.hmm.emissions import CategoricalEmissions
@@ -90,9 +92,7 @@ class TaggerWork:
         n_best
             How many labellings of each sentence, at most 20.
         """
-        form = self.forms[0] if form is None else form
-        if form not in self.forms:
-            raise ModelError(f"this model reads {', '.join(self.forms)}, not {form!r:.60}")
+        form = self._checked_form(form)
         n = whole_number(n_best, "n_best", 1, 20)
         sentences = _READERS[form](self._checked_text(text))
         if sum(len(words) for words, _ in sentences) > MOST_TOKENS:
@@ -104,7 +104,7 @@ class TaggerWork:
         found = []
         for s, (words, _) in enumerate(sentences):
             one, known = [X[s]], {} if edges is None else {"edges": [edges[s]]}
-            labels, table, ranked = self._answers(one, n, known)
+            labels, table, ranked, total = self._answers(one, n, known)
             tokens = []
             for t, (word, label) in enumerate(zip(words, labels, strict=True)):
                 order = np.argsort(-table[t], kind="stable")[:MOST_LABELS_SHOWN]
@@ -118,8 +118,26 @@ class TaggerWork:
                         "reasons": self._reasons(X[s][t] if self._has_attributes else [word], str(label)),
                     }
                 )
-            found.append({"tokens": tokens, "n_best": ranked})
+            # Chains and segments are summed over in full.
+            found.append({"tokens": tokens, "n_best": ranked, "log_partition": total, "guarantee": "exact"})
         return {"sentences": found, "labels": names}
+
+    def code(self, path: Path | None, text: Any, *, form: Any = None) -> str:
+        """Lines of Python that tag the same text."""
+        form = self._checked_form(form)
+        sentences = [given for _, given in _READERS[form](self._checked_text(text))]
+        if isinstance(self.model, ChainTagger):
+            rows = [[tuple(token) for token in sentence] for sentence in sentences]
+            lines = [f"X = mf.sequence.ColumnCorpus.from_rows({rows!r})"]
+        elif form == "attributes":
+            lines = [f"X = {sentences!r}"]
+        elif form == "numbers":
+            lines = [f"X = {[_observations(sentence).tolist() for sentence in sentences]!r}"]
+        else:
+            lines = [f"X = {[[token[0] for token in sentence] for sentence in sentences]!r}"]
+            if form == "words":
+                lines.append("X = mf.sequence.TokenFeatures().transform(X)")
+        return lines_of(path, *lines, "print(model.predict(X))", "probabilities = model.predict_marginals(X)")
 
     # ---- what models have in common ---------------------------------------------------------------------------
 
@@ -153,8 +171,10 @@ class TaggerWork:
             return [_observations(sentence) for sentence in given], None
         return given, None
 
-    def _answers(self, one: list[Any], n: int, known: dict[str, Any]) -> tuple[list[Any], FloatArray, list[Any]]:
-        """Labels, probabilities of labels and the best labellings of one sequence."""
+    def _answers(
+        self, one: list[Any], n: int, known: dict[str, Any]
+    ) -> tuple[list[Any], FloatArray, list[Any], float | None]:
+        """Labels, probabilities of labels, the best labellings and log Z of one sequence."""
         model = self.model
         if isinstance(model, SemiMarkovCRF):
             labels = model.predict(one)[0]
@@ -168,8 +188,9 @@ class TaggerWork:
             labels = chain.predict(one, **known)[0]
             table = chain.predict_proba(one, **known)[0]
             ranked = chain.predict_n_best(one, n, **known)[0]
+            total = float(chain._asked(one, known).log_partitions()[0])
         shown = [{"labels": [str(label) for label in path], "probability": p} for path, p in ranked]
-        return labels, np.asarray(table, np.float64), shown
+        return labels, np.asarray(table, np.float64), shown, total if np.isfinite(total) else None
 
     def _reasons(self, attributes: Any, label: str) -> list[list[Any]]:
         """The token's attributes with weights for its label, the heaviest first."""
@@ -184,6 +205,12 @@ class TaggerWork:
         if self._report is None:
             self._report = _report(self._chain)
         return self._report
+
+    def _checked_form(self, form: Any) -> str:
+        form = self.forms[0] if form is None else form
+        if form not in self.forms:
+            raise ModelError(f"this model reads {', '.join(self.forms)}, not {form!r:.60}")
+        return str(form)
 
     @staticmethod
     def _checked_text(text: Any) -> str:
