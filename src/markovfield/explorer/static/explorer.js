@@ -53,6 +53,8 @@ async function open(name) {
     const context = {
       subject,
       tell,
+      // What was wrong is right now; other news stay.
+      calm: () => { if (place("told").className === "error") tell(""); },
       call: (call, asked, signal) => ask(name, call, asked, signal),
       stream: (which, onMessage, onEnd) => stream(name, which, onMessage, onEnd),
       state: () => (address().name === name ? address().state : ""),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from markovfield.explorer.core.opening import GRAMMAR
+
 __all__ = ["lines_of"]
 
 
-def lines_of(path: Path | None, *lines: str, read: str = "mf.read") -> str:
+def lines_of(path: Path | None, *lines: str) -> str:
     """A script that reads the model and goes on with ``lines``.
 
     Examples
@@ -18,5 +20,11 @@ def lines_of(path: Path | None, *lines: str, read: str = "mf.read") -> str:
     model = mf.read('net.bif')
     print(mf.marginals(model))
     """
-    model = "...  # the model that is explored" if path is None else f"{read}({str(path)!r})"
-    return "\n".join(["import markovfield as mf", "", f"model = {model}", *lines]) + "\n"
+    begin = ["import markovfield as mf", ""]
+    if path is None:
+        model = "...  # the model that is explored"
+    elif path.suffix.lower() == GRAMMAR:
+        begin, model = ["from pathlib import Path", "", *begin], f"mf.PCFG.from_text(Path({str(path)!r}))"
+    else:
+        model = f"mf.read({str(path)!r})"
+    return "\n".join([*begin, f"model = {model}", *lines]) + "\n"

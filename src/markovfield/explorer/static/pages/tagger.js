@@ -47,7 +47,7 @@ export async function mount(root, context) {
       const answer = await context.call("tag", asked());
       if (left) return;
       found = answer;
-      context.tell("");
+      context.calm();
       if (!found.sentences[chosen[0]]?.tokens[chosen[1]]) chosen = [0, 0];
       show();
       code.refresh();

@@ -1,10 +1,12 @@
 // A table of numbers as colours, with names beside rows and above columns.
 import { number, percent, svg } from "../../dom.js";
 
+// Numbers can be read on the darkest colour in both themes.
+export const INK = 0.72;
 const MOST_NUMBERS = 240, LETTER = 6.6;
 const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
-// values[i][j]: a share of one, or with `signed` any number; null leaves a cell empty. `dots` are [i, j] to be marked.
+// values[i][j]: a share of one, or with `signed` any number; null leaves a cell empty. `dots` are [i, j] that get a border.
 export function heat(title, { rows, columns, values, signed = false, dots = [], rowTitle = "", columnTitle = "", cell = null }) {
   const finite = values.flat().filter((x) => x !== null);
   const most = signed ? Math.max(1e-12, ...finite.map(Math.abs)) : 1;
@@ -20,16 +22,16 @@ export function heat(title, { rows, columns, values, signed = false, dots = [], 
   const shown = (x) => (signed ? number(x, 2) : percent(x));
   const cells = values.flatMap((row, i) => row.map((x, j) => x === null ? null : [
     svg("rect", { class: "cell", x: left + j * wide, y: top + i * high, width: wide, height: high,
-      fill: x < 0 ? "var(--bad)" : "var(--bar)", "fill-opacity": (Math.abs(x) / most).toFixed(3), "data-row": i, "data-column": j },
+      fill: x < 0 ? "var(--bad)" : "var(--bar)", "fill-opacity": (INK * Math.abs(x) / most).toFixed(3), "data-row": i, "data-column": j },
     svg("title", {}, `${rows[i]}, ${columns[j]}: ${signed ? number(x, 5) : percent(x)}`)),
-    numbers && (signed ? Math.abs(x) > 0.005 * most : x > 0.0005) ? svg("text", { class: "small", x: left + (j + 0.5) * wide, y: top + (i + 0.5) * high + 4,
+    numbers && (signed ? Math.abs(x) > 0.005 * most : x > 0.001) ? svg("text", { class: "small", x: left + (j + 0.5) * wide, y: top + (i + 0.5) * high + 4,
       "text-anchor": "middle", "pointer-events": "none" }, shown(x)) : null,
   ]));
   const width = left + columns.length * wide + slant + 6, height = top + rows.length * high + 6;
   return svg("svg", { viewBox: `0 0 ${width.toFixed(0)} ${height.toFixed(0)}`, width: width.toFixed(0), height: height.toFixed(0),
     role: "img", "aria-label": title, class: "heat" },
     svg("rect", { class: "ground", x: left, y: top, width: columns.length * wide, height: rows.length * high }), cells,
-    dots.map(([i, j]) => svg("circle", { class: "dot", cx: left + (j + 0.5) * wide, cy: top + (i + 0.5) * high, r: Math.min(wide, high) * 0.42 })),
+    dots.map(([i, j]) => svg("rect", { class: "dot", x: left + j * wide + 1, y: top + i * high + 1, width: wide - 2, height: high - 2, rx: 3 })),
     rows.map((name, i) => svg("text", { x: left - 6, y: top + (i + 0.5) * high + 4, "text-anchor": "end" }, clip(String(name), 20), svg("title", {}, name))),
     names.map((name, j) => upright
       ? svg("text", { transform: `translate(${left + (j + 0.5) * wide + 2} ${top - 5}) rotate(-46)` }, name, svg("title", {}, columns[j]))
