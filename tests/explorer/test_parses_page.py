@@ -133,7 +133,7 @@ def test_tabs_and_a_new_grammar(explorer: STARTED, visit: STARTED, tmp_path: Pat
     path = tmp_path / "coin.pcfg"
     path.write_text("S -> 'heads' [0.5] | 'tails' [0.5]\n")
     started = explorer(path)
-    page, other = visit(started, refused=True), visit(started)
+    page, other = visit(started, refusals=True), visit(started)
     write(page, "text", "edge")
     page.keyboard.press("Enter")
     page.locator("#told.error").wait_for()

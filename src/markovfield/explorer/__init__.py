@@ -26,8 +26,9 @@ How a page is added:
 3. ``static/pages/<name>.js`` with ``export function mount(root, context)``: it fills the element ``root`` and may
    return a function that is called when the page is left. ``context`` has ``call(name, asked)``, a promise of the
    answer; ``stream(name, onMessage)``, which gives ``{say(...), close()}``; ``subject`` (what ``/api/subject`` said);
-   ``tell(sentence)`` for the line at the bottom, ``calm()`` takes an error off it. ``static/dom.js`` makes elements; text goes in as text, never as HTML.
-   More modules of a page: ``static/pages/<name>/...``. All files below ``static/`` are handed out.
+   ``tell(sentence)`` for the line at the bottom, ``calm()`` takes an error off it. ``static/dom.js`` makes elements;
+   text goes in as text, never as HTML. More modules of a page: ``static/pages/<name>/...``; what pages share, fields,
+   charts, heat maps, export: ``static/pages/shared``. All files below ``static/`` are handed out.
 
 The page of a model that has no page says so. `tests/explorer` has helpers that start a server and a browser.
 """

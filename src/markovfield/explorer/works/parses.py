@@ -23,6 +23,7 @@ from markovfield.grammar.pcfg import PCFG
 from markovfield.grammar.trees import Tree
 from markovfield.inference.verbs import log_partition
 from markovfield.structured.form_estimator import FormEstimator
+from markovfield.structures.chart.chart import Chart
 
 __all__ = ["ALIGNERS", "KINDS", "ParseWork"]
 
@@ -148,7 +149,9 @@ class ParseWork:
     def _labels_of_cells(self, sentence: list[Any]) -> tuple[list[str], list[str]]:
         """Of single words, and of longer runs: the label of each entry of a chart's cell, empty for no constituent."""
         if isinstance(self.model, GrammarCRF):
-            symbols = self.model.form(sentence).symbols
+            form = self.model.form(sentence)
+            assert isinstance(form, Chart)
+            symbols = [str(symbol) for symbol in form.symbols]
             return [label_of(s, is_tag=True) for s in symbols], [label_of(s, is_tag=False) for s in symbols]
         labels = self.model.labels_ if isinstance(self.model, PCFG) else self.model.classes_
         named = [str(label) for label in labels]
