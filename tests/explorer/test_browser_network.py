@@ -1,4 +1,4 @@
-"""The page of networks in a real browser: what is clicked is what the verbs are asked, and what is read their answer."""
+"""The page of networks in a real browser: clicks are what the verbs are asked, numbers what they answer."""
 
 from __future__ import annotations
 

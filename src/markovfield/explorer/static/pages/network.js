@@ -87,6 +87,13 @@ export async function mount(root, context) {
         menu.open = false;
         try { await work(); } catch (error) { context.tell(error.message, "error"); }
       }, { "data-export": text.toLowerCase() }))));
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+  const outside = (event) => { if (!menu.contains(event.target)) menu.open = false; };
+  document.addEventListener("pointerdown", outside);
   const set = (name) => (value) => {
     view[name] = value;
     if (name === "scope" && store.selected !== null) centre = store.selected;
@@ -203,6 +210,7 @@ export async function mount(root, context) {
     store.leave();
     off.forEach((f) => f());
     document.removeEventListener("keydown", keys);
+    document.removeEventListener("pointerdown", outside);
     watching.disconnect();
   };
 }

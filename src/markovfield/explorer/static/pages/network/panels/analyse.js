@@ -10,11 +10,13 @@ export function mount(root, store) {
 
   function show() {
     const v = store.selected;
-    head.replaceChildren(v === null ? h("p", { class: "hint" }, "Select the target variable first.") : h("div", { class: "line" },
+    const known = v !== null && (v in store.evidence.states || v in store.evidence.do);
+    head.replaceChildren(v === null ? h("p", { class: "hint" }, "Select the target variable first.")
+      : known ? h("p", { class: "hint" }, `${store.name(v)} is known: select a variable that is not observed as the target.`) : h("div", { class: "line" },
       field("Target", h("strong", {}, store.name(v))),
       field("State", choice("State of the target", store.states(v).map((s, k) => [k, s]), state, (k) => { state = Number(k); }))));
     if (v !== null && state >= store.states(v).length) state = 0;
-    for (const button of root.querySelectorAll("button.primary")) button.disabled = v === null;
+    for (const button of root.querySelectorAll("button.primary")) button.disabled = v === null || known;
   }
 
   const observe = async () => {
@@ -54,7 +56,7 @@ export function mount(root, store) {
   root.append(head,
     h("h4", {}, "What to observe next"), asking("Rank observations", told, observe, { "data-do": "observe" }), told,
     ...(store.model.directed ? [h("h4", {}, "Sensitivity"), asking("Draw the tornado", tornado, sensitive, { "data-do": "tornado" }), tornado] : []));
-  const off = store.on("select", show);
+  const off = [store.on("select", show), store.on("evidence", show)];
   show();
-  return off;
+  return () => off.forEach((f) => f());
 }
