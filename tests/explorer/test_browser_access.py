@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,42 +16,19 @@ pytestmark = pytest.mark.browser
 
 Started = Callable[..., Any]
 
-# Text and what lies behind it: the colours that are computed, and the ratio of their luminances (WCAG 2).
-CONTRAST = """(() => {
-  const parse = (text) => { const x = text.match(/[\\d.]+/g).map(Number); return x.length < 4 ? [...x, 1] : x; };
-  const over = (a, b) => [0, 1, 2].map((i) => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
-  const ground = (e) => {
-    const behind = e.parentElement ? (getComputedStyle(e).backgroundColor.endsWith(", 0)") || parse(getComputedStyle(e).backgroundColor)[3] < 1
-      ? ground(e.parentElement) : [0, 0, 0, 1]) : [255, 255, 255, 1];
-    return over(parse(getComputedStyle(e).backgroundColor), behind);
-  };
-  const light = (c) => [0, 1, 2].map((i) => c[i] / 255).map((x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
-  const found = [];
-  const tell = (what, ink, paper) => {
-    const [a, b] = [light(ink), light(paper)].sort((x, y) => y - x);
-    if ((a + 0.05) / (b + 0.05) < 4.5) found.push(`${what}: ${((a + 0.05) / (b + 0.05)).toFixed(2)}`);
-  };
-  for (const e of document.querySelectorAll("body *")) {
-    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
-    if (!own || e.closest(":disabled, .canvas, script, option, noscript") || !e.checkVisibility()) continue;
-    tell(`${e.tagName}.${e.className} ${e.textContent.trim().slice(0, 30)}`, over(parse(getComputedStyle(e).color), ground(e)), ground(e));
-  }
-  for (const text of document.querySelectorAll(".node text")) {
-    const row = text.closest(".row")?.querySelector(".hit");
-    const box = parse(getComputedStyle(text.closest(".node").querySelector(".box")).fill);
-    const behind = row && getComputedStyle(row).fill !== "rgba(0, 0, 0, 0)" ? over(parse(getComputedStyle(row).fill), box) : box;
-    if (text.closest(".beyond")) continue;
-    tell(`node ${text.textContent}`, parse(getComputedStyle(text).fill), behind);
-  }
-  return [...new Set(found)];
-})()"""
-
+CONTRAST = (Path(__file__).parent / "contrast.js").read_text()
 # Everything that can be clicked or typed into has a name that is read aloud.
-NAMELESS = """[...document.querySelectorAll("button, select, input, summary, [role=button], [role=application], [role=listbox]")]
+NAMELESS = """[...document.querySelectorAll(
+    "button, select, input, summary, [role=button], [role=application], [role=listbox]")]
   .filter((e) => e.checkVisibility()
     && !(e.getAttribute("aria-label") || e.textContent.trim() || e.closest("label")?.textContent.trim()))
   .map((e) => e.outerHTML.slice(0, 80))"""
+# What has the keyboard and shows no outline, as text; empty otherwise. Nodes have an outline of their own.
+UNSEEN = """(() => {
+  const e = document.activeElement;
+  const own = e === document.body || e.closest("svg");
+  return own || getComputedStyle(e).outlineStyle !== "none" ? "" : e.outerHTML.slice(0, 80);
+})()"""
 
 
 def test_everything_by_the_keyboard_alone(explorer: Started, visit: Started):
@@ -94,9 +72,10 @@ def test_everything_by_the_keyboard_alone(explorer: Started, visit: Started):
     keys.press("Delete")
     answered(page, "s=6.1")
     # Zoom and undo.
-    before = page.evaluate("document.querySelector('.canvas > g').getAttribute('transform')")
+    moved = "document.querySelector('.canvas > g').getAttribute('transform')"
+    before = page.evaluate(moved)
     keys.press("+")
-    assert page.evaluate("document.querySelector('.canvas > g').getAttribute('transform')") != before
+    assert page.evaluate(moved) != before
     keys.press("Control+z")
     answered(page, f"s={above}.0,6.1")
     # Panels: one stop, arrows between them; then a button by Enter and by space.
@@ -139,10 +118,7 @@ def test_what_is_focused_is_seen(explorer: Started, visit: Started):
     unseen = []
     for _ in range(40):
         page.keyboard.press("Tab")
-        told = page.evaluate(
-            "(() => { const e = document.activeElement, s = getComputedStyle(e);"
-            "return e === document.body || e.closest('svg') ? '' : s.outlineStyle === 'none' ? e.outerHTML.slice(0, 80) : ''; })()"
-        )
+        told = page.evaluate(UNSEEN)
         if told:
             unseen.append(told)
     assert unseen == []

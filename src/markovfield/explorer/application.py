@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
@@ -26,6 +26,8 @@ __all__ = ["application"]
 
 # Images may be painted on; models are never sent.
 MOST_BYTES = 16 * 2**20
+# From this machine to itself, a page's request takes a moment.
+BODY_SECONDS = 30.0
 # Calls at a time; each may use several cores, and a slow one must not hold up a click.
 WORKERS = 8
 # Seconds between looks at the file.
@@ -84,6 +86,8 @@ class _Routes:
             # In the thread as well: large answers take a while to write.
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._workers, lambda: _reply(call(self._subject, asked)))
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
         except Exception as error:
             sentence, status = explained(error)
             return _reply({"error": sentence, "kind": type(error).__name__}, status)
@@ -115,13 +119,17 @@ class _Routes:
 
 
 async def _body(request: Request) -> bytes:
-    """The body, unless it is larger than anything a page sends."""
+    """The body, unless it is larger than anything a page sends, or takes longer than a page does."""
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise ModelError(f"a request may have {MOST_BYTES} bytes, this one has more")
-        parts.append(part)
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise ModelError(f"a request may have {MOST_BYTES} bytes, this one has more")
+                parts.append(part)
+    except TimeoutError:
+        raise ModelError(f"a request has to arrive within {BODY_SECONDS:g} s") from None
     return b"".join(parts)
 
 

@@ -13,6 +13,8 @@ from markovfield.exceptions import FormatError, ImpossibleEvidenceError, MemoryL
 
 __all__ = ["explained", "parsed", "to_json"]
 
+DEEPEST = 12
+
 log = logging.getLogger("markovfield.explorer")
 
 
@@ -43,14 +45,25 @@ def to_json(value: Any) -> str:
 
 
 def parsed(data: bytes | str) -> dict[str, Any]:
-    """A JSON object from the browser."""
+    """A JSON object from the browser, of numbers that are numbers and nested no deeper than any page needs."""
     try:
-        found = json.loads(data)
+        found = json.loads(data, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise ModelError("the request must be a JSON object, and this is no JSON") from None
     if not isinstance(found, dict):
         raise ModelError(f"the request must be a JSON object, got {type(found).__name__}")
-    return found
+    level: list[Any] = [found]
+    for _ in range(DEEPEST):
+        level = [x for part in level for x in (part.values() if isinstance(part, dict) else part)]
+        level = [x for x in level if isinstance(x, dict | list)]
+        if not level:
+            return found
+    raise ModelError(f"a request may be nested {DEEPEST} deep, this one is deeper")
+
+
+def _no_number(text: str) -> None:
+    """NaN and infinities, which Python reads and JSON does not have."""
+    raise ValueError(text)
 
 
 def explained(error: BaseException) -> tuple[str, int]:

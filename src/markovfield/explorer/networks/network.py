@@ -181,10 +181,11 @@ class Network:
 
     def position(self, value: Any, what: str = "a variable") -> int:
         """A variable's number, checked."""
-        if isinstance(value, str) and value.isdecimal():
+        # Keys of JSON objects are texts.
+        if isinstance(value, str) and value.isdecimal() and len(value) < 10:
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < self.n:
-            raise ModelError(f"{what} is a number from 0 to {self.n - 1}, got {value!r}")
+            raise ModelError(f"{what} is a number from 0 to {self.n - 1}, got {_short(value)}")
         return value
 
     def positions(self, values: Any, what: str) -> list[int]:
@@ -197,7 +198,7 @@ class Network:
         """A state's number, checked."""
         card = self.cardinalities[v]
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < card:
-            raise ModelError(f"a state of {self.names[v]!r} is a number from 0 to {card - 1}, got {value!r}")
+            raise ModelError(f"a state of {self.names[v]!r} is a number from 0 to {card - 1}, got {_short(value)}")
         return value
 
     def known(self, asked: Mapping[str, Any]) -> Known:
@@ -211,11 +212,19 @@ class Network:
         for v, vector in given.get("likelihoods", {}).items():
             at = self.position(v)
             if not isinstance(vector, list) or not all(type(x) in (int, float) for x in vector):
-                raise ModelError(f"the likelihood of variable {self.names[at]!r} is a list of numbers, got {vector!r}")
+                raise ModelError(
+                    f"the likelihood of variable {self.names[at]!r} is a list of numbers, got {_short(vector)}"
+                )
             likelihoods[at] = [float(x) for x in vector]
         if (twice := next((v for v in likelihoods if v in states), None)) is not None:
             raise ModelError(f"variable {self.names[twice]!r} has a state and likelihoods as evidence: give one")
         return Known(states, likelihoods, do)
+
+
+def _short(value: Any) -> str:
+    """What the browser said, as far as an error needs it."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def compiled(subject: Subject) -> FactorGraph | None:
