@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from markovfield.exceptions import ModelError
-from markovfield.explorer.works.pictures import paint, picture_of, sample_picture, stereo
+from markovfield.explorer.works.pictures import paint, paint_grid, picture_of, sample_picture, stereo
+from markovfield.vision import GridCRF, ImageSegmentation, StereoMatching
 
 
 def pixels(text, shape):
@@ -51,9 +52,9 @@ def test_painted_pixels_are_evidence(halves):
     where = np.s_[0:8, 0:3]
     found = paint(picture, strokes(truth.shape, c1=where), coupling=1.5)
     assert (pixels(found["labels"], truth.shape)[where] == 1).all()
-    assert not found["from_strokes"] and found["painted"] == 24
+    assert found["colours_from"] == "picture" and found["painted"] == 24
     both = paint(picture, strokes(truth.shape, c0=np.s_[:, 0:4], c1=np.s_[:, 20:]), coupling=1.5)
-    assert both["from_strokes"]
+    assert both["colours_from"] == "strokes"
     assert (pixels(both["labels"], truth.shape) != truth).mean() < 0.05
 
 
@@ -107,3 +108,63 @@ def test_stereo_needs_neighbours():
         stereo(smoothness="<b>")
     with pytest.raises(ModelError, match="weight must be at most 10"):
         stereo(weight=11)
+
+
+def test_a_fitted_segmentation_brings_its_densities(halves):
+    picture, truth = halves
+    labels = np.full(truth.shape, -1)
+    labels[:, :3], labels[:, -3:] = 0, 1
+    model = ImageSegmentation(coupling=1.5).fit(picture / 255.0, labels)
+    found = paint(picture, coupling=1.5, model=model)
+    assert found["colours_from"] == "model"
+    assert (pixels(found["labels"], truth.shape) == model.predict(picture / 255.0)).all()
+    painted = paint(picture, strokes(truth.shape, c1=np.s_[0:2, 0:2]), coupling=1.5, model=model)
+    assert painted["colours_from"] == "model" and (pixels(painted["labels"], truth.shape)[0:2, 0:2] == 1).all()
+    assert paint(picture, n_classes=3, model=model)["colours_from"] == "picture"
+    assert model.coupling == 1.5 and model.n_classes == 2
+
+
+@pytest.fixture(scope="module")
+def crf(halves):
+    rng, images, labels = np.random.default_rng(1), [], []
+    for columns in (8, 10):
+        y = (np.arange(columns) > columns // 2).astype(int) * np.ones((6, 1), int)
+        images.append((0.35 + 0.3 * y + rng.normal(scale=0.15, size=y.shape))[:, :, None])
+        labels.append(np.where(y == 1, "land", "sea"))
+    return GridCRF(edge_features="constant", l2=0.1).fit(images, labels)
+
+
+def test_a_grid_crf_is_painted_on(crf, halves):
+    picture, truth = halves
+    image = picture / 255.0
+    found = paint_grid(crf, picture)
+    names = np.array(crf.classes_)
+    assert (names[pixels(found["labels"], truth.shape)] == crf.predict([image])[0]).all()
+    assert found["marginals"]["guarantee"] == crf.marginals([image]).guarantee
+    where = np.s_[2:6, 0:4]
+    painted = paint_grid(crf, picture, strokes(truth.shape, c0=where))
+    assert (pixels(painted["labels"], truth.shape)[where] == 0).all() and painted["painted"] == 16
+    loose = paint_grid(crf, picture, strength=0.0)
+    assert loose["changed"] == 0 and loose["labels"] == found["alone"]
+    assert (crf.coef_["edges"] != 0).any()
+    for settings, message in [
+        ({"strength": 9}, "strength must be at most 5"),
+        ({"scale": "<b>"}, "scale must be unit or bytes, got '<b>'"),
+        ({"strokes": strokes(truth.shape, c2=np.s_[0, 0])}, "strokes must be classes 0 to 1"),
+    ]:
+        with pytest.raises(ModelError, match=message):
+            paint_grid(crf, picture, **settings)
+    with pytest.raises(ModelError, match="trained on pictures of 1 channels, this one has 3"):
+        paint_grid(crf, np.repeat(picture, 3, axis=2))
+
+
+def test_stereo_of_own_views():
+    scene = np.random.default_rng(0).integers(0, 256, (8, 24), np.uint8)[:, :, None]
+    views = scene, np.roll(scene, -3, axis=1)
+    model = StereoMatching(4, data="squared")
+    found = stereo(smoothness="potts", model=model, views=views)
+    mine = StereoMatching(4, smoothness="potts", data="squared", weight=0.8, truncation=2.0)
+    assert (pixels(found["disparity"], (8, 24)) == mine.predict(scene / 255.0, views[1] / 255.0)).all()
+    assert found["most"] == 4 and "truth" not in found and model.smoothness == "truncated_quadratic"
+    with pytest.raises(ModelError, match="both views must have the same size"):
+        stereo(views=(scene, scene[:, :5]))

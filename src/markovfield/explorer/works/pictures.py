@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,18 @@ from markovfield.exceptions import ModelError
 from markovfield.inference.belief_propagation.belief_propagation import BeliefPropagation
 from markovfield.inference.core.convergence import without_warnings
 from markovfield.inference.verbs import marginals
+from markovfield.vision.grid_crf import GridCRF
 from markovfield.vision.segmentation import ImageSegmentation
 from markovfield.vision.stereo import SMOOTHNESS, StereoMatching, disparity_error
 
-__all__ = ["SAMPLES", "paint", "picture_of", "sample_picture", "stereo"]
+__all__ = ["SAMPLES", "paint", "paint_grid", "picture_of", "sample_picture", "stereo", "strokes_of"]
 
 # A side, and all pixels, of a picture that is taken: answers then come within a moment.
 LONGEST_SIDE, MOST_PIXELS = 512, 40_000
 MOST_CLASSES = 6
 SECONDS = 10.0
 SAMPLES = ("letters", "landscape")
+SCALES = ("unit", "bytes")
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -41,8 +44,8 @@ def sample_picture(name: str = "letters", *, noise: float = 0.4, rng: Any = 0) -
     """
     noise = number(noise, "noise of a sample", least=0.0)
     if name == "letters":
-        # In the middle of the scale, where noise is not cut off.
-        grey = 0.7 - 0.4 * noisy_letters("MARKOV", height=28, level=min(noise, 2.0), rng=rng).noisy[:, :, None]
+        # Bright letters in the middle of the scale, where noise is not cut off.
+        grey = 0.3 + 0.4 * noisy_letters("MARKOV", height=28, level=min(noise, 2.0), rng=rng).noisy[:, :, None]
     elif name == "landscape":
         made = np.asarray(landscape(rng=rng).image, np.float64)
         spread = np.random.default_rng(rng).normal(scale=0.5 * min(noise, 2.0), size=made.shape)
@@ -97,6 +100,7 @@ def paint(
     coupling: Any = 1.0,
     contrast: Any = 0.0,
     connectivity: Any = 4,
+    model: ImageSegmentation | None = None,
 ) -> dict[str, Any]:
     """Labels and marginals of a picture's pixels (`ImageSegmentation`), given those that were painted.
 
@@ -110,6 +114,8 @@ def paint(
         evidence.
     n_classes, coupling, contrast, connectivity
         See `ImageSegmentation`.
+    model
+        One whose other settings are taken and, where it is fitted and not every class was painted, its densities.
 
     Returns
     -------
@@ -124,54 +130,152 @@ def paint(
     (True, [28, 141], 2)
     """
     pixels = np.asarray(picture, np.float64) / 255.0
-    shape = pixels.shape[:2]
     count = whole_number(n_classes, "classes", 2, MOST_CLASSES)
-    given = np.full(shape, -1, np.int64)
-    if strokes is not None:
-        painted = _bytes(strokes, given.size, "strokes").reshape(shape).astype(np.int64)
-        if (strange := (painted != 255) & (painted >= count)).any():
-            raise ModelError(f"strokes must be classes 0 to {count - 1}, or 255 for none, got {painted[strange][0]}")
-        given = np.where(painted == 255, -1, painted)
-    model = ImageSegmentation(
-        count,
+    given = strokes_of(strokes, pixels.shape[:2], count)
+    own = ImageSegmentation(rng=0) if model is None else copy(model)
+    own.set_params(
+        n_classes=count,
         coupling=_between(coupling, "coupling", 0.0, 20.0),
         contrast=_between(contrast, "contrast", 0.0, 10.0),
         connectivity=connectivity,
-        rng=0,
     )
     every = len(np.unique(given[given >= 0])) == count
+    known = model is not None and hasattr(model, "observation_") and model.n_classes == count
     with without_warnings():
-        model.fit(pixels, given if every else None, time_limit=SECONDS)
-        graph = model.to_factor_graph(pixels)
+        if every or not known:
+            own.fit(pixels, given if every else None, time_limit=SECONDS)
+        graph = own.to_factor_graph(pixels)
         evidence = {int(p): int(given.flat[p]) for p in np.flatnonzero(given.ravel() >= 0)}
-        best = model.decode(pixels, labels=given, time_limit=SECONDS)
+        best = own.decode(pixels, labels=given, time_limit=SECONDS)
         beliefs = marginals(graph, evidence, method=BeliefPropagation(max_iterations=200), time_limit=SECONDS)
-    table = beliefs.values.reshape(-1, count)
-    labels = np.asarray(best.states, np.int64)
-    alone = model.observation_.log_density(pixels.reshape(labels.size, -1)).argmax(axis=1)
+    alone = own.observation_.log_density(pixels.reshape(given.size, -1)).argmax(axis=1)
+    found = _answer(pixels, np.asarray(best.states, np.int64), alone, beliefs.values.reshape(-1, count))
+    return found | {
+        "colours_from": "strokes" if every else "model" if known else "picture",
+        "painted": len(evidence),
+        "decoding": _decoding(best),
+        "marginals": _beliefs(beliefs),
+    }
+
+
+def paint_grid(
+    crf: GridCRF, picture: Bytes, strokes: Any = None, *, strength: Any = 1.0, scale: Any = "unit"
+) -> dict[str, Any]:
+    """Labels and marginals of a picture's pixels by a learned `GridCRF`, given those that were painted.
+
+    Parameters
+    ----------
+    crf
+        A fitted one.
+    picture, strokes
+        See `paint`; classes are counted in the order of ``crf.classes_``.
+    strength
+        What the learned weights of edges are multiplied by: 0 lets every pixel stand alone.
+    scale
+        What the model was trained on: ``"unit"``, numbers from 0 to 1, or ``"bytes"``, from 0 to 255.
+
+    Returns
+    -------
+    dict
+        As `paint` gives.
+    """
+    if scale not in SCALES:
+        raise ModelError(f"scale must be {' or '.join(SCALES)}, got {scale!r:.60}")
+    classes = list(crf.classes_)
+    if len(classes) > MOST_CLASSES:
+        raise ModelError(f"a picture is painted with at most {MOST_CLASSES} classes, the model has {len(classes)}")
+    pixels = np.asarray(picture, np.float64) / 255.0
+    shape = pixels.shape[:2]
+    given = strokes_of(strokes, shape, len(classes))
+    fixed = np.full(shape, None, object)
+    for k, label in enumerate(classes):
+        fixed[given == k] = label
+    seen: Any = [pixels if scale == "unit" else np.asarray(picture, np.float64)]
+    wanted = crf.model_.known.sizes["channels"]
+    if wanted != pixels.shape[2]:
+        raise ModelError(f"the model was trained on pictures of {wanted} channels, this one has {pixels.shape[2]}")
+    own, single = _with_edges(crf, _between(strength, "strength", 0.0, 5.0)), _with_edges(crf, 0.0)
+    with without_warnings():
+        best = own.decode(seen, fixed=[fixed], time_limit=SECONDS)
+        beliefs = own.marginals(seen, fixed=[fixed], time_limit=SECONDS)
+        alone = single.decode(seen, time_limit=SECONDS).labels[0]
+    number_of = {label: k for k, label in enumerate(classes)}
+    labels, lonely = (np.array([number_of[x] for x in np.ravel(y).tolist()]) for y in (best.labels[0], alone))
+    found = _answer(pixels, labels, lonely, np.asarray(beliefs.values[0]).reshape(-1, len(classes)))
+    score, gap = float(best.scores[0]), float(best.gap)
+    decoding = {"method": best.method, "score": score, "seconds": float(best.seconds)}
+    return found | {
+        "colours_from": "model",
+        "painted": int((given >= 0).sum()),
+        "decoding": decoding | {"gap": gap if np.isfinite(gap) else None, "optimal": best.guarantee == "exact"},
+        "marginals": _beliefs(beliefs),
+    }
+
+
+def _with_edges(crf: GridCRF, strength: float) -> GridCRF:
+    """The same model with other weights of edges."""
+    found = copy(crf)
+    found.weights_ = crf.weights_.copy()
+    for kind, weights in crf.model_.named_weights(found.weights_).items():
+        if kind not in ("pixels", "scores"):
+            weights *= strength
+    return found
+
+
+def strokes_of(strokes: Any, shape: tuple[int, ...], count: int) -> IntArray:
+    """The class that each pixel was painted with, ``int64[rows, columns]``, -1 for none; from a page's base64."""
+    given = np.full(shape, -1, np.int64)
+    if strokes is None:
+        return given
+    painted = _bytes(strokes, given.size, "strokes").reshape(shape).astype(np.int64)
+    if (strange := (painted != 255) & (painted >= count)).any():
+        raise ModelError(f"strokes must be classes 0 to {count - 1}, or 255 for none, got {painted[strange][0]}")
+    return np.where(painted == 255, -1, painted)
+
+
+def _answer(pixels: FloatArray, labels: IntArray, alone: IntArray, table: FloatArray) -> dict[str, Any]:
+    own = table[np.arange(labels.size), labels]
     return {
-        "shape": list(shape),
+        "shape": list(pixels.shape[:2]),
         "labels": _text(labels),
         "alone": _text(alone),
-        "probability": _text(np.rint(255 * table[np.arange(labels.size), labels])),
-        "colours": [_colour(pixels.reshape(labels.size, -1), labels == k) for k in range(count)],
-        "from_strokes": every,
-        "painted": len(evidence),
+        "probability": _text(np.rint(255 * own)),
+        "colours": [_colour(pixels.reshape(labels.size, -1), labels == k) for k in range(table.shape[1])],
         "changed": int((labels != alone).sum()),
-        "decoding": _decoding(best),
-        "marginals": {
-            "method": beliefs.method,
-            "guarantee": beliefs.guarantee,
-            "seconds": beliefs.seconds,
-            "converged": bool(beliefs.converged),
-        },
+    }
+
+
+def _beliefs(answer: Any) -> dict[str, Any]:
+    return {
+        "method": answer.method,
+        "guarantee": answer.guarantee,
+        "seconds": float(answer.seconds),
+        "converged": bool(answer.converged),
     }
 
 
 def stereo(
-    *, smoothness: Any = "truncated_linear", weight: Any = 0.8, truncation: Any = 2.0, noise: Any = 0.02, rng: Any = 0
+    *,
+    smoothness: Any = "truncated_linear",
+    weight: Any = 0.8,
+    truncation: Any = 2.0,
+    noise: Any = 0.02,
+    rng: Any = 0,
+    model: StereoMatching | None = None,
+    views: tuple[Bytes, Bytes] | None = None,
 ) -> dict[str, Any]:
-    """Disparities of the random-dots pair, with and without a prior, beside the truth.
+    """Disparities of a pair of views, with and without a prior; of the random-dots pair beside the truth.
+
+    Parameters
+    ----------
+    smoothness, weight, truncation
+        See `StereoMatching`.
+    noise, rng
+        Of the random dots.
+    model
+        One whose other settings are taken.
+    views
+        A left and a right view; the random dots when None.
 
     Examples
     --------
@@ -182,28 +286,40 @@ def stereo(
     pair = random_dots(noise=_between(noise, "noise of the dots", 0.0, 0.5), rng=rng)
     if smoothness not in SMOOTHNESS:
         raise ModelError(f"smoothness must be {', '.join(SMOOTHNESS)}, got {smoothness!r:.60}")
-    model = StereoMatching(
-        pair.max_disparity + 2,
+    left, right = (pair.left, pair.right) if views is None else (view / 255.0 for view in views)
+    if left.shape != right.shape:
+        raise ModelError(f"both views must have the same size and channels, got {left.shape} and {right.shape}")
+    own = StereoMatching(pair.max_disparity + 2) if model is None else copy(model)
+    own.set_params(
         smoothness=smoothness,
         weight=_between(weight, "weight", 0.0, 10.0),
         truncation=_between(truncation, "truncation", 0.1, 20.0),
     )
     with without_warnings():
-        best = model.decode(pair.left, pair.right, time_limit=SECONDS)
-    found = np.asarray(best.states, np.int64).reshape(pair.left.shape)
-    alone = model.costs(pair.left, pair.right).argmin(axis=2)
-    return {
+        best = own.decode(left, right, time_limit=SECONDS)
+    found = np.asarray(best.states, np.int64).reshape(left.shape[:2])
+    alone = own.costs(left, right).argmin(axis=2)
+    told = {
         "shape": list(found.shape),
-        "most": pair.max_disparity + 2,
-        "left": _text(np.rint(255 * pair.left)),
-        "right": _text(np.rint(255 * pair.right)),
+        "most": own.max_disparity,
+        "left": _grey(left),
+        "right": _grey(right),
         "disparity": _text(found),
         "alone": _text(alone),
+        "changed": int((found != alone).sum()),
+        "decoding": _decoding(best),
+    }
+    if views is not None:
+        return told
+    return told | {
         "truth": _text(np.where(np.isfinite(pair.disparity), pair.disparity, 255)),
         "error": disparity_error(found, pair.disparity),
         "error_alone": disparity_error(alone, pair.disparity),
-        "decoding": _decoding(best),
     }
+
+
+def _grey(view: FloatArray) -> str:
+    return _text(np.rint(255 * (view if view.ndim == 2 else view.mean(axis=2))))
 
 
 def _between(value: Any, what: str, least: float, most: float) -> float:
