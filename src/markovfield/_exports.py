@@ -100,6 +100,7 @@ _LAZY = {
         "logic.markov_logic": "MarkovLogic read",
         "logic.evaluation": "CrossValidation Fold cross_validate",
         "logic.structure.clause_search": "ClauseStep ClauseSteps",
+        "logic.lazy_network": "LazyNetwork",
         "logic.world": "GroundNetwork",
         "logic.language.program": "Function Predicate Rule",
         "logic.language.syntax": "And Atom Call Constant Equal Exists ForAll Formula Iff Implies Not Or Variable",

@@ -65,6 +65,8 @@ def form_of(model: Any) -> Any:
 def graph_of(model: Any) -> FactorGraph:
     """The factor graph behind anything that compiles to one."""
     form = form_of(model)
+    if not isinstance(form, FactorGraph) and hasattr(form, "compile"):
+        form = form.compile()
     if not isinstance(form, FactorGraph):
         other = "has real-valued ones" if answered_by(form) in REAL_VALUED else "is of structures"
         raise ModelError(f"this takes models of discrete variables, and {type(model).__name__} {other}")

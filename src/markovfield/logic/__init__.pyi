@@ -19,6 +19,7 @@ from markovfield.logic.language.syntax import Implies as Implies
 from markovfield.logic.language.syntax import Not as Not
 from markovfield.logic.language.syntax import Or as Or
 from markovfield.logic.language.syntax import Variable as Variable
+from markovfield.logic.lazy_network import LazyNetwork as LazyNetwork
 from markovfield.logic.markov_logic import MarkovLogic as MarkovLogic
 from markovfield.logic.markov_logic import read as read
 from markovfield.logic.structure.clause_search import ClauseStep as ClauseStep

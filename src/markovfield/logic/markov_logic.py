@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from markovfield.logic.language.typing import check_rule
 from markovfield.logic.program_files import described, restored, spelled_out
 from markovfield.logic.world import GroundNetwork
 from markovfield.text_files import read_source
+
+if TYPE_CHECKING:
+    from markovfield.logic.lazy_network import LazyNetwork
 
 __all__ = ["MarkovLogic", "read"]
 
@@ -287,6 +290,35 @@ class MarkovLogic(Tabular):
             self, found.assembled, opened.weights, opened.keys, found.tallies, opened.closed, found.satisfied,
             found.settled, time.perf_counter() - started, opened.asked or (),
         )  # fmt: skip
+
+    def lazy(
+        self,
+        evidence: Evidence = None,
+        query: str | Sequence[str] | None = None,
+        *,
+        closed: Iterable[str] | None = None,
+        split: bool = False,
+        max_clauses: int = MAX_CLAUSES,
+        memory_limit: str | None = None,
+    ) -> LazyNetwork:
+        """The network of a world without grounding it: for decoding by cutting planes, and for `markovfield.explain`.
+
+        What is asked is as for `ground`. The score of a decoding is what ground formulas that the evidence leaves open
+        lose: less the weights of those that are false, plus those of negative weight that are true.
+
+        Examples
+        --------
+        >>> import markovfield as mf
+        >>> kb = mf.MarkovLogic("Smokes(person)\\nCancer(person)\\n2 Smokes(x) => Cancer(x)\\n-1 Cancer(x)")
+        >>> answer = mf.decode(kb.lazy("Smokes(Anna)", query=["Cancer"]))
+        >>> answer.assignment, answer.score
+        ({'Cancer(Anna)': True}, -1.0)
+        """
+        from markovfield.logic.lazy_network import LazyNetwork
+
+        asked = (query,) if isinstance(query, str) else None if query is None else tuple(query)
+        names = None if closed is None else tuple(closed)
+        return LazyNetwork(self, self.facts(evidence), asked, names, split, max_clauses, memory_limit)
 
     def _opened(
         self,

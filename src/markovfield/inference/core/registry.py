@@ -177,6 +177,13 @@ ENTRIES = (
     Entry("rejection", "inference.sampling.forward:RejectionSampling", ("sample",)),
     Entry("likelihood_weighting", "inference.sampling.forward:LikelihoodWeighting", ("sample",), aliases=("lw",)),
     Entry(
+        "cutting_plane_inference",
+        "logic.cutting_planes.cutting_plane_inference:CuttingPlaneInference",
+        ("decode",),
+        aliases=("cutting_planes", "cpi"),
+        form="LazyNetwork",
+    ),
+    Entry(
         "strong_junction_tree",
         "inference.strong_junction_tree.strong_junction_tree:StrongJunctionTree",
         ("sample", "marginals", "decode", "log_partition"),

@@ -47,6 +47,17 @@ class Block:
     def __len__(self) -> int:
         return len(self.weight)
 
+    def rows(self, keep: npt.NDArray[np.bool_]) -> Block:
+        """Some of the rows."""
+        size = np.diff(self.offsets)
+        inside = np.repeat(keep, size)
+        offsets = np.zeros(int(keep.sum()) + 1, np.int64)
+        np.cumsum(size[keep], out=offsets[1:])
+        positive = None if self.positive is None else self.positive[inside]
+        return Block(
+            self.weight[keep], self.count[keep], offsets, self.atoms[inside], positive, self.flipped, self.truth
+        )
+
 
 @dataclass
 class Tally:
@@ -68,9 +79,12 @@ class Tally:
         return self.total - self.violated - self.open
 
 
-def ground_part(store: Store, part: Part, limit: int, tally: Tally) -> list[Block]:
-    """The ground factors of a clause or formula, at most ``limit`` of them."""
-    return _ground_clause(store, part, limit, tally) if part.truth is None else _ground_table(store, part, limit, tally)
+def ground_part(store: Store, part: Part, limit: int, tally: Tally, values: str | None = None) -> list[Block]:
+    """The ground factors of a clause or formula, at most ``limit`` of them; for some values of its variables only,
+    a query, where it is given.
+    """
+    ground = _ground_clause if part.truth is None else _ground_table
+    return ground(store, part, limit, tally, values)
 
 
 def _refuse(store: Store, part: Part, sql: str, limit: int) -> None:
@@ -80,9 +94,9 @@ def _refuse(store: Store, part: Part, sql: str, limit: int) -> None:
     )
 
 
-def _ground_clause(store: Store, part: Part, limit: int, tally: Tally) -> list[Block]:
+def _ground_clause(store: Store, part: Part, limit: int, tally: Tally, values: str | None) -> list[Block]:
     clause = part.clauses[0]
-    query = clause_query(store, clause, part.types, part.bound, part.rule.each)
+    query = clause_query(store, clause, part.types, part.bound, part.rule.each, values)
     if query.some:
         store.connection.execute(f"CREATE OR REPLACE TEMP TABLE found AS {query.sql} LIMIT {limit + 1}")
         rows = store.fetch("SELECT * FROM found")
@@ -164,9 +178,9 @@ def _contradiction(store: Store, part: Part) -> None:
     )
 
 
-def _ground_table(store: Store, part: Part, limit: int, tally: Tally) -> list[Block]:
+def _ground_table(store: Store, part: Part, limit: int, tally: Tally, values: str | None) -> list[Block]:
     assert part.atoms is not None and part.truth is not None
-    sql = slots_query(store, part.clauses, part.atoms, part.types, part.rule.each)
+    sql = slots_query(store, part.clauses, part.atoms, part.types, part.rule.each, values)
     rows = store.fetch(f"{sql} LIMIT {limit + 1}")
     count = _plain(rows["m"])
     if len(count) > limit:

@@ -8,7 +8,7 @@ from markovfield.logic.grounding.store import Relation, Store
 from markovfield.logic.language.normal_forms import Clause, Literal
 from markovfield.logic.language.syntax import Atom, Constant, Equal, Term, Variable
 
-__all__ = ["ClauseQuery", "clause_query", "slots_query", "violation_query"]
+__all__ = ["ClauseQuery", "clause_query", "losing_query", "slots_query", "violation_query"]
 
 ABSENT, TRUE, FALSE = -1, -2, -3
 
@@ -132,6 +132,18 @@ def bindings(writer: _Writer, clause: Clause) -> str:
     return f"SELECT b.* FROM ({inner}) b WHERE {_all(outer)}" if outer else inner
 
 
+def _undecided(writer: _Writer, clause: Clause, values: str) -> str:
+    """Of some values of the variables, those that `bindings` has too."""
+    where = [_not_satisfied(writer, lit) for lit in clause]
+    for lit in clause:
+        relation = writer.store.relations[lit.atom.predicate] if isinstance(lit.atom, Atom) else None
+        if relation is not None and relation.closed and not lit.positive and not lit.some:
+            assert isinstance(lit.atom, Atom)
+            match = _all(writer.matches(lit.atom, relation, "q"))
+            where.append(f"EXISTS (SELECT 1 FROM {relation.table} q WHERE {match})")
+    return f"SELECT b.* FROM ({values}) b WHERE {_all([text for text in where if text])}"
+
+
 def _not_satisfied(writer: _Writer, lit: Literal) -> str:
     """That closed predicates, equalities and known atoms under "exists" do not make a literal true, or ""."""
     if isinstance(lit.atom, Equal):
@@ -153,9 +165,14 @@ def _not_satisfied(writer: _Writer, lit: Literal) -> str:
 
 
 def clause_query(
-    store: Store, clause: Clause, types: dict[str, str], bound: dict[str, str], each: tuple[str, ...]
+    store: Store,
+    clause: Clause,
+    types: dict[str, str],
+    bound: dict[str, str],
+    each: tuple[str, ...],
+    values: str | None = None,
 ) -> ClauseQuery:
-    """The query of a clause's ground clauses."""
+    """The query of a clause's ground clauses; of those for some values of its variables (a query) where given."""
     writer = _Writer(store, types, bound)
     some = [lit for lit in clause if lit.some]
     open_some = [lit for lit in some if not store.relations[lit.atom.predicate].closed]  # type: ignore[union-attr]
@@ -176,7 +193,8 @@ def clause_query(
     columns.append(f"{_weight(writer, each)} AS w")
     outer = {v for lit in open_some for v in _outer_variables(lit)}
     columns += [f"b.{writer.column[v]}" for v in writer.column if v in outer]
-    inner = f"SELECT {', '.join(columns)} FROM ({bindings(writer, clause)}) b {' '.join(joins)}"
+    found = bindings(writer, clause) if values is None else _undecided(writer, clause, values)
+    inner = f"SELECT {', '.join(columns)} FROM ({found}) b {' '.join(joins)}"
     if where:
         inner += f" WHERE {_all(where)}"
     merged = _merged(plain, inner, [writer.column[v] for v in writer.column if v in outer])
@@ -274,15 +292,16 @@ def slots_query(
     atoms: tuple[Atom | Equal, ...],
     types: dict[str, str],
     each: tuple[str, ...],
+    values: str | None = None,
 ) -> str:
-    """Groundings of a whole formula that the evidence leaves open, or false.
+    """Groundings of a whole formula that the evidence leaves open, or false; or for some values of its variables.
 
     Columns ``w`` (which weight), ``s0, s1, ...`` (of each atom its number, or `TRUE` or `FALSE` where it is known) and
     ``m``.
     """
     writer = _Writer(store, types, {})
-    found = []
-    for clause in clauses:
+    found = [] if values is None else [values]
+    for clause in clauses if values is None else ():
         joins, where = [], []
         for i, lit in enumerate(clause):
             relation = store.relations[lit.atom.predicate] if isinstance(lit.atom, Atom) else None
@@ -307,3 +326,27 @@ def slots_query(
     names = ", ".join(["w", *(f"s{i}" for i in range(len(atoms)))])
     inner = f"SELECT {', '.join(columns)} FROM ({' UNION '.join(found)}) b {' '.join(joins)}"
     return f"SELECT {names}, count(*) AS m FROM ({inner}) GROUP BY {names}"
+
+
+def losing_query(
+    world: Store,
+    clauses: list[tuple[Clause, dict[str, str]]],
+    types: dict[str, str],
+    bound: dict[str, str],
+    each: tuple[str, ...],
+    chosen: str,
+) -> str:
+    """Values of the variables for which a world, in which all is known, makes one of some clauses false.
+
+    Each clause comes with the types of variables that it has beyond ``types``. ``chosen`` is a query of the weights
+    that matter, counted as those of the formula are; with ``each`` empty it is not looked at.
+    """
+    found = []
+    for clause, more in clauses:
+        writer = _Writer(world, types | more, bound)
+        columns = ", ".join(f"a.{writer.column[name]}" for name in types) or "0 AS nothing"
+        found.append(f"SELECT DISTINCT {columns} FROM ({bindings(writer, clause)}) a")
+    sql = " UNION ".join(found)
+    if not each:
+        return sql
+    return f"SELECT b.* FROM ({sql}) b WHERE {_weight(_Writer(world, types, {}), each)} IN ({chosen})"

@@ -54,7 +54,7 @@ def connected_to(
         if keep.all():
             kept.append(block)
         elif keep.any():
-            kept.append(_rows(block, keep))
+            kept.append(block.rows(keep))
     for group in determined:
         keep = wanted[label[np.searchsorted(atoms, group.atoms[group.offsets[:-1]])]]
         size = np.diff(group.offsets)
@@ -63,15 +63,3 @@ def connected_to(
         if keep.any():
             kept_determined.append(DeterminedBlocks(offsets, group.atoms[np.repeat(keep, size)], group.exactly))
     return kept, kept_determined
-
-
-def _rows(block: Block, keep: npt.NDArray[np.bool_]) -> Block:
-    """Some of the rows of a block."""
-    size = np.diff(block.offsets)
-    inside = np.repeat(keep, size)
-    offsets = np.zeros(int(keep.sum()) + 1, np.int64)
-    np.cumsum(size[keep], out=offsets[1:])
-    positive = None if block.positive is None else block.positive[inside]
-    return Block(
-        block.weight[keep], block.count[keep], offsets, block.atoms[inside], positive, block.flipped, block.truth
-    )

@@ -1,0 +1,91 @@
+"""A ground network that is not written down: counted, decoded as it is needed, or grounded after all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from markovfield.exceptions import ModelError
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.frames import Tabular
+from markovfield.logic.grounding.network import Opened
+from markovfield.logic.language.evidence import Facts, facts_of
+
+if TYPE_CHECKING:
+    from markovfield.logic.markov_logic import MarkovLogic
+    from markovfield.logic.world import GroundNetwork
+
+__all__ = ["LazyNetwork"]
+
+
+@dataclass(eq=False, repr=False)
+class LazyNetwork(Tabular):
+    """A program and the evidence of one world, of which nothing is grounded yet (`MarkovLogic.lazy` makes it).
+
+    `markovfield.decode` grounds only what it needs (`CuttingPlaneInference`), `markovfield.explain` counts, and for
+    all else the network is grounded.
+
+    Attributes
+    ----------
+    query
+        What is asked for; None where it is everything.
+    """
+
+    program: MarkovLogic
+    facts: Facts
+    query: tuple[str, ...] | None
+    closed: tuple[str, ...] | None
+    split: bool
+    max_clauses: int
+    memory_limit: str | None
+    _ground: GroundNetwork | None = field(default=None, init=False)
+
+    answered_by: ClassVar[str] = "markovfield.logic.lazy_verbs"
+
+    def opened(self) -> Opened:
+        """The program and its evidence in a database; who asks closes it."""
+        return self.program._opened(self.facts, self.query, self.closed, self.memory_limit)
+
+    def ground(self) -> GroundNetwork:
+        """The ground network, made once."""
+        if self._ground is None:
+            self._ground = self.program.ground(
+                self.facts, self.query, closed=self.closed, split=self.split, max_clauses=self.max_clauses,
+                memory_limit=self.memory_limit,
+            )  # fmt: skip
+        return self._ground
+
+    def compile(self) -> FactorGraph:
+        """The factor graph of the ground network."""
+        return self.ground().compile()
+
+    def given(self, evidence: Any) -> LazyNetwork:
+        """The same with more evidence: truth values of ground atoms."""
+        if not evidence:
+            return self
+        more = facts_of(evidence, self.program._program)
+        if more.probabilities:
+            raise ModelError("probabilities are evidence of kb.lazy(evidence); a verb takes true and false")
+        facts = Facts(
+            {name: dict(atoms) for name, atoms in self.facts.atoms.items()},
+            self.facts.probabilities, self.facts.values, self.facts.constants,
+        )  # fmt: skip
+        for name, atoms in more.atoms.items():
+            for args, truth in atoms.items():
+                facts.say(name, args, truth, "evidence")
+        # What is closed is decided by the program's own evidence, as for a network that is grounded.
+        opened = self.opened()
+        opened.store.close()
+        closed = tuple(name for name, is_closed in opened.closed.items() if is_closed)
+        for name in more.atoms:
+            if name in closed:
+                raise ModelError(f"{name} is closed: its atoms are true in the evidence, or false")
+        return replace(self, facts=facts, closed=closed)
+
+    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
+        return self.ground()._columns(limit)
+
+    def __repr__(self) -> str:
+        asked = "everything" if self.query is None else ", ".join(self.query)
+        n = sum(map(len, self.facts.atoms.values())) + sum(map(len, self.facts.probabilities.values()))
+        return f"LazyNetwork: {self.program!r} given {n:,} atoms, asked for {asked}; not grounded"
