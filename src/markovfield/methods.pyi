@@ -90,6 +90,6 @@ from markovfield.learning.undirected.minimum_probability_flow import MinimumProb
 from markovfield.learning.undirected.persistent_chains import StochasticMaximumLikelihood as StochasticMaximumLikelihood
 from markovfield.learning.undirected.pseudo_likelihood import PseudoLikelihood as PseudoLikelihood
 from markovfield.learning.undirected.ratio_matching import RatioMatching as RatioMatching
-from markovfield.logic.structure.clause_search import ClauseSearch as ClauseSearch
 from markovfield.logic.cutting_planes.cutting_plane_inference import CuttingPlaneInference as CuttingPlaneInference
+from markovfield.logic.structure.clause_search import ClauseSearch as ClauseSearch
 from markovfield.structured.objectives.hinge import Hinge as Hinge
