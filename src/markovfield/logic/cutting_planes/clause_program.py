@@ -130,7 +130,9 @@ def _single(block: Block) -> npt.NDArray[np.bool_]:
 def _own_losses(block: Block, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What formulas of one atom lose where it is false, and where it is true."""
     signed = weights[block.weight] * block.count
-    holds_true = block.positive != block.flipped if block.positive is not None else np.full(len(block), block.truth[1])
+    # A table of one atom is a clause.
+    assert block.positive is not None
+    holds_true = block.positive != block.flipped
     # Of a formula that loses where the atom is true, and of one that loses where it is false.
     loses_true = holds_true == (signed < 0)
     return np.where(loses_true, 0.0, np.abs(signed)), np.where(loses_true, np.abs(signed), 0.0)
