@@ -17,7 +17,7 @@ INFERENCE = mf.methods.BeliefPropagation(damping=0.5, max_iterations=200)
 METHODS: dict[str, Any] = {
     "pseudo_likelihood": mf.methods.PseudoLikelihood(l2=1.0),
     "diagonal_newton": mf.methods.DiagonalNewton(l2=1.0, max_iterations=30),
-    "contrastive_divergence": mf.methods.ContrastiveDivergence(l2=1.0),
+    "contrastive_divergence": mf.methods.ContrastiveDivergence(l2=1.0, n_steps=200, n_chains=10),
     "voted_perceptron": mf.methods.VotedPerceptron(l2=1.0, n_steps=30, decoder="icm"),
     "max_margin": mf.methods.MaxMargin(l2=1.0, decoder="icm"),
 }
