@@ -60,6 +60,7 @@ format: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks.first_call
+	$(BIN)/python -m benchmarks.explorer
 	$(BIN)/python -m benchmarks.exact.inference
 	$(BIN)/python -m benchmarks.exact.bayesian_networks
 	$(BIN)/python -m benchmarks.approximate.belief_propagation

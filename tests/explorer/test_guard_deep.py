@@ -198,7 +198,7 @@ def test_nonsense_to_every_call_is_no_failure_of_the_server(running: Any):
     rng = random.Random(5)
     with httpx.Client(timeout=120) as client:
         for name in PAGE.calls:
-            for _ in range(3 if name == "picture" else 12):
+            for _ in range(2 if name == "picture" else 8):
                 # Half of the words are right, so that the wrong ones are reached.
                 asked: dict[str, Any] = {"target": 3, "state": 0, "variable": 2, "nodes": [0, 1], "a": [0], "b": [5]}
                 for key in rng.sample(keys, 4):

@@ -5,6 +5,7 @@ import { readState, signature, writeState } from "./state.js";
 const PATIENCE = 400;
 // Changes closer together than this make one entry of the browser's history.
 const PAUSE = 300;
+const MOST_PAST = 200;
 const NOTHING = { states: {}, likelihoods: {}, do: {} };
 
 export class Store {
@@ -77,6 +78,7 @@ export class Store {
     const copy = structuredClone(this.evidence);
     edit(copy);
     if (!this.gesture) this.past.push(this.evidence);
+    if (this.past.length > MOST_PAST) this.past.shift();
     this.gesture = going;
     this.evidence = copy;
     return this.refresh();
