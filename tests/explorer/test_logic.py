@@ -117,3 +117,68 @@ def test_evidence_never_names_a_file(work, tmp_path):
     secret.write_text("Smokes(Anna)\n")
     with pytest.raises(FormatError):
         work.ground(str(secret))
+
+
+COUNTED = """
+    person = {A, B, C}
+    *Friends(person, person)
+    Smokes(person)
+    Cancer(person)
+    1.5  Smokes(x) => Cancer(x)
+    1.1  Friends(x, y) => (Smokes(x) <=> Smokes(y))
+    0.7  Smokes(x) ^ !Smokes(y)
+    -0.4 Cancer(x) v Cancer(y)
+    0    Cancer(x)
+    Cancer(A).
+"""
+
+
+def naive_counts(true):
+    """Ground formulas of the program above that hold, by trying all persons."""
+    people = "ABC"
+    smokes, cancer = ({p: f"{name}({p})" in true for p in people} for name in ("Smokes", "Cancer"))
+    friends = {("A", "B"), ("B", "C")}
+    pairs = [(x, y) for x in people for y in people]
+    return [
+        sum(not smokes[x] or cancer[x] for x in people),
+        sum((x, y) not in friends or smokes[x] == smokes[y] for x, y in pairs),
+        sum(smokes[x] and not smokes[y] for x, y in pairs),
+        sum(cancer[x] or cancer[y] for x, y in pairs),
+        None,
+        int(cancer["A"]),
+    ]
+
+
+@pytest.mark.parametrize("truths", [{}, {"Smokes(B)": True, "Cancer(B)": False}, {"Cancer(C)": False}])
+def test_the_likeliest_world_and_its_violations(truths):
+    work = LogicWork(mf.MarkovLogic(COUNTED))
+    told = work.ground("Friends(A, B) Friends(B, C) Smokes(C)", "")
+    world = mf.MarkovLogic(COUNTED).ground("Friends(A, B) Friends(B, C) Smokes(C)\n")
+    found = work.best(truths)
+    json.dumps(found, allow_nan=False)
+    best = mf.decode(world, truths)
+    assert found["optimal"] and found["gap"] <= 1e-9
+    assert found["score"] == pytest.approx(float(best.score) + world.log_constant)
+    assert found["true"] == [v for v in world.variables if best.assignment[v]]
+    assert told["closed"] == ["Friends"]
+    counts = naive_counts({*found["true"], "Smokes(C)"})
+    assert found["holds"] == counts
+    totals = [3, 9, 9, 9, None, 1]
+    assert found["violated"] == [None if n is None else total - n for total, n in zip(totals, counts, strict=True)]
+    # Of a query's network the formulas that hold are those that bear on it.
+    work.ground("Friends(A, B) Friends(B, C) Smokes(C)", "Smokes")
+    assert set(work.best()["violated"]) == {None}
+
+
+def test_bounds_and_errors_come_with_the_answer(work):
+    found = work.ask()
+    low, high = found["bounds"]
+    assert low == pytest.approx(found["log_partition"]) == high and found["converged"] and found["error"] is None
+
+
+def test_the_code_asks_the_same(work, tmp_path):
+    path, space = tmp_path / "friends.mln", {}
+    path.write_text(PROGRAM)
+    exec(work.code(path, EVIDENCE, "Smokes(x), Cancer", {"Smokes(Anna)": True}).replace("print", "str"), space)
+    found = work.ask({"Smokes(Anna)": True})["probabilities"]
+    assert {v: float(space["answer"][v][1]) for v in space["world"].variables} == pytest.approx(found)

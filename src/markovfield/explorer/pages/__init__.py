@@ -8,7 +8,7 @@ from markovfield.explorer.core.page import Page
 
 __all__ = ["PAGES", "all_pages"]
 
-PAGES = ("network", "lattice", "picture", "stereo", "tagger", "parses", "training")
+PAGES = ("logic", "network", "lattice", "picture", "stereo", "tagger", "parses", "training")
 
 
 def all_pages() -> list[Page]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from markovfield.exceptions import ModelError
+from markovfield.explorer.works.code import lines_of
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.convergence import without_warnings
-from markovfield.inference.verbs import marginals
+from markovfield.inference.verbs import decode, marginals
 from markovfield.logic.markov_logic import MarkovLogic
 from markovfield.logic.world import GroundNetwork
 from markovfield.plot._sketch import LINE, place
@@ -24,10 +26,12 @@ MOST_LISTED, MOST_DRAWN = 400, 80
 # Formulas that are left out one at a time, and axes of a ground formula that is looked into.
 MOST_LEFT_OUT, MOST_AXES = 40, 12
 SECONDS = 20.0
+# Weights whose ground formulas are counted in the likeliest world.
+MOST_COUNTED = 500
 
 
 class LogicWork:
-    """A program with evidence, grounded, and atoms that were set by hand.
+    """A program, grounded with evidence, and what follows when atoms are set by hand.
 
     Examples
     --------
@@ -100,14 +104,87 @@ class LogicWork:
         with without_warnings():
             answer = marginals(world.compile(), known, time_limit=SECONDS)
         names = world.atoms[:MOST_LISTED]
+        errors = None if answer.monte_carlo is None else answer.monte_carlo.standard_errors
         return {
             "probabilities": {name: float(answer[name][1]) for name in names},
             "truths": known,
             "method": answer.method,
             "guarantee": answer.guarantee,
+            "converged": bool(answer.converged),
+            "error": None if errors is None else _finite(float(np.max(errors, initial=0.0))),
             "seconds": float(answer.seconds),
             "log_partition": _finite(float(answer.log_partition) + world.log_constant),
+            "bounds": [_finite(float(bound) + world.log_constant) for bound in answer.log_partition_bounds],
         }
+
+    def best(self, truths: Any = None) -> dict[str, Any]:
+        """The likeliest world, given truth values of some atoms, and how often it violates each formula.
+
+        Returns
+        -------
+        dict
+            ``true``: the atoms that hold, ``n_true``; ``score``, ``gap``, ``optimal`` and ``method``; for each rule
+            ``holds``: how many of its ground formulas are satisfied, and ``violated``: how many are not, None where
+            that is not known (of formulas that do not bear on a query nobody counts).
+        """
+        world, known = self._known(truths)
+        graph = world.compile()
+        with without_warnings():
+            found = decode(graph, known, time_limit=SECONDS)
+        states = np.asarray(found.states, np.int64)
+        gap, holds = float(found.gap), self._holds(world, states)
+        names = [str(world.atoms[i]) for i in np.flatnonzero(states)[:MOST_LISTED].tolist()]
+        return {
+            "true": names,
+            "n_true": int(states.sum()),
+            "score": _finite(float(found.score) + world.log_constant),
+            "gap": gap if math.isfinite(gap) else None,
+            "optimal": bool(found.optimal),
+            "method": found.method,
+            "seconds": float(found.seconds),
+            "holds": holds,
+            "violated": [
+                None if count is None or world.query else int(world.tallies[i].total) - count
+                for i, count in enumerate(holds)
+            ],
+            "truths": known,
+        }
+
+    def _holds(self, world: GroundNetwork, states: Any) -> list[int | None]:
+        """For each rule, how many of its ground formulas a world satisfies, those that the evidence settles too."""
+        rules = self.program.rules
+        tallies = [world.tallies.get(i) for i in range(len(rules))]
+        known: list[int | None] = [
+            # A world that is possible satisfies every hard formula that the evidence leaves open.
+            int(t.total - t.violated) if rule.hard and t is not None else None
+            for rule, t in zip(rules, tallies, strict=True)
+        ]
+        if len(world.weights) > MOST_COUNTED:
+            return known
+        for k, (rule, _) in enumerate(world.weight_keys):
+            if not math.isfinite(world.satisfied[k]):
+                continue
+            alone = np.zeros(len(world.weights))
+            alone[k] = 1.0
+            # With this weight alone the score counts.
+            count = float(world.with_weights(alone).compile().score(states)) + float(world.satisfied[k])
+            if math.isfinite(count):
+                known[rule] = (known[rule] or 0) + round(count)
+        return known
+
+    def code(self, path: Path | None, evidence: str, query: str, truths: Any = None) -> str:
+        """Lines of Python that ground and ask the same."""
+        _, known = self._known(truths)
+        given = [repr(evidence + "\n") if evidence.strip() else "None"]
+        if asked := _asked(query):
+            given.append(repr(asked))
+        return lines_of(
+            path,
+            f"world = model.ground({', '.join(given)})",
+            f"answer = mf.marginals(world, {known!r})",
+            "print(answer)",
+            f"best = mf.decode(world, {known!r})",
+        )
 
     def push(self, atom: Any, truths: Any = None) -> dict[str, Any]:
         """What each formula does to an atom.
