@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-browser test-all test-nojit test-bounds test-oldest wheel-test coverage fuzz lint format bench docs clean
+.PHONY: demo test test-browser test-all test-nojit test-bounds test-oldest wheel-test coverage fuzz lint format bench bench-page docs clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -89,9 +89,14 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks.structured.parsing
 	$(BIN)/python -m benchmarks.structured.alignment
 
-# The pages; examples that have changed since the last time are run for the gallery.
+# The page of measurements, of what `make bench` has stored here; other results stay on it as they were.
+bench-page: .venv/installed
+	$(BIN)/python -m tools.benchmark_page
+
+# The pages; examples that have changed since the last time are run for the gallery, and links are checked.
 docs: .venv/installed
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m tools.check_links docs/_build/html
 
 clean:
 	rm -rf .venv build docs/_build docs/auto_examples markovfield-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz .numba-bounds .coverage .coverage.*

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.measure import Table
+from benchmarks.measure import Table, save
 
 __all__ = ["main"]
 
@@ -115,6 +115,7 @@ def main() -> None:
             del os.environ["MARKOVFIELD_INTERPRET_SMALL_WORK"]
         for (name, cpu, wall), (_, warm_cpu, warm_wall) in zip(cold, warm, strict=True):
             table.row(f"{what}: {name}", cpu, wall, warm_cpu, warm_wall)
+    save("first_call", {})
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ import json
 import math
 import os
 import platform
+import shlex
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -32,6 +34,8 @@ __all__ = [
 ]
 
 RESULTS = Path(__file__).parent / "results"
+# Every table of this run, in the order of printing: `save` keeps them for the page of the documentation.
+PRINTED: list[Table] = []
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,10 @@ class Table:
     """
 
     def __init__(self, title: str, headers: Sequence[str], *, first: int = 14, second: int = 0, least: int = 8) -> None:
-        self.headers = list(headers)
+        self.title, self.headers = title, list(headers)
+        self.rows: list[list[str]] = []
+        self.notes: list[str] = []
+        PRINTED.append(self)
         self.widths = [max(least, len(h)) for h in headers]
         self.widths[0] = max(first, len(headers[0]))
         self.widths[1] = max(second, self.widths[1])
@@ -134,10 +141,12 @@ class Table:
             else:
                 shown.append(str(cell))
         shown += [""] * (len(self.headers) - len(shown))
+        self.rows.append(shown)
         print(self._line(shown), flush=True)
 
     def note(self, text: str) -> None:
         """Print a remark under the table."""
+        self.notes.append(text)
         print(f"   {text}", flush=True)
 
 
@@ -178,8 +187,15 @@ def machine() -> dict[str, Any]:
     }
 
 
+def command() -> str:
+    """The command line of this run, as anybody would type it again."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    module = spec.name.removesuffix(".__main__") if spec is not None else Path(sys.argv[0]).stem
+    return shlex.join(["python", "-m", module, *sys.argv[1:]])
+
+
 def save(name: str, results: dict[str, Any]) -> Path:
-    """Write results as JSON into ``benchmarks/results/``, which git ignores."""
+    """Write results, the tables printed and the command as JSON into ``benchmarks/results/``, which git ignores."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
 
@@ -190,5 +206,7 @@ def save(name: str, results: dict[str, Any]) -> Path:
             return asdict(value)
         return str(value)
 
-    path.write_text(json.dumps(results, indent=1, default=plain) + "\n", encoding="utf-8")
+    tables = [{"title": t.title, "headers": t.headers, "rows": t.rows, "notes": t.notes} for t in PRINTED]
+    whole = {"machine": machine(), **results, "tables": tables, "command": command()}
+    path.write_text(json.dumps(whole, indent=1, default=plain) + "\n", encoding="utf-8")
     return path

@@ -19,7 +19,7 @@ import numpy as np
 
 import markovfield as mf
 from benchmarks.learning.tables import peer
-from benchmarks.measure import Table, machine
+from benchmarks.measure import Table, machine, save
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import encode
 from markovfield.learning.core.rows import as_rows
@@ -156,6 +156,7 @@ def main() -> None:
             theta = np.array(problem.model.parameters)
             seconds, _ = timed(lambda objective=objective, theta=theta: objective(theta), 5)
             growth.row(size, n, int(objective.cases.offsets[-1]), f"{planned * 1e3:.0f}", f"{seconds * 1e3:.2f}")
+    save("undirected", {})
 
 
 if __name__ == "__main__":
