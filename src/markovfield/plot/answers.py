@@ -55,10 +55,19 @@ def answer(answer: Any, **settings: Any) -> Axes:
             return draw(answer, **settings)
     if not hasattr(answer, "to_frame"):
         raise ModelError(f"plot.answer draws answers, reports and models, got {type(answer).__name__}")
-    settings.setdefault("title", repr(answer).partition("\n")[0].partition(": ")[0])
-    if len(settings["title"]) > LONGEST_TITLE:
-        settings["title"] = settings["title"][: LONGEST_TITLE - 3] + "..."
+    settings.setdefault("title", style.plain(_headline(repr(answer).partition("\n")[0].partition(": ")[0])))
     return table(answer, **settings)
+
+
+def _headline(text: str) -> str:
+    """A text that fits above a picture: what is too long ends at a comma, or names the class alone."""
+    if len(text) <= LONGEST_TITLE:
+        return text
+    name, _, inner = text.partition("(")
+    if "=" in inner[:LONGEST_TITLE]:  # fields of a dataclass
+        return name
+    words = text[:LONGEST_TITLE].rpartition(", ")[0]
+    return f"{words})" if "(" in words else words or name[:LONGEST_TITLE]
 
 
 def _interval(answer: Any, *, title: str | None = None, ax: Axes | None = None) -> Axes:

@@ -152,10 +152,11 @@ def _bars(
         ax.axvline(0.0, color=style.LINE, linewidth=1, zorder=2)
     ax.set_yticks(y, [style.plain(label) for label in labels])
     ax.set_ylim(max(len(x), 1) - 0.4, -0.6)
-    _dress(ax, value.replace("_", " "), "", legend=False)
+    _dress(ax, style.plain(value.replace("_", " ")), "", legend=False)
     ax.grid(axis="x", color=style.PALE, linewidth=1, zorder=0)
     more = len(series[value]) - len(x)
-    style.title(ax, (title or value.replace("_", " ")) + (f" (first {len(x)} of {len(x) + more})" if more else ""))
+    heading = title or style.plain(value.replace("_", " "))
+    style.title(ax, heading + (f" (first {len(x)} of {len(x) + more})" if more else ""))
     return ax
 
 
@@ -201,9 +202,10 @@ def _curves(
     elif _whole(series[along]):
         ax.locator_params(axis="x", integer=True)
     several = len(chosen) * len(drawn) > 1
-    _dress(ax, along, "" if len(drawn) > 1 else drawn[0].replace("_", " "), legend=several)
+    _dress(ax, style.plain(along), "" if len(drawn) > 1 else style.plain(drawn[0].replace("_", " ")), legend=several)
     more = len(set(keys)) - len(chosen)
-    style.title(ax, (title or f"by {along}") + (f" (first {len(chosen)} of {len(chosen) + more})" if more else ""))
+    heading = title or f"by {style.plain(along)}"
+    style.title(ax, heading + (f" (first {len(chosen)} of {len(chosen) + more})" if more else ""))
     return ax
 
 

@@ -34,7 +34,7 @@ class TableEntry(NamedTuple):
     derivative: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SensitivityCurve(Tabular):
     """The query as a function of one entry: a ratio of two straight lines, (a t + b) / (c t + d).
 
@@ -44,6 +44,9 @@ class SensitivityCurve(Tabular):
     value: float
     numerator: tuple[float, float]
     denominator: tuple[float, float]
+
+    def __repr__(self) -> str:
+        return f"SensitivityCurve(an entry of {self.value:.3g} gives {self(self.value):.3g})"
 
     def __call__(self, entry: npt.ArrayLike) -> Any:
         t = np.asarray(entry, np.float64)
