@@ -66,6 +66,7 @@ sphinx_gallery_conf = {
     "subsection_order": [
         f"../examples/{part}"
         for part in (
+            "tutorials",
             "networks",
             "fields",
             "gaussian",

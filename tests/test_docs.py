@@ -19,6 +19,8 @@ WRITTEN = [path for path in sorted((ROOT / "docs").rglob("*.md")) if not {"_buil
 PAGES = [ROOT / "README.md", *WRITTEN]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CLAIM = re.compile(r"^print\(.*\)  # (.+)$", re.MULTILINE)
+SPAN = re.compile(r"`([^`\n]+)`")
+DOTTED = re.compile(r"\bmf\.([A-Za-z_][\w.]*\w)")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
 
 
@@ -57,6 +59,13 @@ def test_every_public_name_is_in_the_reference():
     assert not gone, "docs/api describes what is not there"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_names_in_the_text_exist(page: Path):
+    words = [word for code in SPAN.findall(page.read_text()) for word in DOTTED.findall(code)]
+    gone = [word for word in words if pydoc.locate(f"markovfield.{word}") is None]
+    assert not gone, "the page names what is not there"
+
+
 def test_generated_files_are_up_to_date():
     from tools.generate import outdated
 
@@ -71,8 +80,9 @@ def test_links_within_the_project_lead_somewhere(page: Path):
 
 def test_every_page_is_in_the_index():
     docs = ROOT / "docs"
-    index, reference = ((docs / name).read_text().split() for name in ("index.md", "api/index.md"))
-    listed = {*index, *(f"api/{name}" for name in reference)}
+    listed = set((docs / "index.md").read_text().split())
+    for folder in ("api", "coming_from"):
+        listed |= {f"{folder}/{name}" for name in (docs / folder / "index.md").read_text().split()}
     assert {str(p.relative_to(docs).with_suffix("")) for p in WRITTEN} - {"index"} <= listed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,7 @@ DATA = {
     "plot_stereo_learned": "stereo",
     "plot_stereo_methods": "stereo",
     "plot_trees_and_links_margin": "ptb_sample",
+    "plot_2_tagger": "conll2000",
 }
 
 
@@ -55,6 +57,31 @@ def test_the_gallery_has_every_folder():
     settings = (EXAMPLES[0].parents[2] / "docs" / "conf.py").read_text(encoding="utf-8")
     for folder in {path.parent.name for path in EXAMPLES}:
         assert f'"{folder}",' in settings, f"docs/conf.py does not order examples/{folder}"
+
+
+def test_figures_of_the_sources_have_scripts():
+    page = (EXAMPLES[0].parents[2] / "docs" / "figures.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"auto_examples/(\w+/plot_\w+)\.rst", page))
+    there = {f"{path.parent.name}/{path.stem}" for path in EXAMPLES}
+    assert named <= there, "docs/figures.md names scripts that are not there"
+    rows = set(re.findall(r"^\| (19\.\d+) \|", page, re.MULTILINE))
+    assert {f"19.{k}" for k in range(1, 22)} <= rows, "docs/figures.md leaves out figures of Murphy"
+
+
+def test_tutorials_become_notebooks_without_outputs(tmp_path: Path):
+    from sphinx_gallery.gen_gallery import DEFAULT_GALLERY_CONF
+    from sphinx_gallery.notebook import jupyter_notebook
+    from sphinx_gallery.py_source_parser import split_code_and_text_blocks
+
+    tutorials = [path for path in EXAMPLES if path.parent.name == "tutorials"]
+    assert len(tutorials) >= 3
+    for path in tutorials:
+        _, blocks = split_code_and_text_blocks(str(path))
+        notebook = jupyter_notebook(blocks, {**DEFAULT_GALLERY_CONF, "src_dir": str(tmp_path)}, str(path.parent))
+        code = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        assert len(code) > 8 and not any(cell.get("outputs") for cell in notebook["cells"])
+        for cell in code:
+            compile(cell.replace("%matplotlib inline", ""), path.name, "exec")
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from markovfield.io.networks import cost_sign, ending_of_text
 COMMANDS = {f"{c.name}": c for c in typer.main.get_command(app).commands.values()}  # type: ignore[attr-defined]
 for group in ("align", "crf", "gaussian", "logic", "parse", "ssvm", "structured"):
     COMMANDS |= {f"{group} {c.name}": c for c in COMMANDS.pop(group).commands.values()}  # type: ignore[attr-defined]
-NO_ANSWER = {"demo", "help"}
+NO_ANSWER = {"demo", "explore", "help"}
 
 
 def option(command: Any, name: str) -> Any:
