@@ -12,6 +12,7 @@ import markovfield as mf
 from markovfield.factors.lattice import lattice_of
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
+from markovfield.inference.problem import problem
 from markovfield.inference.problem.pairs import pair_problem
 from markovfield.inference.problem.pairwise import of_free, pairwise
 from markovfield.inference.problem.problem import prepare
@@ -93,3 +94,49 @@ def test_explanations_tell_the_shape_of_what_is_free(edges: str, fixed: str, sha
 def test_nothing_is_rewritten_where_all_is_free():
     s: Any = MODELS["ising"].compile().structure
     assert of_free(s, s.cardinalities > 1) is s
+
+
+@pytest.mark.parametrize("size", [(12, 9), (60, 60)])
+@pytest.mark.parametrize("method", ["auto", "fusion_moves", "alpha_expansion", "trws"])
+def test_decoding_a_potts_lattice_prepares_it_once(method: str, size: tuple[int, int], monkeypatch):
+    rng, prepared = np.random.default_rng(0), []
+    plain = problem._prepare
+
+    def counting(graph: Any, *rest: Any) -> Any:
+        prepared.append(graph)
+        return plain(graph, *rest)
+
+    monkeypatch.setattr(problem, "_prepare", counting)
+    graph = mf.Potts(size, 4, 0.6, rng.normal(size=(*size, 4))).compile()
+    # One thread: members of a portfolio that begin side by side may both find that nothing is prepared.
+    mf.decode(graph, evidence={5: 1}, method=method, n_jobs=1)
+    assert prepared == [graph]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_without_zeros_propagation_changes_nothing(seed: int):
+    rng = np.random.default_rng(seed)
+    cards = rng.integers(2, 4, 6)
+    net = mf.MarkovNetwork(dict(enumerate(cards.tolist())))
+    for _ in range(8):
+        scope = rng.choice(6, int(rng.integers(1, 4)), replace=False).tolist()
+        net.add_factor(scope, log_table=rng.normal(size=cards[scope]))
+    graph = net.compile()
+    known = Evidence.from_clamps(graph.structure, np.where(rng.random(6) < 0.3, 0, -1))
+    plainly = problem._prepare(graph, known, False, False, False, None)
+    thoroughly = problem._prepare(graph, known, True, False, False, None)
+    assert prepare(graph, known, propagate_zeros=False) is prepare(graph, known)
+    for name in ("cardinalities", "scope_offsets", "scopes", "table_offsets", "table_strides"):
+        np.testing.assert_array_equal(getattr(plainly.structure, name), getattr(thoroughly.structure, name))
+    np.testing.assert_array_equal(plainly.potentials.log_tables, thoroughly.potentials.log_tables)
+
+
+def test_virtual_evidence_and_single_states_may_be_propagated():
+    net = mf.MarkovNetwork({"A": 2, "B": 1})
+    net.add_factor(["A", "B"], [[1.0], [2.0]])
+    graph = net.compile()
+    known = Evidence.parse(graph.structure, None)
+    assert prepare(graph, known, propagate_zeros=False) is not prepare(graph, known)
+    graph = mf.Ising((2, 2)).compile()
+    known = Evidence.parse(graph.structure, {0: [0.0, 1.0]})
+    assert prepare(graph, known, propagate_zeros=False) is not prepare(graph, known)

@@ -16,7 +16,7 @@ from markovfield.factors.lattice import inherit_lattice
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.problem.pairwise import pairwise
+from markovfield.inference.problem.pairwise import pairwise, unary_scores
 from markovfield.inference.problem.problem import Problem, prepare
 
 __all__ = ["PairProblem", "pair_problem"]
@@ -124,32 +124,12 @@ def pair_problem(method: str, graph: FactorGraph, evidence: Evidence, *, shrink:
     problem = prepare(plain, evidence) if shrink else prepare(plain, evidence, propagate_zeros=False)
     problem = replace(problem, graph=graph)
     _check_arity(method, problem)
-    s, pool = problem.structure, problem.potentials.log_tables
+    s = problem.structure
     view = pairwise(s)
-    unary = _unary_scores(problem, view.unary)
-    constant = float(pool[s.table_offsets[view.constants]].sum())
+    scores, constant = unary_scores(problem)
+    unary = np.full((s.n_variables, int(s.cardinalities.max(initial=1))), -np.inf)
+    unary[np.arange(unary.shape[1]) < s.cardinalities[:, None]] = scores
     if constant == -np.inf or np.isneginf(unary.max(axis=1, initial=-np.inf)).any():
         raise problem.impossible()
     base = s.table_offsets[view.pairs]
     return PairProblem(problem, unary, view.low, view.high, base, view.low_stride, view.high_stride, constant)
-
-
-def _unary_scores(problem: Problem, single: IntArray) -> FloatArray:
-    s, pool = problem.structure, problem.potentials.log_tables
-    n, most = s.n_variables, int(s.cardinalities.max(initial=1))
-    unary = np.zeros((n, most))
-    beyond = np.arange(most) >= s.cardinalities[:, None]
-    unary[beyond] = -np.inf
-    axis = s.scope_offsets[single]
-    v = s.scopes[axis]
-    cells = s.table_offsets[single][:, None] + s.table_strides[axis][:, None] * np.arange(most)
-    cells[beyond[v]] = 0
-    if np.bincount(v).max(initial=0) <= 1:
-        unary[v] += pool[cells]
-    else:
-        np.add.at(unary, v, pool[cells])
-    if len(problem.likelihood):
-        inside = ~beyond
-        unary[inside] += problem.likelihood
-    unary[beyond] = -np.inf
-    return unary

@@ -221,10 +221,18 @@ def prepare(
     """
     # Where no factor is a conditional distribution, none can be dropped as barren.
     drop_barren = drop_barren and (graph.structure.is_marked or drop_separated or keep is not None)
+    # Where nothing can be propagated, the problem is the same one.
+    propagate_zeros = propagate_zeros or _keeps_domains(graph, evidence)
     key = (propagate_zeros, drop_barren, drop_separated, None if keep is None else keep.tobytes())
     make = partial(_prepare, graph, evidence, propagate_zeros, drop_barren, drop_separated, keep)
     # The problem holds the evidence, so that no other can have its id.
     return _PREPARED.get(graph, (id(evidence), *key), make)
+
+
+def _keeps_domains(graph: FactorGraph, evidence: Evidence) -> bool:
+    """Whether no state is ruled out but by what is observed."""
+    tables = graph.to_tables()
+    return not (evidence.likelihoods or len(_one_state(tables.structure)) or hard_zeros(tables).any())
 
 
 def _prepare(
