@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "FloatArray", "Frozen", "IntArray", "States", "distinct_rows", "short_repr"]
+__all__ = ["BoolArray", "FloatArray", "Frozen", "IntArray", "States", "distinct_rows", "offsets_of", "short_repr"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -42,6 +42,17 @@ def _freeze(values: tuple[Any, ...]) -> None:
             value.flags.writeable = False
         elif type(value) is tuple:
             _freeze(value)
+
+
+def offsets_of(lengths: npt.ArrayLike) -> IntArray:
+    """``int64[n + 1]``: where stretches of these lengths begin that follow each other, and where the last one ends.
+
+    Examples
+    --------
+    >>> offsets_of([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 def distinct_rows(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:

@@ -14,7 +14,7 @@ from markovfield.alignment.hmm_kernel import hmm_best, hmm_expectations, jump_mo
 from markovfield.alignment.ibm import first_table
 from markovfield.alignment.sentences import EncodedPairs
 from markovfield.alignment.translation import TranslationTable
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import FormatError
 from markovfield.inference.core.running import Running
 
@@ -102,7 +102,7 @@ class HMMAligner(Aligner):
         lengths = pairs.source_lengths
         there = np.zeros(int(lengths.max()) + 1, np.int64)
         there[lengths] = lengths * (lengths + 1)
-        starts = np.concatenate([[0], np.cumsum(there)])
+        starts = offsets_of(there)
         moves = np.empty(int(starts[-1]))
         jump_moves(positions.jumps, positions.starts, starts, moves)
         return moves, starts

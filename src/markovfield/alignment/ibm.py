@@ -13,7 +13,7 @@ from markovfield.alignment.aligner import Aligner
 from markovfield.alignment.ibm_kernel import diagonal_moments, diagonal_table, ibm_best, ibm_expectations
 from markovfield.alignment.sentences import EncodedPairs
 from markovfield.alignment.translation import TranslationTable
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.inference.core.running import Running
 
@@ -35,7 +35,7 @@ class Lengths(NamedTuple):
         most = int(pairs.target_lengths.max()) + 1
         codes, which = np.unique(pairs.source_lengths * most + pairs.target_lengths, return_inverse=True)
         lengths = np.stack(np.divmod(codes, most), axis=1)
-        starts = np.concatenate([[0], np.cumsum(lengths[:, 0] * lengths[:, 1])])
+        starts = offsets_of(lengths[:, 0] * lengths[:, 1])
         return cls(np.ascontiguousarray(lengths), starts, which.ravel())
 
     def uniform(self) -> FloatArray:
@@ -194,7 +194,7 @@ class IBM2(_IBM):
         if self.positions == "diagonal":
             diagonal_table(known.lengths, known.starts, positions.tension, table)
         else:
-            starts = np.concatenate([[0], np.cumsum(positions.lengths[:, 0] * positions.lengths[:, 1])]).tolist()
+            starts = offsets_of(positions.lengths[:, 0] * positions.lengths[:, 1]).tolist()
             place = {tuple(pair): k for k, pair in enumerate(positions.lengths.tolist())}
             for k, pair in enumerate(known.lengths.tolist()):
                 if (at := place.get(tuple(pair))) is not None:
@@ -205,7 +205,7 @@ class IBM2(_IBM):
         known = Lengths.of(pairs)
         if self.positions == "table":
             sizes = np.repeat(known.lengths[:, 0], known.lengths[:, 1])
-            rows = np.concatenate([[0], np.cumsum(sizes)])
+            rows = offsets_of(sizes)
             totals = np.repeat(np.add.reduceat(counts, rows[:-1]), sizes)
             table = np.where(totals > 0, counts / np.where(totals > 0, totals, 1.0), plan[0])
             return Positions(0.0, known.lengths, table)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import IntArray
+from markovfield.arrays import IntArray, offsets_of
 from markovfield.exceptions import ModelError
 
 __all__ = ["EncodedPairs", "PairArrays", "Vocabulary", "checked_pairs", "normalised", "tokenised"]
@@ -162,13 +162,11 @@ class EncodedPairs:
     @classmethod
     def of(cls, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], source: Vocabulary, target: Vocabulary) -> Any:
         """Words as numbers of two vocabularies."""
-        offsets = [
-            np.concatenate([[0], np.cumsum([len(pair[side]) for pair in pairs], dtype=np.int64)]) for side in (0, 1)
-        ]
+        offsets = [offsets_of([len(pair[side]) for pair in pairs]) for side in (0, 1)]
         numbers = [
             known.numbers(word for pair in pairs for word in pair[k]) for k, known in enumerate((source, target))
         ]
-        cell_offsets = np.concatenate([[0], np.cumsum(np.diff(offsets[0]) * np.diff(offsets[1]))])
+        cell_offsets = offsets_of(np.diff(offsets[0]) * np.diff(offsets[1]))
         cells = np.empty(int(cell_offsets[-1]), np.int32)
         return cls(PairArrays(offsets[0], numbers[0], offsets[1], numbers[1], cell_offsets, cells))
 

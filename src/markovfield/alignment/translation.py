@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from markovfield.alignment.sentences import EncodedPairs, Vocabulary
 from markovfield.alignment.translation_kernel import count_pairs, fill_pairs, find_pairs, normalise_rows
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import FormatError
 from markovfield.frames import Tabular
 from markovfield.sequence.text.vectoriser import pack_strings, unpack_strings
@@ -66,7 +66,7 @@ class TranslationTable(Tabular):
         encoded = EncodedPairs.of(pairs, source, target)
         arrays = encoded.arrays
         order = np.argsort(arrays.sources, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(np.bincount(arrays.sources, minlength=len(source)))])
+        starts = offsets_of(np.bincount(arrays.sources, minlength=len(source)))
         sentence_of = np.repeat(np.arange(len(encoded)), encoded.source_lengths)
         n = len(target)
         size = count_pairs(tuple(arrays), order, starts, sentence_of, np.full(n, -1))
@@ -114,7 +114,7 @@ class TranslationTable(Tabular):
     def pruned(self, least: float) -> TranslationTable:
         """Without pairs of a probability below ``least``: these are as good as never seen."""
         kept = self.values >= least
-        row_starts = np.concatenate([[0], np.cumsum(kept)])[self.row_starts]
+        row_starts = offsets_of(kept)[self.row_starts]
         return replace(self, row_starts=row_starts, columns=self.columns[kept], values=self.values[kept])
 
     def translations(self, word: str, n: int = 10) -> list[tuple[str, float]]:

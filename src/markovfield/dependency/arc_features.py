@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import IntArray
+from markovfield.arrays import IntArray, offsets_of
 from markovfield.dependency.arc_features_kernel import arc_features, arc_keys, count_keys, fill_table
 from markovfield.dependency.trees import TaggedWords
 from markovfield.exceptions import ModelError
@@ -252,7 +252,7 @@ class ArcFeatures:
     @staticmethod
     def cells(lengths: IntArray, used: Iterable[IntArray]) -> npt.NDArray[np.bool_]:
         """``bool[n_cells]``: the cells that are used."""
-        starts = np.concatenate([[0], np.cumsum((lengths + 1) ** 2)])
+        starts = offsets_of((lengths + 1) ** 2)
         chosen = np.zeros(int(starts[-1]), np.bool_)
         for start, own in zip(starts.tolist(), used, strict=False):
             chosen[start + own] = True
@@ -264,7 +264,7 @@ class ArcFeatures:
         n = int((wanted & ~named).sum()) * int(chosen.sum())
         if (wanted & named).any():
             longest = np.minimum(arcs.lengths, self.sizes[-1])
-            starts = np.concatenate([[0], np.cumsum((arcs.lengths + 1) ** 2)])[:-1]
+            starts = offsets_of((arcs.lengths + 1) ** 2)[:-1]
             of_sentence = np.add.reduceat(chosen.astype(np.int64), starts)
             n += int((wanted & named).sum()) * int(longest @ of_sentence)
         return n

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.dependency.arc_features import TEMPLATES, ArcFeatures
 from markovfield.dependency.scoring import dependency_report
 from markovfield.dependency.trees import checked_heads, crossing_arcs, heads_and_labels, tagged_words
@@ -113,11 +113,11 @@ class ArcModel(FormModel):
         used = [_cells(heads) for heads, _ in trees]
         rows = features.rows(arcs, features.cells(arcs.lengths, used))
         labels = np.zeros(arcs.n_cells, np.int64)
-        starts = np.concatenate([[0], np.cumsum((arcs.lengths + 1) ** 2)]).tolist()
+        starts = offsets_of((arcs.lengths + 1) ** 2).tolist()
         for start, own, (_, names) in zip(starts, used, trees, strict=False):
             labels[start + own] = [number[name] for name in names]
         kept = features.goes_with_labels[rows.features]
-        begins = np.concatenate([[0], np.cumsum(kept)])[rows.rows].astype(np.int64)
+        begins = offsets_of(kept)[rows.rows].astype(np.int64)
         return LabelSupport.of(FeatureRows(begins, rows.features[kept]), labels, features.n_features, len(number))
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, Frozen
+from markovfield.arrays import FloatArray, Frozen, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.factors.conditional_marks import DECLARED, sound_marks
 from markovfield.factors.factor_kinds import (
@@ -164,8 +164,7 @@ class Structure(Frozen):
     @cached_property
     def value_offsets(self) -> npt.NDArray[np.int64]:
         """``int64[n + 1]``: where each variable's states start in a vector over all variables' states."""
-        offsets = np.zeros(self.n_variables + 1, np.int64)
-        np.cumsum(self.cardinalities, out=offsets[1:])
+        offsets = offsets_of(self.cardinalities)
         offsets.flags.writeable = False
         return offsets
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.gaussian.dense_factor import DenseFactor
 from markovfield.kernels.interpreter import small
@@ -119,11 +119,11 @@ class CholeskyPlan:
         parent: Any = symbolic_kernel.elimination_tree(offsets, rows, self.order)
         count: Any = symbolic_kernel.column_counts(offsets, rows, self.order, parent)
         starts, parents, n_below = symbolic_kernel.supernodes(parent, count, self.order)
-        row_offsets = np.concatenate([[0], np.cumsum(n_below)])
+        row_offsets = offsets_of(n_below)
         self._below, relative = symbolic_kernel.supernode_rows(offsets, rows, self.order, starts, parents, row_offsets)
         columns: IntArray = np.diff(starts)
         widths = (columns + n_below + PAD - 1) // PAD * PAD
-        panel_at = np.concatenate([[0], np.cumsum(columns * widths)])
+        panel_at = offsets_of(columns * widths)
         self._entries: tuple[Any, Any, Any] = symbolic_kernel.entry_places(
             offsets, rows, self.order, starts, row_offsets, self._below, widths
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import FormatError
 
 __all__ = ["UNKNOWN", "Lexicon", "lexicon_counts", "word_class"]
@@ -87,7 +87,7 @@ class Lexicon:
             rows.setdefault(word, []).append(column)
         sizes = np.array([len(own) for own in rows.values()], np.int64)
         flat = np.array([column for own in rows.values() for column in own], np.int64)
-        return cls(tuple(rows), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), flat)
+        return cls(tuple(rows), offsets_of(sizes), flat)
 
     @cached_property
     def row_of(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.grammar.pairs_kernel import pair_counts, pair_scores
 
 __all__ = ["FeatureRows", "LabelSupport", "PairProduct"]
@@ -101,7 +101,7 @@ class PairProduct:
         row, column = np.divmod(np.asarray(cells, np.int64), self.n_columns)
         first, sizes = self.given.rows[row], np.diff(self.given.rows)[row]
         cell = np.repeat(np.arange(len(row)), sizes)
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        offsets = offsets_of(sizes)
         features = self.given.features[np.arange(offsets[-1]) - offsets[cell] + first[cell]].astype(np.int64)
         label_of = np.full(self.n_columns, -1, np.int64)
         label_of[self.column[self.column >= 0]] = np.flatnonzero(self.column >= 0)

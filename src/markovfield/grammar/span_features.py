@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.arrays import IntArray
+from markovfield.arrays import IntArray, offsets_of
 from markovfield.grammar.pairs import FeatureRows
 
 __all__ = ["N_WORD_CLASSES", "SpanFeatures", "Spans", "TaggedSentence", "word_class"]
@@ -169,7 +169,7 @@ class SpanFeatures:
             words[at : at + len(sentence)] = [word_index.get(word) or 1 + word_class(word) for word, _ in sentence]
         pairs = [np.triu_indices(n) for n in lengths]
         sizes = lengths * (lengths + 1) // 2
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        offsets = offsets_of(sizes)
         place = np.repeat(starts, sizes)
         first = np.concatenate([np.zeros(0, np.int64), *(i for i, _ in pairs)]) + place
         last = np.concatenate([np.zeros(0, np.int64), *(j for _, j in pairs)]) + place
@@ -199,7 +199,7 @@ class SpanFeatures:
         found = np.zeros(len(first), np.int64)
         for bit, names in enumerate(_INSIDE):
             wanted = [self._tag_index[name] for name in names.split() if name in self._tag_index]
-            before = np.concatenate([[0], np.cumsum(np.isin(tags, wanted))])
+            before = offsets_of(np.isin(tags, wanted))
             found |= (before[last + 1] > before[first]).astype(np.int64) << bit
         return found
 
@@ -238,7 +238,7 @@ class SpanFeatures:
                 columns[:, x] = np.where(valid & (keys[at] == numbers), at + start, -1)
             start += len(keys)
         kept = columns >= 0
-        return FeatureRows(np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64), columns[kept])
+        return FeatureRows(offsets_of(kept.sum(axis=1)), columns[kept])
 
 
 # How words that were rare in training are written; the first that fits.

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure
@@ -80,8 +80,8 @@ def read_uai(path: PathLike) -> FactorGraph:
     log_tables, sizes = _log_tables(tokens, n_factors, factor_of_axis, cardinalities[scopes])
     tokens.end("the last table")
 
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(arity)])
-    bases = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])[:-1] if n_factors else sizes
+    offsets = offsets_of(arity)
+    bases = offsets_of(sizes)[:-1] if n_factors else sizes
     child = None
     if kind == b"BAYES":
         # The last variable of each scope; where the numbers do not sum to one over it, the graph drops the mark.
@@ -151,7 +151,7 @@ def _log_tables(
     sizes = np.ones(n_factors, np.int64)
     small = factor_of_axis < known
     np.multiply.at(sizes, factor_of_axis[small], cards[small])
-    size_at = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[:known] + 1)])
+    size_at = offsets_of(sizes[:known] + 1)
     if known < n_factors or size_at[-1] > tokens.left:
         raise _table_error(tokens, start + size_at, sizes, bits)
     values = tokens.floats(int(size_at[-1]), "a table entry")

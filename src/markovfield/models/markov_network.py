@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import CARDINALITY, CLAUSE, DISTANCE, PARITY, TABLE
@@ -429,7 +430,7 @@ class MarkovNetwork(Drawn):
         if self._compiled is None:
             cards = np.array(self._cardinalities, np.int32)
             lengths = np.fromiter((len(s) for s in self._scopes), np.int64, len(self._scopes))
-            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+            offsets = offsets_of(lengths)
             scopes = np.fromiter((v for s in self._scopes for v in s), np.int32, int(offsets[-1]))
             from markovfield.factors.structure import c_order_strides
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from markovfield.arrays import offsets_of
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.files import PathLike, atomic_writer
-from markovfield.structured.core.reading import starts
 
 __all__ = ["read_examples", "write_outputs"]
 
@@ -66,7 +66,7 @@ def write_outputs(path: PathLike, outputs: Any, marginals: Any = None) -> None:
         if parts and parts[0].ndim == 2:
             made["shapes"] = np.array([part.shape for part in parts])
         else:
-            made["node_offsets"] = starts([part.size for part in parts])
+            made["node_offsets"] = offsets_of([part.size for part in parts])
     if marginals is not None:
         made["marginals"] = np.concatenate([np.reshape(p, (-1, np.shape(p)[-1])) for p in marginals])
     with atomic_writer(path) as stream:

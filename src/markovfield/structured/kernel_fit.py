@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.limits import memory_limit_bytes
 from markovfield.inference.core.running import Running
@@ -17,7 +17,7 @@ from markovfield.learning.max_margin.kernel_frank_wolfe import KernelFrankWolfe,
 from markovfield.learning.max_margin.multiclass import ClassAscent, GramBlocks
 from markovfield.structured.core.conditional import example_weights
 from markovfield.structured.core.model import Placed
-from markovfield.structured.core.reading import example_count, numbered_from, some_examples, starts
+from markovfield.structured.core.reading import example_count, numbered_from, some_examples
 from markovfield.structured.losses.loss import loss_of
 from markovfield.structured.margin_report import MarginReport
 from markovfield.structured.margin_training import multiclass_data
@@ -81,7 +81,7 @@ def fit_kernel(
     if not total > 0:
         raise ModelError("sample_weight must be positive for some example")
     oracles = []
-    for first, batch in zip(starts([batch.n_examples for batch in batches]).tolist(), batches, strict=False):
+    for first, batch in zip(offsets_of([batch.n_examples for batch in batches]).tolist(), batches, strict=False):
         with numbered_from(first):
             oracles.append(objective.on(batch, running=running, rng=rng))
     problem = MarginProblem(oracles, C * weights, batches[0].n_weights)

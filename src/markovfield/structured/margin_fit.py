@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from markovfield._validation import number, whole_number
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.inference.core.running import Running
 from markovfield.learning.max_margin.problem import MarginMinimum, Planes
 from markovfield.learning.max_margin.restraint import Restraint
 from markovfield.structured.core.conditional import ConditionalModel, example_weights
-from markovfield.structured.core.reading import example_count, numbered_from, starts
+from markovfield.structured.core.reading import example_count, numbered_from
 from markovfield.structured.losses.loss import loss_of
 from markovfield.structured.margin_report import MarginReport
 from markovfield.structured.margin_training import SHARDS, margin_solver
@@ -162,7 +162,7 @@ def fit_planes(
     if not total > 0:
         raise ModelError("sample_weight must be positive for some example")
     oracles = []
-    for first, batch in zip(starts([batch.n_examples for batch in batches]).tolist(), batches, strict=False):
+    for first, batch in zip(offsets_of([batch.n_examples for batch in batches]).tolist(), batches, strict=False):
         with numbered_from(first):
             oracles.append(objective.on(batch, running=running, rng=rng))
     problem = MarginProblem(oracles, C * weights, batches[0].n_weights, restraint)

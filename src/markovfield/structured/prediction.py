@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.inference.core.answers import Answer
 from markovfield.inference.core.component_counts import counts_by_component
@@ -21,7 +21,6 @@ from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.structured.core.batch import Batch
 from markovfield.structured.core.inference import choose_decoding, choose_inference
-from markovfield.structured.core.reading import starts
 from markovfield.structured.losses.loss import Loss, loss_of
 
 __all__ = [
@@ -222,15 +221,15 @@ def least_loss(
         return np.asarray((values.reshape(-1, k) @ table).argmin(axis=1), np.int32)
     if alike:
         return np.asarray(values.reshape(-1, k).argmax(axis=1), np.int32)
-    return np.array([part.argmax() for part in np.split(values, starts(sizes)[1:-1])], np.int32)
+    return np.array([part.argmax() for part in np.split(values, offsets_of(sizes)[1:-1])], np.int32)
 
 
 def split_values(values: FloatArray, sizes: IntArray, variable_offsets: IntArray) -> list[Any]:
     """Marginals example by example: a matrix each, or a list of vectors where variables differ in their labels."""
     found: list[Any] = []
-    ends = starts(sizes)
+    ends = offsets_of(sizes)
     for first, last in pairwise(variable_offsets.tolist()):
         part, own = values[ends[first] : ends[last]], sizes[first:last]
         alike = len(own) and (own == own[0]).all()
-        found.append(part.reshape(len(own), -1) if alike else np.split(part, starts(own)[1:-1]))
+        found.append(part.reshape(len(own), -1) if alike else np.split(part, offsets_of(own)[1:-1]))
     return found

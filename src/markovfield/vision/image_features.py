@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, Frozen, IntArray, short_repr
+from markovfield.arrays import FloatArray, Frozen, IntArray, offsets_of, short_repr
 from markovfield.exceptions import ModelError
 
 __all__ = [
@@ -98,7 +98,7 @@ def stack_images(images: Sequence[npt.ArrayLike], n_channels: int | None = None)
     if not parts:
         raise ModelError("images must be a list of at least one image, got none")
     size = np.array(shapes, np.int64)
-    return Images(np.concatenate(parts), size, np.concatenate([[0], np.cumsum(size.prod(axis=1))]))
+    return Images(np.concatenate(parts), size, offsets_of(size.prod(axis=1)))
 
 
 def _numbers(image: npt.ArrayLike, i: int) -> FloatArray:
@@ -302,7 +302,7 @@ def grid_edges(shapes: npt.ArrayLike, connectivity: int = 4) -> GridEdges:
         raise ModelError(f"connectivity must be 4 or 8, got {connectivity!r}")
     sizes = np.asarray(shapes, np.int64).reshape(-1, 2)
     known: dict[tuple[int, int], tuple[IntArray, IntArray]] = {}
-    starts = np.concatenate([[0], np.cumsum(sizes.prod(axis=1))])
+    starts = offsets_of(sizes.prod(axis=1))
     parts = []
     for (rows, columns), start in zip(sizes.tolist(), starts, strict=False):
         if (rows, columns) not in known:

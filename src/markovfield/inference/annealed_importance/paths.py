@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.annealed_importance.annealing_kernel import (
@@ -21,6 +21,7 @@ from markovfield.inference.constants.scale import extremes
 from markovfield.inference.core.diagnostics import error_floor
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.problem.feasible import Feasible
+from markovfield.inference.problem.pairwise import unary_scores
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.problem.reduction import zeros_in_factors
 from markovfield.inference.sampling.seen_states import PARTS, SEEN_ROWS, covered_weight, missed_by_weighted, weigh_seen
@@ -79,9 +80,8 @@ class Base:
         other = np.full(len(slots), -1, np.int32)
         pair = arity[factor] == 2
         other[pair] = s.scopes[2 * s.scope_offsets[factor[pair]] + 1 - slots[pair]]
-        slot_offsets = np.zeros(s.n_variables + 1, np.int64)
-        np.cumsum(np.bincount(s.scopes[slots], minlength=s.n_variables), out=slot_offsets[1:])
-        unary = _unary(problem)
+        slot_offsets = offsets_of(np.bincount(s.scopes[slots], minlength=s.n_variables))
+        unary = unary_scores(problem)[0]
         tempered = (arity > 1) & ~inside
         levels = extremes(FactorGraph(s, pool.log_tables, marks_hold=True)).top.copy()
         # Where the forest is all there is, nothing needs to be crossed.
@@ -111,19 +111,6 @@ class Base:
         g = self.graph
         reads = np.diff(g.scope_offsets)[g.slot_factor] + g.cardinalities[g.scopes[g.slots]]
         return CELL_COST * float(reads.sum() + 4 * len(g.unary))
-
-
-def _unary(problem: Problem) -> FloatArray:
-    """Potentials of single variables, with the likelihoods, over all states."""
-    s = problem.structure
-    unary = problem.likelihood.copy() if len(problem.likelihood) else np.zeros(int(s.value_offsets[-1]))
-    single = np.flatnonzero(np.diff(s.scope_offsets) == 1)
-    axis = s.scope_offsets[single]
-    counts = s.cardinalities[s.scopes[axis]].astype(np.int64)
-    state = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    cells = np.repeat(s.table_offsets[single], counts) + np.repeat(s.table_strides[axis], counts) * state
-    np.add.at(unary, np.repeat(s.value_offsets[s.scopes[axis]], counts) + state, problem.potentials.log_tables[cells])
-    return unary
 
 
 @dataclass(eq=False)

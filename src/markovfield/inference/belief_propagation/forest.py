@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, offsets_of
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factors.structure import Structure
 from markovfield.inference.belief_propagation.edges_kernel import (
@@ -206,7 +206,7 @@ def message_layout(s: Structure) -> tuple[MessageLayout, FloatArray]:
             f"propagation would need {format_bytes(float(np.log2(16 * largest)))} to work on it"
         )
     limits = [int(np.diff(s.scope_offsets).max(initial=0)), int(s.cardinalities.max(initial=1)), int(largest)]
-    message_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(s.cardinalities[s.scopes], dtype=np.int64)])
+    message_offsets = offsets_of(s.cardinalities[s.scopes])
     layout = MessageLayout(
         s.scope_offsets,
         s.scopes,

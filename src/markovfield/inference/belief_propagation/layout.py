@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import BoolArray, FloatArray, IntArray
+from markovfield.arrays import BoolArray, FloatArray, IntArray, offsets_of
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE
@@ -112,16 +112,14 @@ def loopy_graph(s: Structure) -> LoopyGraph:
     structured = np.flatnonzero(~plain & (arity > 0))
     factors = np.concatenate([tables, structured])
     at = s.scope_offsets[unary]
-    offsets = np.zeros(len(factors) + 1, np.int64)
-    np.cumsum(arity[factors], out=offsets[1:])
+    offsets = offsets_of(arity[factors])
     # The axes of the factors kept, in their new order.
     axes = np.repeat(s.scope_offsets[factors] - offsets[:-1], arity[factors]) + np.arange(offsets[-1])
     scopes, strides = s.scopes[axes], s.table_strides[axes]
     del axes
     edge_factor, variable_offsets, variable_edges = link_edges(s.n_variables, offsets, scopes)
     cards = s.cardinalities[scopes]
-    message_offsets = np.zeros(len(scopes) + 1, np.int64)
-    np.cumsum(cards, out=message_offsets[1:])
+    message_offsets = offsets_of(cards)
     n_tables = len(tables)
     axes_of_tables = offsets[n_tables]
     sizes = factor_sizes(s.cardinalities, offsets[: n_tables + 1], scopes[:axes_of_tables])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.branch_and_bound.consistency_kernel import FORBIDDEN, LIMIT, REGISTERS, Board, CostLayout
 from markovfield.inference.branch_and_bound.root_kernel import edge_minima
@@ -115,10 +115,6 @@ class CostNetwork:
         return len(self.layout.function_cells) - 1
 
 
-def _starts(counts: npt.ArrayLike) -> IntArray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
 def _sealed(array: npt.ArrayLike) -> IntArray:
     result = np.ascontiguousarray(array, np.int64)
     result.flags.writeable = False
@@ -204,8 +200,8 @@ class Costs:
         function_component = self.component[owner]
         order = np.argsort(self.component, kind="stable")
         edges, larges = np.argsort(edge_component, kind="stable"), np.argsort(function_component, kind="stable")
-        v_at, e_at = _starts(sizes), _starts(np.bincount(edge_component, minlength=len(sizes)))
-        f_at = _starts(np.bincount(function_component, minlength=len(sizes)))
+        v_at, e_at = offsets_of(sizes), offsets_of(np.bincount(edge_component, minlength=len(sizes)))
+        f_at = offsets_of(np.bincount(function_component, minlength=len(sizes)))
         for c in np.flatnonzero(sizes > 1).tolist():
             yield self._network(
                 order[v_at[c] : v_at[c + 1]], edges[e_at[c] : e_at[c + 1]], larges[f_at[c] : f_at[c + 1]]
@@ -219,7 +215,7 @@ class Costs:
         local = np.zeros(s.n_variables, np.int64)
         local[variables] = np.arange(len(variables))
         cards = s.cardinalities[variables].astype(np.int64)
-        offsets = _starts(cards)
+        offsets = offsets_of(cards)
         half_node = local[self.pair_nodes[edges]].ravel()
         minima = np.empty(len(edges), np.int64)
         base, strides = _sealed(self.pair_base[edges]), _sealed(self.pair_strides[edges].ravel())
@@ -239,12 +235,12 @@ class Costs:
         at_degree, at_free = at_size + n, at_size + 2 * n
         at_count = at_free + 1
         at_message = at_count + f
-        message_at = at_message + _starts(cards[half_node])
+        message_at = at_message + offsets_of(cards[half_node])
         at_cell = int(message_at[-1])
         by_function = np.argsort(scopes, kind="stable")
         layout = CostLayout(
             _sealed(offsets),
-            _sealed(_starts(np.bincount(half_node, minlength=n))),
+            _sealed(offsets_of(np.bincount(half_node, minlength=n))),
             _sealed(half_node),
             strides,
             _sealed(message_at[:-1]),
@@ -255,7 +251,7 @@ class Costs:
             _sealed(cell_at),
             _sealed(axis_at),
             _sealed(states),
-            _sealed(_starts(np.bincount(scopes, minlength=n))),
+            _sealed(offsets_of(np.bincount(scopes, minlength=n))),
             _sealed(np.repeat(np.arange(f), np.diff(scope_at))[by_function]),
             1,
             at_size,
@@ -397,7 +393,7 @@ def _pairs(problem: Problem, pool: IntArray) -> tuple[IntArray, IntArray, IntArr
     key = nodes[:, 0] * s.n_variables + nodes[:, 1]
     _, representative, edge, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
     shared = np.flatnonzero(counts > 1)
-    by_edge, starts = np.argsort(edge, kind="stable"), _starts(counts)
+    by_edge, starts = np.argsort(edge, kind="stable"), offsets_of(counts)
     added, at = [pool], len(pool)
     for e in shared.tolist():
         factors = by_edge[starts[e] : starts[e + 1]]
@@ -439,7 +435,7 @@ def _cells(problem: Problem, large: IntArray, limit: int) -> tuple[IntArray, Int
     cells = np.cumsum(counts)
     if (np.diff(cells) == 0).any():
         raise problem.impossible()
-    axis_at = _starts(np.diff(cells) * np.diff(s.scope_offsets)[large])
+    axis_at = offsets_of(np.diff(cells) * np.diff(s.scope_offsets)[large])
     cell_log, cell_states = np.empty(int(cells[-1])), np.empty(int(axis_at[-1]), np.int32)
     finite_cells(*arguments, cells, axis_at, cell_log, cell_states)
     return cells, axis_at, cell_log, cell_states
@@ -449,12 +445,12 @@ def _components(s: Any, pairs: IntArray, large: IntArray) -> IntArray:
     """The connected component of each variable, numbered in the order of their first ones."""
     several = np.concatenate([pairs, large])
     arity = np.diff(s.scope_offsets)[several]
-    starts = _starts(arity)
+    starts = offsets_of(arity)
     axes = np.repeat(s.scope_offsets[several] - starts[:-1], arity) + np.arange(starts[-1])
     one, two = np.repeat(s.scopes[s.scope_offsets[several]], arity), s.scopes[axes]
     ends, others = np.concatenate([one, two]), np.concatenate([two, one]).astype(np.int64)
     order, offsets = breadth_first(
-        _starts(np.bincount(ends, minlength=s.n_variables)), others[np.argsort(ends, kind="stable")]
+        offsets_of(np.bincount(ends, minlength=s.n_variables)), others[np.argsort(ends, kind="stable")]
     )
     label = np.empty(s.n_variables, np.int64)
     label[order] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray, States
+from markovfield.arrays import FloatArray, States, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.cluster_sampling.cluster_moves_kernel import ClusterGraph, swendsen_wang
@@ -114,8 +114,7 @@ def _arrays(model: Any, q: int, crossed: Any, strength: FloatArray, unary: Float
     thresholds = np.ldexp(np.minimum(-np.expm1(-strength), 1 - 2.0**-53), 64).astype(np.uint64)
     ends = np.concatenate([first, second])
     order = np.argsort(ends, kind="stable")
-    offsets = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(ends, minlength=n), out=offsets[1:])
+    offsets = offsets_of(np.bincount(ends, minlength=n))
     pair = order % max(1, len(first))
     # States that all add the same are no field, even if that is not zero.
     fields = (unary != unary[:, :1]).any()

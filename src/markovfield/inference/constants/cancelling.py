@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, offsets_of
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE
 from markovfield.factors.lattice import inherit_lattice
@@ -96,7 +96,7 @@ def _graph(
     counts = [len(scope) for scope in scopes] + [len(a) for a in axes]
     structure = Structure.from_arrays(
         s.cardinalities,
-        np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64),
+        offsets_of(counts),
         np.concatenate([np.array([v for scope in scopes for v in scope], np.int32), *axes]),
         np.concatenate([np.array(offsets, np.int64), s.table_offsets[kept]]),
         np.concatenate([np.array(strides, np.int64), *(s.strides(f) for f in kept.tolist())]),

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf
@@ -140,7 +140,7 @@ def _copies(s: Structure, n: int) -> Structure:
     child = np.where(s.child >= 0, s.child + (s.n_variables * copy)[:, None], -1)
     return Structure.from_arrays(
         np.tile(s.cardinalities, n),
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(np.tile(np.diff(s.scope_offsets), n))]),
+        offsets_of(np.tile(np.diff(s.scope_offsets), n)),
         scopes.reshape(-1),
         np.tile(s.table_offsets, n),
         np.tile(s.table_strides, n),

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.factors.factor_kinds import TABLE, caps
 from markovfield.factors.oracles_kernel import FactorLayout, oracle_work_size
 from markovfield.factors.remembered import remembered
@@ -20,7 +20,7 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.dual_decomposition.dual_decomposition_kernel import best_copies, quadratic_copies
 from markovfield.inference.local_search.incumbent import Incumbent
 from markovfield.inference.problem.merged_pairs import merge_pairs
-from markovfield.inference.problem.pairwise import unary_scores
+from markovfield.inference.problem.pairwise import add_unary, unary_scores
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.trws.passes_kernel import round_states, run_pass
 from markovfield.inference.trws.plan import sequential_plan
@@ -61,10 +61,6 @@ class Subproblems(Protocol):
         """Round weights of all states to an assignment, a candidate for the best."""
 
 
-def _starts(counts: npt.NDArray[np.integer]) -> IntArray:  # type: ignore[type-arg]
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
 def _heaviest(structure: Structure, weights: FloatArray, unary: FloatArray) -> IntArray:
     """The heaviest state of each variable; of several, the one with the best unary score."""
     owner = np.repeat(np.arange(structure.n_variables), structure.cardinalities)
@@ -97,25 +93,18 @@ class Factors:
     def _read_unary(self, problem: Problem) -> None:
         """Scores of single states of the user's graph; what is ruled out, the reduction in plain tables found."""
         s = self.structure
-        arity = np.diff(s.scope_offsets)
         self.unary = problem.expand(np.zeros(int(problem.structure.value_offsets[-1])), -np.inf).copy()
         for v, vector in problem.evidence.likelihoods:
             self.unary[s.value_offsets[v] : s.value_offsets[v + 1]] += vector
-        single = np.flatnonzero((arity == 1) & (s.kind == TABLE))
-        axis = s.scope_offsets[single]
-        counts = s.cardinalities[s.scopes[axis]].astype(np.int64)
-        owner = np.repeat(np.arange(len(single)), counts)
-        state = np.arange(len(owner)) - _starts(counts)[owner]
-        cells = s.table_offsets[single][owner] + s.table_strides[axis][owner] * state
-        np.add.at(self.unary, s.value_offsets[s.scopes[axis]][owner] + state, self.log_tables[cells])
-        self.constant = float(self.log_tables[s.table_offsets[arity == 0]].sum())
+        add_unary(s, self.log_tables, self.unary)
+        self.constant = float(self.log_tables[s.table_offsets[np.diff(s.scope_offsets) == 0]].sum())
 
     def _lay_out(self, s: Structure, rest: IntArray, arity: npt.NDArray[np.int64]) -> None:
-        offsets = _starts(arity[rest])
+        offsets = offsets_of(arity[rest])
         axes = np.repeat(s.scope_offsets[rest] - offsets[:-1], arity[rest]) + np.arange(offsets[-1])
         scopes = s.scopes[axes]
         cards = s.cardinalities[scopes].astype(np.int64)
-        copy_offsets = _starts(cards)
+        copy_offsets = offsets_of(cards)
         self.layout = FactorLayout(
             s.cardinalities, offsets, scopes, s.kind[rest], caps(s)[rest], s.table_offsets[rest],
             s.table_strides[axes], copy_offsets,
@@ -124,7 +113,7 @@ class Factors:
         factor = np.repeat(np.arange(len(rest)), arity[rest])
         free = np.bincount(factor, cards - 1, len(rest)).astype(np.int64)
         room = np.minimum(free + 2, MOST_KEPT)
-        self.weight_offsets, self.set_offsets = _starts(room), _starts(room * arity[rest])
+        self.weight_offsets, self.set_offsets = offsets_of(room), offsets_of(room * arity[rest])
         self.counts = np.zeros(len(rest), np.int64)
         self.kept, self.weights = np.zeros(int(self.set_offsets[-1]), np.int64), np.zeros(int(room.sum()))
         most = int(arity[rest].max(initial=1))
@@ -132,7 +121,7 @@ class Factors:
         self.work, self.states = np.zeros(max(oracle_work_size(most), widest)), np.zeros(most, np.int64)
         logs = np.zeros(len(rest))
         np.add.at(logs, factor, np.where(s.kind[rest][factor] == TABLE, np.log(cards), 0.0))
-        effort = _starts(np.minimum(np.exp(logs), 2.0**40) + 16.0 * arity[rest])
+        effort = offsets_of(np.minimum(np.exp(logs), 2.0**40) + 16.0 * arity[rest])
         cuts = np.searchsorted(effort, np.arange(0, effort[-1], CHUNK))
         self.cuts = np.unique(np.append(cuts, len(rest))).tolist()
 
@@ -234,7 +223,7 @@ def _forests(s: Structure) -> list[Structure]:
 def _only(s: Structure, factors: IntArray) -> Structure:
     """The structure with some of its factors."""
     counts = np.diff(s.scope_offsets)[factors]
-    offsets = _starts(counts)
+    offsets = offsets_of(counts)
     axes = np.repeat(s.scope_offsets[factors] - offsets[:-1], counts) + np.arange(offsets[-1])
     return Structure(
         s.cardinalities,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import IntArray
+from markovfield.arrays import IntArray, offsets_of
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.limits import format_bytes
@@ -81,13 +80,13 @@ def lay_out_regions(structure: Structure, graph: RegionGraph, memory_limit: floa
     value_map = [maps.start(r, (v,)) if r >= 0 else 0 for v, r in enumerate(tables.variable_home.tolist())]
     busiest = np.diff(graph.holder_offsets) * inner_cells
     layout = RegionLayout(
-        _offsets(outer_cells),
-        _offsets(inner_cells),
+        offsets_of(outer_cells),
+        offsets_of(inner_cells),
         graph.holder_offsets,
         graph.holders,
-        _offsets(np.bincount(graph.holders, minlength=len(graph.outer))),
+        offsets_of(np.bincount(graph.holders, minlength=len(graph.outer))),
         np.argsort(graph.holders, kind="stable"),
-        _offsets(message_cells),
+        offsets_of(message_cells),
         np.array(message_map, np.int64),
         maps.flat(),
         np.array([outer_cells.max(initial=1), busiest.max(initial=1)], np.int64),
@@ -95,10 +94,6 @@ def lay_out_regions(structure: Structure, graph: RegionGraph, memory_limit: floa
     forward, backward = _orders(graph)
     holders = np.diff(graph.holder_offsets).astype(np.float64)
     return RegionPlan(graph, layout, tables, np.array(value_map, np.int64), holders, forward, backward)
-
-
-def _offsets(counts: npt.NDArray[Any]) -> IntArray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def _log2_states(regions: tuple[Region, ...], structure: Structure) -> npt.NDArray[np.float64]:
@@ -149,12 +144,12 @@ class _Maps:
 
 def _tables(s: Structure, graph: RegionGraph) -> RegionTables:
     """Give each factor and each variable a home among the outer regions."""
-    member_offsets = _offsets(np.array([len(r) for r in graph.outer], np.int64))
+    member_offsets = offsets_of(np.array([len(r) for r in graph.outer], np.int64))
     members = np.array([v for r in graph.outer for v in r], np.int32)
     with_scope = np.flatnonzero(np.diff(s.scope_offsets))
     first = s.scopes[s.scope_offsets[with_scope]]
     by_first = with_scope[np.argsort(first, kind="stable")].astype(np.int64)
-    first_offsets = _offsets(np.bincount(first, minlength=s.n_variables))
+    first_offsets = offsets_of(np.bincount(first, minlength=s.n_variables))
     home = home_regions(member_offsets, members, s.scope_offsets, s.scopes, first_offsets, by_first)
     variable_home = np.full(s.n_variables, -1, np.int64)
     owner = np.repeat(np.arange(len(graph.outer)), np.diff(member_offsets))

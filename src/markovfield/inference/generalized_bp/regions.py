@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import offsets_of
 from markovfield.factors.structure import Structure
 from markovfield.inference.generalized_bp.short_cycles_kernel import take_cycles
 
@@ -100,7 +101,7 @@ def region_graph(outer: Iterable[Sequence[int]]) -> RegionGraph:
         tuple(outers),
         tuple(inner),
         counting,
-        np.concatenate([[0], np.cumsum([len(h) for h in holders])]).astype(np.int64),
+        offsets_of([len(h) for h in holders]),
         np.array([r for h in holders for r in h], np.int64),
         _join_order(outers),
     )

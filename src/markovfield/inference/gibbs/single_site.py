@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, States
+from markovfield.arrays import FloatArray, States, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import DISTANCE, TABLE
@@ -85,21 +85,17 @@ def prepare_chains(graph: FactorGraph, evidence: Evidence) -> Problem:
     return replace(prepare(_tabulated(graph), evidence), graph=graph)
 
 
-def _starts(counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
 def _entries(problem: Problem, variable: npt.NDArray[np.int32]) -> tuple[npt.NDArray[Any], ...]:
     """The factors of each site in turn: base, stride of the site's own axis, and the other axes."""
     s = problem.structure
     offsets, factors = factors_of_variables(s.n_variables, s.scope_offsets, s.scopes)
     degree = np.diff(offsets)[variable]
-    entry_offsets = _starts(degree)
+    entry_offsets = offsets_of(degree)
     within = np.arange(int(entry_offsets[-1])) - np.repeat(entry_offsets[:-1], degree)
     factor = factors[np.repeat(offsets[:-1][variable], degree) + within].astype(np.int64)
     owner = np.repeat(variable, degree)
     arity = np.diff(s.scope_offsets)[factor]
-    begin = _starts(arity)
+    begin = offsets_of(arity)
     axis = np.repeat(s.scope_offsets[:-1][factor] - begin[:-1], arity) + np.arange(int(begin[-1]))
     own = s.scopes[axis] == np.repeat(owner, arity)
     other = axis[~own]
@@ -107,7 +103,7 @@ def _entries(problem: Problem, variable: npt.NDArray[np.int32]) -> tuple[npt.NDA
         entry_offsets,
         s.table_offsets[factor],
         s.table_strides[axis[own]],
-        _starts(arity - 1),
+        offsets_of(arity - 1),
         s.scopes[other],
         s.table_strides[other],
     )
@@ -134,7 +130,7 @@ def sites_of(problem: Problem, order: npt.NDArray[np.int32] | None = None, most_
     small = np.flatnonzero(cells <= SITE_CELLS)
     small = small[np.cumsum(cells[small]) <= most_cells]
     table = np.full(len(variable), DIRECT, np.int64)
-    table[small] = _starts(cells[small].astype(np.int64))[:-1]
+    table[small] = offsets_of(cells[small].astype(np.int64))[:-1]
     link_stride = link_stride * np.repeat(card - 1, count)
     entries = entry_offsets, base, stride, other_offsets, other_variable, other_stride
     linear, weight, bias = _log_odds(problem, variable, entries, link_offsets, links)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, offsets_of
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.factor_kinds import cells_reached
 from markovfield.factors.structure import Structure
@@ -121,7 +121,7 @@ class Plan:
             order = np.argsort(low, kind="stable")
             part, low, reach = part[inside][order], low[order], np.maximum.accumulate(high[order])
             # Stretches of cells that factors cover, each with gaps around it: one part must have all of its factors.
-            stretch = np.concatenate([np.zeros(1, np.int64), np.cumsum(low[1:] > reach[:-1])])[: len(part)]
+            stretch = offsets_of(low[1:] > reach[:-1])[: len(part)]
             found = bool(((stretch[1:] != stretch[:-1]) | (part[1:] == part[:-1])).all())
             self.cache["apart"] = found
         return found  # type: ignore[no-any-return]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.linear_programming.local_polytope import LocalPolytope
 
 __all__ = ["CycleCuts"]
@@ -47,7 +47,7 @@ class CycleCuts:
         s = polytope.problem.structure
         cards = s.cardinalities.astype(np.int64)
         counts = np.where(cards == 2, 1, np.where(cards > 2, cards, 0))
-        self.starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        self.starts = offsets_of(counts)
         # The column of each indicator: of two states, the second.
         owner = np.repeat(np.arange(len(cards)), counts)
         state = np.arange(int(self.starts[-1])) - self.starts[owner]

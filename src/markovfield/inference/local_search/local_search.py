@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
-from markovfield.factors.factor_kinds import TABLE, caps
-from markovfield.factors.structure import Structure
+from markovfield.factors.factor_kinds import caps
 from markovfield.inference.constants.scale import unit_among
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
@@ -29,10 +27,11 @@ from markovfield.inference.local_search.local_search_kernel import (
 )
 from markovfield.inference.problem.domains_kernel import factors_of_variables
 from markovfield.inference.problem.feasible import Feasible
+from markovfield.inference.problem.pairwise import add_unary
 from markovfield.inference.problem.problem import prepare
 from markovfield.kernels.random import streams
 
-__all__ = ["LocalSearch", "add_unary", "check_possible", "given_states", "searched", "started_states"]
+__all__ = ["LocalSearch", "check_possible", "given_states", "searched", "started_states"]
 
 # Changes looked at in one call of a kernel: about a tenth of a second.
 CHUNK = 2**18
@@ -186,17 +185,6 @@ def has_zeros(graph: FactorGraph, evidence: Evidence) -> bool:
     """Whether anything may be ruled out."""
     likely = (np.isneginf(vector).any() for _, vector in evidence.likelihoods)
     return bool(np.isneginf(graph.log_tables).any()) or any(likely)
-
-
-def add_unary(s: Structure, log_tables: FloatArray, unary: FloatArray) -> None:
-    """Add the plain tables of one variable to ``unary``, the scores of all variables' states."""
-    single = np.flatnonzero((np.diff(s.scope_offsets) == 1) & (s.kind == TABLE))
-    variable, axis = s.scopes[s.scope_offsets[single]], s.scope_offsets[single]
-    cards = s.cardinalities[variable].astype(np.int64)
-    factor = np.repeat(np.arange(len(single)), cards)
-    state = np.arange(int(cards.sum())) - np.repeat(np.cumsum(cards) - cards, cards)
-    cells = s.table_offsets[single][factor] + s.table_strides[axis][factor] * state
-    np.add.at(unary, s.value_offsets[variable[factor]] + state, log_tables[cells])
 
 
 def given_states(graph: FactorGraph, init: Any) -> npt.NDArray[np.int64]:

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
-from markovfield.arrays import IntArray
+from markovfield.arrays import IntArray, offsets_of
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.constants.scale import unit_among
 from markovfield.inference.core.decodings import Decoding, decoding_of_states
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import STOPS, Running
-from markovfield.inference.local_search.local_search import add_unary, check_possible, started_states
+from markovfield.inference.local_search.local_search import check_possible, started_states
 from markovfield.inference.local_search.subgraph_search_kernel import (
     COLD,
     ENTRIES,
@@ -34,6 +34,7 @@ from markovfield.inference.local_search.subgraphs_kernel import LEVELS, Region
 from markovfield.inference.problem.domains_kernel import factors_of_variables
 from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.merged_pairs import prepare_merged
+from markovfield.inference.problem.pairwise import add_unary
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.kernels.compilations import clock
 from markovfield.kernels.random import streams
@@ -240,8 +241,7 @@ def _model(problem: Problem) -> tuple[Model, float]:
     unary = likelihood if len(likelihood) else np.zeros(int(s.value_offsets[-1]))
     add_unary(s, pool, unary)
     kept = np.flatnonzero(arity >= 2)
-    scope_offsets = np.zeros(len(kept) + 1, np.int64)
-    np.cumsum(arity[kept], out=scope_offsets[1:])
+    scope_offsets = offsets_of(arity[kept])
     axes = np.flatnonzero(np.repeat(arity >= 2, arity))
     scopes = s.scopes[axes].astype(np.int64)
     variable_offsets, variable_factors = factors_of_variables(s.n_variables, scope_offsets, scopes)
@@ -280,8 +280,7 @@ def _neighbours(
                     keys.append(inside[:, i] * n + inside[:, j])
     pairs = np.unique(np.concatenate(keys))
     pairs = pairs[free[pairs // n] & free[pairs % n]] if len(pairs) else pairs
-    offsets = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(pairs // n, minlength=n) if len(pairs) else np.zeros(n, np.int64), out=offsets[1:])
+    offsets = offsets_of(np.bincount(pairs // n, minlength=n) if len(pairs) else np.zeros(n, np.int64))
     return offsets, pairs % n
 
 

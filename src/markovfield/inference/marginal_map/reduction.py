@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, offsets_of
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import NOISY_MAX
 from markovfield.factors.structure import Structure
@@ -280,7 +280,7 @@ def subset(s: Structure, factors: npt.NDArray[np.int64], n_cells: int | None = N
     axes = _axes(s, factors)
     return Structure.from_arrays(
         s.cardinalities,
-        np.concatenate([[0], np.cumsum(arity)]),
+        offsets_of(arity),
         s.scopes[axes],
         s.table_offsets[factors],
         s.table_strides[axes],
@@ -317,7 +317,7 @@ def assemble(
     strides = [np.cumprod([1, *table.shape[:0:-1]])[::-1] for _, table in tables]
     structure = Structure.from_arrays(
         cards,
-        np.concatenate([[0], np.cumsum(arity)]),
+        offsets_of(arity),
         np.concatenate([s.scopes[axes], *(np.array(scope, np.int64) for scope, _ in tables)]),
         np.concatenate([s.table_offsets[factors], s.n_cells + np.cumsum(sizes) - sizes]),
         np.concatenate([s.table_strides[axes], *strides]),

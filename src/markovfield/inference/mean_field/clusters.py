@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import IntArray
+from markovfield.arrays import IntArray, offsets_of
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.mean_field.clusters_kernel import grow_chains, join_clusters, root_clusters
@@ -20,10 +19,6 @@ from markovfield.names import VariableName
 __all__ = ["STRUCTURES", "cluster_layout", "clusters_of"]
 
 STRUCTURES = ("naive", "chains", "trees")
-
-
-def _starts(counts: npt.NDArray[Any]) -> IntArray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def clusters_of(problem: Problem, structure: str | Sequence[Sequence[VariableName]]) -> IntArray:
@@ -49,7 +44,7 @@ def clusters_of(problem: Problem, structure: str | Sequence[Sequence[VariableNam
         offsets, factors = factors_of_variables(n, s.scope_offsets, s.scopes)
         grown: IntArray = grow_chains(s.scope_offsets, s.scopes, offsets, factors)
         if structure == "trees":
-            starts, listed = _starts(np.bincount(grown)), np.argsort(grown, kind="stable")
+            starts, listed = offsets_of(np.bincount(grown)), np.argsort(grown, kind="stable")
             grown = join_clusters(s.scope_offsets, s.scopes, offsets, factors, grown, starts, listed)
         return grown
     cluster = np.full(n, -1, np.int64)
@@ -79,7 +74,7 @@ def cluster_layout(problem: Problem, cluster: IntArray) -> ClusterLayout:
     cards = s.cardinalities[members].astype(np.int64)
     _guard(np.multiply.reduceat(cards.astype(np.float64), first) if len(first) else np.zeros(0))
     sizes = np.multiply.reduceat(cards, first) if len(first) else np.zeros(0, np.int64)
-    cell_offsets = _starts(sizes)
+    cell_offsets = offsets_of(sizes)
     shifts = np.empty(int(cell_offsets[-1]), np.int64)
     fill_shifts(member_offsets, cards, s.table_strides[order], cell_offsets, shifts)
 
@@ -93,10 +88,10 @@ def cluster_layout(problem: Problem, cluster: IntArray) -> ClusterLayout:
     degree = np.bincount(multi_member, minlength=n)
     part_offsets, cluster_parts = np.empty(n_clusters + 1, np.int64), np.empty(int((count > 1).sum()), np.int64)
     parent_member, is_root = np.zeros(len(first), np.int64), np.zeros(n, np.bool_)
-    cluster_offsets = _starts(np.bincount(cluster, minlength=n_clusters))
+    cluster_offsets = offsets_of(np.bincount(cluster, minlength=n_clusters))
     cluster_variables = np.argsort(cluster, kind="stable")
     cycle = root_clusters(
-        cluster_offsets, cluster_variables, member_offsets, members, _starts(degree),
+        cluster_offsets, cluster_variables, member_offsets, members, offsets_of(degree),
         multi_part[np.argsort(multi_member, kind="stable")], part_offsets, cluster_parts, parent_member, is_root,
     )  # fmt: skip
     if cycle >= 0:
@@ -115,14 +110,14 @@ def cluster_layout(problem: Problem, cluster: IntArray) -> ClusterLayout:
         members,
         cell_offsets,
         shifts,
-        _starts(np.bincount(holder, minlength=n)),
+        offsets_of(np.bincount(holder, minlength=n)),
         single[np.argsort(holder, kind="stable")].astype(np.int64),
         cluster_offsets,
         cluster_variables.astype(np.int64),
         part_offsets,
         cluster_parts,
         parent_member,
-        _starts(np.where(count > 1, to_parent, 0)),
+        offsets_of(np.where(count > 1, to_parent, 0)),
         is_root,
         degree.astype(np.int64),
         np.array(limits, np.int64),

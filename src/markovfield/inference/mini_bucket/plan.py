@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import offsets_of
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.limits import format_bytes
@@ -215,7 +216,7 @@ def plan_buckets(
     scopes = np.concatenate([s.scopes, likelihoods]).astype(np.int64)
     members, bucket_offsets, parent, holder = _cut(place[scopes], scope_offsets, cards, i_bound, max_states, running)
     lengths = np.array([len(m) for m in members], np.int64)
-    axis_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    axis_offsets = offsets_of(lengths)
     axis_variable = np.array([v for m in members for v in m], np.int64)
     axis_card = cards[axis_variable]
     bits = np.add.reduceat(np.log2(axis_card), axis_offsets[:-1]) if n else np.zeros(0)
@@ -240,8 +241,8 @@ def plan_buckets(
         axis_offsets=axis_offsets,
         axis_variable=axis_variable,
         axis_card=axis_card,
-        table_offsets=_offsets(sizes),
-        message_offsets=_offsets(senders),
+        table_offsets=offsets_of(sizes),
+        message_offsets=offsets_of(senders),
         shift_offsets=shift_offsets,
         shift_strides=shift_strides,
         child_offsets=child_offsets,
@@ -326,15 +327,11 @@ def _log2_bytes(bits: npt.NDArray[np.float64], own: npt.NDArray[np.float64], n_c
     return float(np.logaddexp2(fixed, np.logaddexp2.reduce(np.concatenate([bits + 4.0, bits - own + 6.0]))))
 
 
-def _offsets(sizes: Ints) -> Ints:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-
-
 def _grouped(owner: Ints, n: int) -> tuple[Ints, Ints]:
     """For each of ``n`` owners, the positions that name it, in order."""
     order = np.argsort(owner, kind="stable")
     counts = np.bincount(owner[owner >= 0], minlength=n)
-    return _offsets(counts), order[len(owner) - int(counts.sum()) :].astype(np.int64)
+    return offsets_of(counts), order[len(owner) - int(counts.sum()) :].astype(np.int64)
 
 
 def _pieces(bucket_offsets: Ints, sizes: Ints) -> tuple[tuple[int, int], ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, offsets_of
 from markovfield.exceptions import MemoryLimitError
 from markovfield.inference.junction_tree.plan import Tree, grow_tree
 from markovfield.inference.model_counting.state_kernel import Formula
@@ -40,8 +40,7 @@ class _Tables:
         self.structure = s
         free = np.flatnonzero(s.cardinalities > 1)
         sizes = np.where(s.cardinalities[free] == 2, 1, s.cardinalities[free])
-        self.group_offsets = np.zeros(len(free) + 1, np.int64)
-        np.cumsum(sizes, out=self.group_offsets[1:])
+        self.group_offsets = offsets_of(sizes)
         self.group = np.full(s.n_variables, -1, np.int64)
         self.group[free] = np.arange(len(free))
         self.variables = free
@@ -118,8 +117,7 @@ def encode(problem: Problem) -> Encoding:
     units = np.array([c[0] for c in tables.clauses if len(c) == 1], np.int32)
     pairs = np.array([c for c in tables.clauses if len(c) == 2], np.int32).reshape(-1, 2)
     long = [c for c in tables.clauses if len(c) > 2]
-    clause_offsets = np.zeros(len(long) + 1, np.int64)
-    np.cumsum([len(c) for c in long], out=clause_offsets[1:])
+    clause_offsets = offsets_of([len(c) for c in long])
     literals = np.array([x for c in long for x in c], np.int32)
     both = np.concatenate([pairs, pairs[:, ::-1]])
     pair_offsets, by_literal = _by(both[:, 0], 2 * n)
@@ -149,8 +147,7 @@ def encode(problem: Problem) -> Encoding:
 
 def _by(keys: npt.NDArray[Any], n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Offsets by key, and the entries in the order of their keys."""
-    offsets = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(keys, minlength=n), out=offsets[1:])
+    offsets = offsets_of(np.bincount(keys, minlength=n))
     return offsets, np.argsort(keys, kind="stable")
 
 
@@ -183,10 +180,8 @@ def _weights(tables: _Tables, n: int) -> tuple[FloatArray, npt.NDArray[np.int64]
 def _soft(tables: _Tables, n: int) -> dict[str, Any]:
     """The arrays of the tables."""
     soft = tables.soft
-    scope_offsets = np.zeros(len(soft) + 1, np.int64)
-    np.cumsum([len(groups) for groups, _, _ in soft], out=scope_offsets[1:])
-    bases = np.zeros(len(soft) + 1, np.int64)
-    np.cumsum([len(cells) for _, _, cells in soft], out=bases[1:])
+    scope_offsets = offsets_of([len(groups) for groups, _, _ in soft])
+    bases = offsets_of([len(cells) for _, _, cells in soft])
     strides = [math.prod(sizes[a + 1 :]) for _, sizes, _ in soft for a in range(len(sizes))]
     cells = np.concatenate([c for _, _, c in soft]) if soft else np.zeros(0)
     mantissas, exponents = _pairs_of(cells)

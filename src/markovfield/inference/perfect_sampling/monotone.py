@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.cluster_sampling.swendsen_wang import ClusterModel
@@ -187,8 +187,7 @@ def _bonds(model: ClusterModel, fields: FloatArray) -> BondGraph:
     n_ends = n + (len(held) > 0)
     ends = np.concatenate([first, second])
     order = np.argsort(ends, kind="stable")
-    offsets = np.zeros(n_ends + 1, np.int64)
-    np.cumsum(np.bincount(ends, minlength=n_ends), out=offsets[1:])
+    offsets = offsets_of(np.bincount(ends, minlength=n_ends))
     return BondGraph(
         q=g.q,
         first=first,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.planar_ising.layout_kernel import cut_faces, edge_nodes, orient, region_tree
 
 __all__ = ["PlanarPlan", "lay_out"]
@@ -112,14 +112,14 @@ def lay_out(n: int, first: IntArray, second: IntArray, around: IntArray, loops: 
     by_place = np.argsort(position[face[face_darts]], kind="stable")
     face_darts = face_darts[by_place]
     sizes = sizes[placed]
-    face_offsets = np.concatenate([[0], np.cumsum(sizes)])
+    face_offsets = offsets_of(sizes)
     corners = np.full((n_faces, int(sizes.max(initial=1))), -1, np.int64)
     corners[np.repeat(np.arange(n_faces), sizes), np.arange(len(face_darts)) - np.repeat(face_offsets[:-1], sizes)] = (
         face_darts
     )
     node = edge_nodes(position[face[::2]], position[face[1::2]], children, ranges)
     node_edges = np.argsort(node, kind="stable")
-    edge_offsets = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=len(children)))])
+    edge_offsets = offsets_of(np.bincount(node, minlength=len(children)))
     assert n_edges == len(node)
     return PlanarPlan(
         n,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.inference.planar_ising.elimination import eliminate_all
@@ -32,7 +32,7 @@ def _spins(plan: PlanarPlan, coupling: FloatArray, attempt: int) -> FloatArray:
     if not len(size) or (size.max() <= 1.0 and not attempt):
         return spins
     order = np.argsort(plan.tails, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(plan.tails, minlength=n))])
+    offsets = offsets_of(np.bincount(plan.tails, minlength=n))
     stream = streams(np.random.default_rng(attempt), 1)[0]
     sweeps = 100 if attempt < ATTEMPTS // 2 else 1000
     anneal(offsets, plan.tails[order ^ 1], coupling[order // 2], spins, stream, size.max(), 0.05 * size.mean(), sweeps)

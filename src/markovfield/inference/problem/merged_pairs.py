@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, offsets_of
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE
 from markovfield.factors.lattice import inherit_lattice
@@ -123,7 +123,7 @@ def _merged(s: Structure) -> tuple[Structure, list[list[npt.NDArray[np.int64]]]]
         end += rows * columns
     left = np.repeat(~gone, np.diff(s.scope_offsets))
     counts = np.diff(s.scope_offsets)[~gone]
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    offsets = offsets_of(counts)
     structure = Structure.from_arrays(
         s.cardinalities, offsets, scopes[left], bases[~gone], strides[left], n_cells=end, kind=s.kind[~gone],
         names=s.names,

@@ -11,13 +11,14 @@ from functools import cached_property
 
 import numpy as np
 
-from markovfield.arrays import BoolArray, FloatArray, IntArray
+from markovfield.arrays import BoolArray, FloatArray, IntArray, offsets_of
+from markovfield.factors.factor_kinds import TABLE
 from markovfield.factors.lattice import lattice_of
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.problem.problem import Problem
 
-__all__ = ["Pairwise", "lattice_width", "of_free", "pairwise", "shorter_side", "unary_scores"]
+__all__ = ["Pairwise", "add_unary", "lattice_width", "of_free", "pairwise", "shorter_side", "unary_scores"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +53,16 @@ class Pairwise:
 
     @cached_property
     def unary_cells(self) -> tuple[IntArray, IntArray]:
-        """Of every cell of every unary factor, its place among all variables' states, and where it is in the pool."""
+        """Of every cell of every unary table, its place among all variables' states, and where it is in the pool."""
         s = self.structure
-        axis = s.scope_offsets[self.unary]
+        unary = self.unary[s.kind[self.unary] == TABLE]
+        axis = s.scope_offsets[unary]
         variable = s.scopes[axis]
         counts = s.cardinalities[variable].astype(np.int64)
-        owner = np.repeat(np.arange(len(self.unary)), counts)
+        owner = np.repeat(np.arange(len(unary)), counts)
         state = np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]
         place = s.value_offsets[variable][owner] + state
-        return place, s.table_offsets[self.unary][owner] + s.table_strides[axis][owner] * state
+        return place, s.table_offsets[unary][owner] + s.table_strides[axis][owner] * state
 
     @cached_property
     def width(self) -> int:
@@ -95,8 +97,7 @@ class Pairwise:
     def incidence(self) -> tuple[IntArray, IntArray]:
         """Where the pairs of each variable start in a list, and the list: twice the pair, plus one at its high end."""
         ends = np.stack([self.low, self.high], axis=1).ravel()
-        starts = np.zeros(self.structure.n_variables + 1, np.int64)
-        np.cumsum(np.bincount(ends, minlength=self.structure.n_variables), out=starts[1:])
+        starts = offsets_of(np.bincount(ends, minlength=self.structure.n_variables))
         return starts, np.argsort(ends, kind="stable")
 
 
@@ -148,7 +149,7 @@ def of_free(structure: Structure, free: BoolArray) -> Structure:
     keep = free[s.scopes]
     if keep.all():
         return s
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])[s.scope_offsets]
+    offsets = offsets_of(keep)[s.scope_offsets]
     kept = (offsets, s.scopes[keep], s.table_offsets, s.table_strides[keep])
     return Structure(s.cardinalities, *kept, s.n_cells, s.child, np.zeros_like(s.kind), s.names)
 
@@ -192,6 +193,12 @@ def shorter_side(n: int, low: IntArray, high: IntArray) -> int:
     return 0
 
 
+def add_unary(s: Structure, log_tables: FloatArray, scores: FloatArray) -> None:
+    """Add the tables of single variables to ``scores``, a number for each state of every variable."""
+    place, cell = pairwise(s).unary_cells
+    np.add.at(scores, place, log_tables[cell])
+
+
 def unary_scores(problem: Problem) -> tuple[FloatArray, float]:
     """The log-potentials of every variable's states by itself, likelihoods included, and the constant factors' sum."""
     s, pool = problem.structure, problem.potentials.log_tables
@@ -203,6 +210,5 @@ def unary_scores(problem: Problem) -> tuple[FloatArray, float]:
         cells = s.table_offsets[view.unary][:, None] + s.table_strides[axis][:, None] * np.arange(k)
         scores.reshape(-1, k)[variable] += pool[cells]
     else:
-        place, cell = view.unary_cells
-        np.add.at(scores, place, pool[cell])
+        add_unary(s, pool, scores)
     return scores, float(pool[s.table_offsets[view.constants]].sum())

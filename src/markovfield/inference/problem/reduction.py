@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import BoolArray, FloatArray
+from markovfield.arrays import BoolArray, FloatArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE
@@ -90,8 +90,7 @@ def _index(structure: Structure) -> _Index:
     assert not np.any(structure.kind != TABLE), "call to_tables() first: reduction works on plain tables"
     s, n = structure, structure.n_variables
     variable_offsets, variable_factors = factors_of_variables(n, s.scope_offsets, s.scopes)
-    width_at = np.zeros(len(s.scopes) + 1, np.int64)
-    np.cumsum(s.cardinalities[s.scopes], out=width_at[1:])
+    width_at = offsets_of(s.cardinalities[s.scopes])
     tables = PlainTables(
         s.cardinalities,
         s.scope_offsets,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.answers import Components
 from markovfield.inference.core.running import Running
@@ -363,7 +363,7 @@ def _linear_tables(pairs: PairGraph, rho: FloatArray) -> tuple[npt.NDArray[np.in
     new = np.ones(len(edges), np.bool_)
     new[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
     chosen = edges[order[new]]
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(1 + sizes[chosen])])
+    starts = offsets_of(1 + sizes[chosen])
     if starts[-1] > LINEAR_CELLS:
         return where, np.zeros(0)
     linear = np.empty(int(starts[-1]))

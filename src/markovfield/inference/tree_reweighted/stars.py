@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
-from markovfield.inference.problem.pairwise import pairwise
+from markovfield.inference.problem.pairwise import pairwise, unary_scores
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.tree_reweighted.stars_kernel import breadth_first, finite_cells
 from markovfield.inference.tree_reweighted.sweeps_kernel import FIRST_IS_CELLS, SECOND_IS_CELLS, TABLE, PairLayout
@@ -71,10 +70,6 @@ class PairGraph:
         return (at.value_offsets.tobytes(), at.half_node.tobytes(), at.message_offsets.tobytes())
 
 
-def _starts(counts: npt.NDArray[Any]) -> IntArray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
 def pair_graph(problem: Problem, *, max_factor_cells: int = 2**16) -> PairGraph:
     """Write a prepared problem as a graph of pairs.
 
@@ -99,7 +94,7 @@ def pair_graph(problem: Problem, *, max_factor_cells: int = 2**16) -> PairGraph:
     cells, axis_at, cell_log, cell_states = _cells(problem, large, max_factor_cells)
     n = s.n_variables
     u, v = s.scopes[s.scope_offsets[pairs]].astype(np.int64), s.scopes[s.scope_offsets[pairs] + 1].astype(np.int64)
-    star = _starts(arity[large])
+    star = offsets_of(arity[large])
     axes = np.repeat(s.scope_offsets[large] - star[:-1], arity[large]) + np.arange(star[-1])
     hubs = np.repeat(n + np.arange(len(large)), arity[large])
     order, components = _order(
@@ -125,13 +120,13 @@ def pair_graph(problem: Problem, *, max_factor_cells: int = 2**16) -> PairGraph:
     sizes[2 * len(first) :] = np.repeat(s.cardinalities[s.scopes[axes]], 2)
     by_node = np.argsort(half_node, kind="stable")
     layout = PairLayout(
-        _starts(cards),
+        offsets_of(cards),
         components,
-        _starts(np.bincount(half_node, minlength=len(order))),
+        offsets_of(np.bincount(half_node, minlength=len(order))),
         by_node.astype(np.int64),
         half_node,
         half_stride,
-        _starts(sizes),
+        offsets_of(sizes),
         np.concatenate([base, star_base]).astype(np.int64),
         kind,
         cell_states,
@@ -179,7 +174,7 @@ def _cells(problem: Problem, large: IntArray, limit: int) -> tuple[IntArray, Int
         return counts, counts, nothing, no_states
     finite_cells(*arguments, counts, counts.copy(), nothing, no_states)
     cells = np.cumsum(counts)
-    axis_at = _starts(np.diff(cells) * np.diff(s.scope_offsets)[large])
+    axis_at = offsets_of(np.diff(cells) * np.diff(s.scope_offsets)[large])
     cell_log, cell_states = np.empty(int(cells[-1])), np.empty(int(axis_at[-1]), np.int32)
     if len(cell_log):
         finite_cells(*arguments, cells, axis_at, cell_log, cell_states)
@@ -193,7 +188,7 @@ def _order(n_nodes: int, left: IntArray, right: IntArray) -> tuple[IntArray, Int
     ends = np.concatenate([left, right])
     others = np.concatenate([right, left])
     order, components = breadth_first(
-        _starts(np.bincount(ends, minlength=n_nodes)), others[np.argsort(ends, kind="stable")]
+        offsets_of(np.bincount(ends, minlength=n_nodes)), others[np.argsort(ends, kind="stable")]
     )
     return order, components
 
@@ -217,7 +212,7 @@ def _pair_edges(problem: Problem, pairs: IntArray, left: IntArray, right: IntArr
     shared = np.flatnonzero(counts > 1)
     if len(shared):
         by_edge = np.argsort(edge, kind="stable")
-        starts = _starts(counts)
+        starts = offsets_of(counts)
         added = [pool]
         at = len(pool)
         for e in shared.tolist():
@@ -243,21 +238,12 @@ def _node_log(problem: Problem, value_offsets: IntArray, label: IntArray, cells:
     cards = s.cardinalities.astype(np.int64)
 
     def expand(counts: IntArray) -> tuple[IntArray, IntArray]:
-        starts = _starts(counts)
+        starts = offsets_of(counts)
         owner = np.repeat(np.arange(len(counts)), counts)
         return owner, np.arange(starts[-1]) - starts[owner]
 
-    if len(problem.likelihood):
-        owner, state = expand(cards)
-        out[value_offsets[label[owner]] + state] += problem.likelihood
-    unary = np.flatnonzero(np.diff(s.scope_offsets) == 1)
-    axis = s.scope_offsets[unary]
-    variable = s.scopes[axis]
-    owner, state = expand(cards[variable])
-    where = value_offsets[label[variable[owner]]] + state
-    np.add.at(
-        out, where, problem.potentials.log_tables[s.table_offsets[unary][owner] + s.table_strides[axis][owner] * state]
-    )
+    owner, state = expand(cards)
+    out[value_offsets[label[owner]] + state] = unary_scores(problem)[0]
     owner, state = expand(np.diff(cells))
     out[value_offsets[label[n + owner]] + state] = cell_log
     return out

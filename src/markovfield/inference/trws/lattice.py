@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.decodings import Decoding
@@ -69,7 +69,7 @@ def find_diagonals(s: Structure) -> Diagonals | None:
     across = ~below
     row, column = np.arange(n) // width, np.arange(n) % width
     diagonal = row + column
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(diagonal))])
+    starts = offsets_of(np.bincount(diagonal))
     place = starts[diagonal] + row - np.maximum(0, diagonal - width + 1)
     sides = [(np.flatnonzero(which), place[low[which]]) for which in (across, below)]
     return Diagonals(height, width, int(s.cardinalities[0]), starts, place, (sides[0], sides[1]))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.factors.remembered import remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.problem.pairwise import Pairwise, pairwise
@@ -79,10 +78,6 @@ class SequentialPlan:
             self._spare.append(tables)
 
 
-def _starts(counts: npt.NDArray[Any]) -> IntArray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
 @remembered
 def sequential_plan(s: Structure) -> SequentialPlan:
     """The plan of a structure of plain tables; made once and kept with it. Linear in the axes and distinct tables."""
@@ -92,7 +87,7 @@ def sequential_plan(s: Structure) -> SequentialPlan:
     arity, large = view.arity, view.large
     low, high, pair_table, pairs = _pairs(s, view)
     counts = np.concatenate([np.full(len(low), 2, np.int64), arity[large]])
-    offsets = _starts(counts)
+    offsets = offsets_of(counts)
     scopes, strides = np.empty(int(offsets[-1]), np.int64), np.zeros(int(offsets[-1]), np.int64)
     scopes[0 : 2 * len(low) : 2], scopes[1 : 2 * len(low) : 2] = low, high
     axes = np.repeat(s.scope_offsets[large] - offsets[len(low) : -1], arity[large]) + np.arange(
@@ -103,7 +98,7 @@ def sequential_plan(s: Structure) -> SequentialPlan:
     tables = np.concatenate([pair_table, np.full(len(large), -1, np.int64)])
     factor = np.repeat(np.arange(len(counts)), counts)
     by_variable = np.argsort(scopes, kind="stable")
-    variable_offsets = _starts(np.bincount(scopes, minlength=n))
+    variable_offsets = offsets_of(np.bincount(scopes, minlength=n))
     peeled, taken, role = peel(variable_offsets, by_variable, factor, offsets, scopes)
     order = np.concatenate([peeled, np.flatnonzero(~taken)])
     first, later, weight = _roles(n, offsets, scopes, factor, taken, role)
@@ -112,7 +107,7 @@ def sequential_plan(s: Structure) -> SequentialPlan:
         variable_offsets,
         by_variable,
         factor,
-        _starts(cards[scopes]),
+        offsets_of(cards[scopes]),
         first,
         offsets,
         scopes,
@@ -131,7 +126,7 @@ def sequential_plan(s: Structure) -> SequentialPlan:
         pairs,
         order,
         len(peeled),
-        _starts(np.minimum(work, 2.0**40)),
+        offsets_of(np.minimum(work, 2.0**40)),
         int(cards.max(initial=1)),
     )
 
@@ -151,7 +146,8 @@ def _pairs(s: Structure, view: Pairwise) -> tuple[IntArray, IntArray, IntArray, 
     rows, columns = rows[chosen], columns[chosen]
     no_cells, no_rows = np.zeros(0), np.zeros(0, np.int32)
     tables = PairTables(
-        rows, columns, _starts(2 * rows * columns), _starts(rows + columns), base[chosen], one[chosen], two[chosen],
+        rows, columns, offsets_of(2 * rows * columns), offsets_of(rows + columns),
+        base[chosen], one[chosen], two[chosen],
         no_cells, no_rows, no_rows, no_cells, np.zeros(0, np.int8), no_cells, np.zeros(0, np.int64),
     )  # fmt: skip
     return low, high, table, tables

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE, cell_reader
 from markovfield.factors.structure import Structure, frozen
@@ -45,7 +45,7 @@ class AssignmentHinge:
         self._owner = np.where(np.diff(s.scope_offsets) > 0, self._component[first], 0) if len(s.scopes) else first
         self._read = cell_reader(s)
         self._augmented = _with_own_cells(s)
-        self._own = s.n_cells + np.concatenate([np.zeros(1, np.int64), np.cumsum(s.cardinalities)]).astype(np.int64)
+        self._own = s.n_cells + offsets_of(s.cardinalities)
         self._loss = loss
         self._base = np.array(problem.model.base_graph.log_tables)
         self._true = [self._of(row) for row in rows.states]
@@ -111,7 +111,7 @@ def _components(s: Structure) -> tuple[IntArray, int]:
 def _with_own_cells(s: Structure) -> Structure:
     """A structure with one more factor for each variable, whose cells are behind all others."""
     n = s.n_variables
-    own = s.n_cells + np.concatenate([np.zeros(1, np.int64), np.cumsum(s.cardinalities)]).astype(np.int64)
+    own = s.n_cells + offsets_of(s.cardinalities)
     axes = len(s.scopes)
     return Structure(
         s.cardinalities,

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import BoolArray, FloatArray
+from markovfield.arrays import BoolArray, FloatArray, offsets_of
 from markovfield.exceptions import MemoryLimitError
 from markovfield.inference.core.limits import format_bytes, memory_limit_bytes
 from markovfield.inference.core.running import Running
@@ -49,7 +49,7 @@ class _Layout:
         width = widths[other][order]
         ends = np.cumsum(width)
         features = np.bincount(node, widths[other], n).astype(np.int64)
-        before = np.concatenate([[0], np.cumsum(features)])
+        before = offsets_of(features)
         column = np.empty(len(node), np.int64)
         column[order] = 1 + ends - width - before[node[order]]
         second = column[g:] if tied else np.full(g, -1)
@@ -58,9 +58,9 @@ class _Layout:
         self.columns = np.split(read, before[1:-1]) if n else []
         self.widths = widths
         self.sizes = (1 + features) * widths
-        self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        self.starts = offsets_of(self.sizes)
         self.own = np.repeat(self.starts[:-1] - offsets[:-1], widths) + np.arange(offsets[-1])
-        self.places = np.concatenate([[0], np.cumsum(self.sizes**2)])
+        self.places = offsets_of(self.sizes**2)
 
 
 class Regressions:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure
@@ -191,7 +191,7 @@ def _some_factors(s: Structure, factors: IntArray) -> Structure:
     lengths = np.diff(s.scope_offsets)[factors]
     return Structure.from_arrays(
         s.cardinalities,
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
+        offsets_of(lengths),
         s.scopes[axes],
         s.table_offsets[factors],
         s.table_strides[axes],

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_kinds import TABLE, caps
 from markovfield.factors.remembered import remembered
@@ -37,7 +37,7 @@ def site_layout(structure: Structure) -> SiteLayout:
     new = np.ones(len(owner), np.bool_)
     new[1:] = (owner[1:] != owner[:-1]) | (factors[1:] != factors[:-1])
     variable, incident = owner[new], factors[new].astype(np.int64)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(variable, minlength=s.n_variables))])
+    offsets = offsets_of(np.bincount(variable, minlength=s.n_variables))
     own, other_offsets, others, strides = _entries(s, variable, incident)
     return SiteLayout(
         s.cardinalities,
@@ -67,7 +67,7 @@ def _entries(s: Structure, variable: IntArray, incident: IntArray) -> tuple[IntA
     own = np.bincount(entry[mine & table], s.table_strides[axis[mine & table]], len(incident)).astype(np.int64)
     rest = ~mine & table
     counts = np.bincount(entry[rest], minlength=len(incident))
-    other_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(np.int64)
+    other_offsets = offsets_of(counts)
     return own, other_offsets, s.scopes[axis[rest]].astype(np.int32), s.table_strides[axis[rest]].astype(np.int64)
 
 

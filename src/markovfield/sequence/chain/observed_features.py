@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.kernels.simd import BLOCK
 from markovfield.sequence.chain.features import ChainFeatures, padded
@@ -185,10 +185,10 @@ class FeatureSet:
             row_of=row_of,
             n_rows=len(with_rows),
             row_cells=cells[by_cell],
-            pair_start=_starts(np.where(row_of >= 0, 0, counts)),
+            pair_start=offsets_of(np.where(row_of >= 0, 0, counts)),
             pair_label=label[~in_row],
             transition_cells=_cells(self.transitions[0], n, width, 2),
-            edge_start=_starts(edge_counts),
+            edge_start=offsets_of(edge_counts),
             edge_cell=_cells(self.edges[0] % n**2, n, width, 2).astype(np.int32),
             triple_cells=_cells(self.triples[0], n, width, 3),
             order=self.order,
@@ -332,7 +332,3 @@ def _cells(codes: IntArray, n_labels: int, width: int, n: int) -> IntArray:
         result += left % n_labels * width**place
         left = left // n_labels
     return result
-
-
-def _starts(counts: npt.NDArray[Any]) -> IntArray:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.sequence.text.sequences import SequenceData, gather_ranges
 
@@ -57,8 +57,8 @@ class Weighted:
         counts = np.diff(data.token_offsets)[tokens]
         references = gather_ranges(data.token_offsets[tokens], counts)
         return SequenceData(
-            _offsets(np.concatenate([data.lengths, self.lengths])),
-            _offsets(counts),
+            offsets_of(np.concatenate([data.lengths, self.lengths])),
+            offsets_of(counts),
             data.attributes[references],
             None if data.values is None else data.values[references],
             data.n_attributes,
@@ -145,7 +145,3 @@ def _sampled(sample_weight: Any, data: SequenceData) -> tuple[FloatArray, bool]:
             "of them for the tokens of each"
         )
     return (weights if nested else np.repeat(weights, data.lengths)), nested
-
-
-def _offsets(lengths: IntArray) -> IntArray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 
 __all__ = ["UNKNOWN", "CategoricalEmissions", "Observations", "is_missing", "sequence_offsets", "sequences_of"]
@@ -81,7 +81,7 @@ def sequences_of(X: Any) -> list[Any]:
 
 def sequence_offsets(lengths: Iterable[int]) -> IntArray:
     """Where sequences of these lengths start and end."""
-    return np.concatenate([[0], np.cumsum(list(lengths), dtype=np.int64)]).astype(np.int64)
+    return offsets_of(list(lengths))
 
 
 @dataclass(frozen=True, eq=False)

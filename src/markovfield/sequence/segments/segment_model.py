@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.arrays import IntArray
+from markovfield.arrays import IntArray, offsets_of
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.sequence.conditional.links import words_of
 from markovfield.sequence.conditional.tokens import TokenShape, attribute_matrix, learned_vectoriser
@@ -109,7 +109,7 @@ class SegmentModel(FormModel):
         outside = any(sum(b - a for _, a, b in found) < len(y) for found, y in zip(chunks, Y, strict=True))
         lengths = [b - a for found in chunks for _, a, b in found]
         longest = max(lengths) if self.max_length is None else self.max_length
-        begins = np.concatenate([[0], np.cumsum([len(y) for y in Y])])
+        begins = offsets_of([len(y) for y in Y])
         starts = np.array([begins[i] + a for i, found in enumerate(chunks) for _, a, _ in found], np.int64)
         words = words_of(X, self.word) if self.texts else [None] * int(begins[-1])
         if len(words) != begins[-1]:
@@ -167,7 +167,7 @@ class SegmentModel(FormModel):
                 columns.append(np.where(found >= 0, found + longest, -1))
         table = np.stack(columns, axis=-1).reshape(n * longest, len(columns))
         there = table >= 0
-        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        starts = offsets_of(there.sum(axis=1))
         return csr_array((np.ones(int(starts[-1])), table[there], starts), shape=(len(table), longest + len(known)))
 
     def parts(self, Y: Any, inputs: FormInputs) -> Parts:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.arrays import BoolArray, IntArray
+from markovfield.arrays import BoolArray, IntArray, offsets_of
 from markovfield.structures.alignment.choice_family import AlignmentChoices
 
 __all__ = ["EDITS", "EditFeatures"]
@@ -74,7 +74,7 @@ class EditFeatures:
         rows, columns = family.pairs.rows, family.pairs.columns
         pair, at = _numbered(rows * columns)
         i, j = at // columns[pair], at % columns[pair]
-        starts = [np.concatenate([[0], np.cumsum(size)])[:-1] for size in (rows, columns)]
+        starts = [offsets_of(size)[:-1] for size in (rows, columns)]
         one, two = starts[0][pair] + i, starts[1][pair] + j
         same = _letters(strings)[one] == _letters(words)[two]
         cells = family.choice_cells[pair] + 1 + at

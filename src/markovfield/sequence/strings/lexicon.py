@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 
 __all__ = ["Lexicon", "checked_strings"]
@@ -77,7 +77,7 @@ class Lexicon:
 
         known = self._grams
         rows = [sorted({known[gram] for gram in _grams_of(string) if gram in known}) for string in strings]
-        offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+        offsets = offsets_of([len(row) for row in rows])
         columns = np.array([k for row in rows for k in row], np.int64)
         return csr_array((np.ones(len(columns)), columns, offsets), shape=(len(strings), len(known)))
 

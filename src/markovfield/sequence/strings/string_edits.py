@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.sequence.strings.edit_features import EDITS, EditFeatures
 from markovfield.sequence.strings.lexicon import Lexicon, checked_strings
@@ -151,7 +151,7 @@ class StringEdits(FormModel):
         numbers = np.concatenate(candidates)
         words = [lexicon.words[k] for k in numbers.tolist()]
         repeated = [string for string, own in zip(strings, candidates, strict=True) for _ in own]
-        choices = np.concatenate([[0], np.cumsum([len(own) for own in candidates])])
+        choices = offsets_of([len(own) for own in candidates])
         return self._inputs(repeated, words, choices, lexicon.log_shares[numbers], Given(candidates))
 
     def _inputs(

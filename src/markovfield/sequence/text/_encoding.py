@@ -17,6 +17,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+from markovfield.arrays import offsets_of
 from markovfield.exceptions import ModelError
 
 __all__ = [
@@ -167,8 +168,7 @@ class Chunk:
     def without(self, gone: npt.NDArray[np.bool_]) -> Chunk:
         """The chunk without some of its references."""
         kept = ~gone
-        before = np.zeros(len(kept) + 1, np.int64)
-        np.cumsum(kept, out=before[1:])
+        before = offsets_of(kept)
         ends = np.cumsum(self.counts)
         counts = before[ends] - before[ends - self.counts]
         return Chunk(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import IntArray
+from markovfield.arrays import IntArray, offsets_of
 from markovfield.exceptions import ModelError
 
 __all__ = ["ColumnCorpus", "SequenceData", "gather_ranges", "split_sequences"]
@@ -28,12 +28,6 @@ def gather_ranges(starts: npt.NDArray[np.integer[Any]], lengths: npt.NDArray[np.
 def split_sequences(flat: list[Any], offsets: IntArray) -> list[list[Any]]:
     """A list for all tokens cut into a list for each sequence."""
     return [flat[a:b] for a, b in pairwise(offsets.tolist())]
-
-
-def _offsets(lengths: npt.NDArray[np.integer[Any]]) -> IntArray:
-    result = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=result[1:])
-    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +106,8 @@ class SequenceData:
         counts = np.diff(self.token_offsets)[tokens]
         references = gather_ranges(self.token_offsets[tokens], counts)
         return SequenceData(
-            _offsets(lengths),
-            _offsets(counts),
+            offsets_of(lengths),
+            offsets_of(counts),
             self.attributes[references],
             None if self.values is None else self.values[references],
             self.n_attributes,
@@ -178,7 +172,7 @@ class ColumnCorpus:
                 raise ModelError(f"a sequence must be a list of tokens, got the text {sequence[:40]!r}")
             lengths.append(len(sequence))
             rows.extend([(token,) if isinstance(token, str) else token for token in sequence])
-        offsets = _offsets(np.array(lengths, np.int64))
+        offsets = offsets_of(np.array(lengths, np.int64))
         width = len(names) if names is not None else len(rows[0]) if rows else 0
         if set(map(len, rows)) - {width}:
             token = next(i for i, row in enumerate(rows) if len(row) != width)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from markovfield.arrays import offsets_of
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.sequence.text._encoding import (
     Chunk,
@@ -409,8 +410,7 @@ def _matrix_chunk(sequences: Sequence[Any], first: int, columns: int) -> Chunk:
 def pack_strings(texts: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Texts as bytes of UTF-8 one after the other, and where each starts (and the last one ends): for archives."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    offsets = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
+    offsets = offsets_of(np.fromiter(map(len, encoded), np.int64, len(encoded)))
     return np.frombuffer(b"".join(encoded), np.uint8), offsets
 
 

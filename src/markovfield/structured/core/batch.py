@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.structure import Structure, c_order_strides
@@ -290,7 +290,7 @@ class Batch:
         sums = np.add.reduceat(np.concatenate(values)[order], new) if len(new) else np.zeros(0)
         kept = sums != 0.0
         rows, columns = np.divmod(joined[new][kept], max(self.n_weights, 1))
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.n_examples))])
+        offsets = offsets_of(np.bincount(rows, minlength=self.n_examples))
         return offsets, columns, sums[kept]
 
     def scores(self, pool: FloatArray, states: npt.NDArray[np.int32] | None = None) -> FloatArray:

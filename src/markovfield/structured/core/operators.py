@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 
 __all__ = ["LinearTerms", "Operator", "TensorProduct", "entries_of", "rows_of"]
 
@@ -103,7 +103,7 @@ class TensorProduct:
         from scipy.sparse import csr_array
 
         sizes, columns, values = self.entries(cells)
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        offsets = offsets_of(sizes)
         return csr_array((values, columns, offsets), shape=(len(sizes), self.n_weights))
 
     def entries(self, cells: IntArray) -> tuple[IntArray, IntArray, FloatArray]:

@@ -21,7 +21,6 @@ __all__ = [
     "numbered_from",
     "pairs_of",
     "some_examples",
-    "starts",
 ]
 
 
@@ -60,11 +59,6 @@ def numbered_from(first: int) -> Iterator[None]:
             raise
         told = re.sub(r"\b(example |images\[|labels\[)(\d+)", lambda m: f"{m[1]}{int(m[2]) + first}", str(error))
         raise ModelError(told) from None
-
-
-def starts(lengths: Sequence[int] | npt.NDArray[Any]) -> IntArray:
-    """``int64[n + 1]``: where parts of these lengths start, and the end."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.asarray(lengths, np.int64), dtype=np.int64)])
 
 
 def feature_rows(values: Any, index: int, what: str, n_features: int | None = None, n_rows: int | None = None) -> Any:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.structured.core.conditional import Shape, Template
 from markovfield.structured.core.model import Inputs, Placed, StructuredModel
-from markovfield.structured.core.reading import example_count, starts
+from markovfield.structured.core.reading import example_count
 
 __all__ = ["BinaryFactorModel", "EnergyModel"]
 
@@ -119,7 +119,7 @@ class EnergyModel(StructuredModel):
             placed[name] = Placed(
                 np.array(scopes[name], np.int64).reshape(-1, arity), terms=-np.concatenate(tables[name])
             )
-        return Inputs(starts([len(c) for c in all_cards[1:]]), np.concatenate(all_cards), placed)
+        return Inputs(offsets_of([len(c) for c in all_cards[1:]]), np.concatenate(all_cards), placed)
 
     def labels(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.int32]:
         """States of all variables, -1 for None."""

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.structured.core.conditional import Shape, Template
 from markovfield.structured.core.model import Inputs, Placed, StructuredModel
-from markovfield.structured.core.reading import encoded_labels, example_count, feature_rows, known_classes, starts
+from markovfield.structured.core.reading import encoded_labels, example_count, feature_rows, known_classes
 from markovfield.structured.models.graph import interaction_states, joined
 
 __all__ = ["FactorModel", "FactorTemplate"]
@@ -228,7 +228,7 @@ class FactorModel(StructuredModel):
                 np.concatenate(scopes[t.name]), joined(features[t.name], size, t.bias) if size else None
             )
         cards = np.array([len(c) for c in self.classes], np.int32)[np.concatenate(kinds)]
-        return Inputs(starts([len(k) for k in kinds[1:]]), cards, placed, kinds=np.concatenate(kinds))
+        return Inputs(offsets_of([len(k) for k in kinds[1:]]), cards, placed, kinds=np.concatenate(kinds))
 
     def labels(self, Y: Any, inputs: Inputs) -> npt.NDArray[np.int32]:
         """States of all variables, each among the labels of its kind."""

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.structured.core.conditional import Shape, Template
 from markovfield.structured.core.model import Inputs, Placed, StructuredModel
-from markovfield.structured.core.reading import example_count, feature_rows, known_classes, pairs_of, starts
+from markovfield.structured.core.reading import example_count, feature_rows, known_classes, pairs_of
 
 __all__ = ["INTERACTIONS", "GraphModel", "interaction_states"]
 
@@ -144,7 +144,7 @@ class GraphModel(StructuredModel):
         for kind in kinds:
             own_features = joined(features[kind], sizes[kind], self.bias) if sizes[kind] else None
             placed[kind] = Placed(np.concatenate(scopes[kind]), own_features)
-        return Inputs(starts(lengths), np.full(at, self.n_classes, np.int32), placed)
+        return Inputs(offsets_of(lengths), np.full(at, self.n_classes, np.int32), placed)
 
 
 def joined(parts: Sequence[Any], n_features: int, bias: bool) -> Any:

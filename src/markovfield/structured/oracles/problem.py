@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.learning.max_margin.problem import Planes, weight_cost
 from markovfield.learning.max_margin.restraint import Restraint
 from markovfield.structured.oracles.oracles import Oracle
@@ -94,7 +94,7 @@ class MarginProblem:
         cuts = [slice(int(own.offsets[i]), int(own.offsets[i + 1])) for own, i in parts]
         return Planes(
             found.blocks,
-            np.concatenate([[0], np.cumsum([cut.stop - cut.start for cut in cuts])]),
+            offsets_of([cut.stop - cut.start for cut in cuts]),
             np.concatenate([own.columns[cut] for (own, _), cut in zip(parts, cuts, strict=True)]),
             np.concatenate([own.values[cut] for (own, _), cut in zip(parts, cuts, strict=True)]),
             np.array([own.losses[i] for own, i in parts]),
@@ -109,5 +109,5 @@ class MarginProblem:
             self.n_worse += int(worse.sum())
         sizes = np.where(worse, 0, np.diff(found.offsets))
         kept = np.repeat(~worse, np.diff(found.offsets))
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        offsets = offsets_of(sizes)
         return Planes(found.blocks, offsets, found.columns[kept], found.values[kept], np.where(worse, 0.0, cost))

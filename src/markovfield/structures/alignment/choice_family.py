@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.core.running import Running
 from markovfield.structures.alignment.family import MonotoneAlignments
 from markovfield.structures.core.family import Family, Parts, Sums
@@ -149,6 +149,6 @@ class AlignmentChoices(Family):
         chosen = np.asarray(instances, np.int64)
         ranges = [np.arange(self.choices[i], self.choices[i + 1]) for i in chosen.tolist()]
         pairs, _ = self.pairs.select(np.concatenate([np.zeros(0, np.int64), *ranges]))
-        family = type(self).of(pairs, np.concatenate([[0], np.cumsum([len(own) for own in ranges])]))
+        family = type(self).of(pairs, offsets_of([len(own) for own in ranges]))
         shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
         return family, np.arange(family.n_cells) + shift

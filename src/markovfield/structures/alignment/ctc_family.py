@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.core.running import Running
 from markovfield.kernels.random import streams
 from markovfield.structures.alignment.ctc_kernel import ctc_chart, ctc_descents, ctc_sums
@@ -46,12 +46,12 @@ class CTCPaths(Family):
         lengths = np.asarray(frames, np.int64)
         own = [np.asarray(one, np.int64) for one in labels]
         sizes = np.array([2 * len(one) + 1 for one in own], np.int64)
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        offsets = offsets_of(sizes)
         states, skips = np.full(int(offsets[-1]), blank, np.int64), np.full(int(offsets[-1]), -np.inf)
         for at, one in zip(offsets[:-1], own, strict=True):
             states[at + 1 : at + 2 * len(one) : 2] = one
             skips[at + 3 : at + 2 * len(one) : 2] = np.where(one[1:] == one[:-1], -np.inf, 0.0)
-        cells = np.concatenate([[0], np.cumsum(lengths * n_symbols)])
+        cells = offsets_of(lengths * n_symbols)
         return cls(cells, lengths, n_symbols, blank, offsets, states, skips)
 
     def work(self) -> FloatArray:
@@ -81,10 +81,10 @@ class CTCPaths(Family):
         return self._descents(pool, False, size, streams(rng, self.n_instances), running)
 
     def _descents(self, pool: FloatArray, best: bool, size: int, state: object, running: Running) -> Parts:
-        starts = np.concatenate([[0], np.cumsum(self.frames * size)])
+        starts = offsets_of(self.frames * size)
         cells = np.empty(int(starts[-1]), np.int64)
         self._run(ctc_descents, (pool, best, size, state, starts, cells), running)
-        return Parts(np.concatenate([[0], np.cumsum(np.repeat(self.frames, size))]), cells).possible()
+        return Parts(offsets_of(np.repeat(self.frames, size)), cells).possible()
 
     def best(self, pool: FloatArray, n: int, *, running: Running) -> list[list[IntArray]]:
         return [self._best_of(pool, i, n, running) for i in range(self.n_instances)]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.core.running import Running
 from markovfield.kernels.random import streams
 from markovfield.structures.alignment.alignment_kernel import alignment_charts, alignment_descents, alignment_sums
@@ -59,7 +59,7 @@ class MonotoneAlignments(Family):
     ) -> Self:
         """Pairs of sequences of some lengths."""
         m, n = np.asarray(rows, np.int64), np.asarray(columns, np.int64)
-        bands = np.concatenate([[0], np.cumsum(m + 1)])
+        bands = offsets_of(m + 1)
         of_row = np.repeat(np.arange(len(m)), m + 1)
         row = np.arange(bands[-1]) - bands[of_row]
         low, high = np.ones(len(row), np.int64), n[of_row] + 1
@@ -69,7 +69,7 @@ class MonotoneAlignments(Family):
             high = np.minimum(high, np.floor(middle + band).astype(np.int64) + 1)
         high = np.where(row == 0, low, np.maximum(low, high))
         cells = m * n + 3 * (m + n)
-        return cls(np.concatenate([[0], np.cumsum(cells)]), m, n, free_rows, free_columns, band, bands, low, high)
+        return cls(offsets_of(cells), m, n, free_rows, free_columns, band, bands, low, high)
 
     def work(self) -> FloatArray:
         cells = np.concatenate([[0.0], np.cumsum(self.high - self.low)])
@@ -101,10 +101,10 @@ class MonotoneAlignments(Family):
 
     def _descents(self, pool: FloatArray, best: bool, size: int, state: object, running: Running) -> Parts:
         room = self.rows + self.columns
-        starts = np.concatenate([[0], np.cumsum(room * size)])
+        starts = offsets_of(room * size)
         cells = np.empty(int(starts[-1]), np.int64)
         self._run(alignment_descents, (pool, best, size, state, starts, cells), running)
-        return Parts(np.concatenate([[0], np.cumsum(np.repeat(room, size))]), cells).possible()
+        return Parts(offsets_of(np.repeat(room, size)), cells).possible()
 
     def places(self, instance: int) -> Places:
         """Where the cells of an instance begin."""

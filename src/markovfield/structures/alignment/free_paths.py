@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.core.running import Running
 from markovfield.structures.core.family import Edge, Family, Parts, Sums
 from markovfield.structures.core.k_best import k_best
@@ -29,7 +29,7 @@ class FreePaths(Family):
     def of(cls, frames: IntArray, n_symbols: int, blank: int = 0) -> Self:
         """Sequences of some numbers of frames."""
         lengths = np.asarray(frames, np.int64)
-        return cls(np.concatenate([[0], np.cumsum(lengths * n_symbols)]), lengths, n_symbols, blank)
+        return cls(offsets_of(lengths * n_symbols), lengths, n_symbols, blank)
 
     def _sequence(self) -> IntArray:
         """The sequence of each frame."""
@@ -45,7 +45,7 @@ class FreePaths(Family):
         with np.errstate(divide="ignore"):
             each = top + np.log(totals)
         found = np.concatenate([[0.0], np.cumsum(np.where(np.isneginf(each), 0.0, each))])
-        log_z = np.diff(found[np.concatenate([[0], np.cumsum(self.frames)])])
+        log_z = np.diff(found[offsets_of(self.frames)])
         of_frame = self._sequence()
         log_z[of_frame[np.isneginf(each)]] = -np.inf
         if not counts:
@@ -59,7 +59,7 @@ class FreePaths(Family):
         of_frame, frame = self._sequence(), np.arange(len(chosen))
         cells = np.where(chosen >= 0, frame[:, None] * self.n_symbols + chosen, -1)
         order = np.lexsort((np.tile(frame, size), np.repeat(np.arange(size), len(frame)), np.tile(of_frame, size)))
-        offsets = np.concatenate([[0], np.cumsum(np.repeat(self.frames, size))])
+        offsets = offsets_of(np.repeat(self.frames, size))
         return Parts(offsets, cells.T.ravel()[order]).possible()
 
     def _impossible(self, pool: FloatArray) -> IntArray:

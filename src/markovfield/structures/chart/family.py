@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.kernels.random import streams
@@ -48,7 +48,7 @@ class Charts(Family):
         """Sentences of some lengths."""
         n = np.asarray(lengths, np.int64)
         cells = n * len(rules.tokens) + (n * (n - 1) // 2 * len(rules.branching) if spans else 0)
-        return cls(np.concatenate([[0], np.cumsum(cells)]) + rules.n_rules, n, rules, spans)
+        return cls(offsets_of(cells) + rules.n_rules, n, rules, spans)
 
     def work(self) -> FloatArray:
         n = self.lengths.astype(np.float64)

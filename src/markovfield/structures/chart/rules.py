@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.structures.chart.dense import DenseGrammar
 from markovfield.structures.chart.inside_kernel import Rules, Scores
@@ -108,7 +108,7 @@ class RuleTable:
             block_of[block] = number
         sizes = np.array([len(block) for block in self._blocks], np.int64)
         squares = np.array([len(block) ** 2 if self._has_cycle(block) else 0 for block in self._blocks], np.int64)
-        where = np.concatenate([[0], np.cumsum(squares)])[:-1].astype(np.int64)
+        where = offsets_of(squares)[:-1].astype(np.int64)
         within = (block_of[unary[:, 0]] == block_of[unary[:, 1]]).astype(np.int64)
         return Rules(
             left_of=left_of,
@@ -128,7 +128,7 @@ class RuleTable:
             unary_child=np.ascontiguousarray(unary[:, 1]),
             unary_cell=(unary_order + len(binary)).astype(np.int64),
             unary_within=within,
-            blocks=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            blocks=offsets_of(sizes),
             block_symbols=np.array([a for block in self._blocks for a in block], np.int64),
             star_offsets=np.where(squares > 0, where, -1),
             token_symbols=self.tokens,

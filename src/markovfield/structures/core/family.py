@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.core.answers import Guarantee
 from markovfield.inference.core.running import Running
 
@@ -59,15 +59,15 @@ class Parts(NamedTuple):
         none = self.cells < 0
         if not none.any():
             return self
-        sizes = np.diff(np.concatenate([[0], np.cumsum(~none)])[self.offsets])
-        return Parts(np.concatenate([[0], np.cumsum(sizes)]), self.cells[~none])
+        sizes = np.diff(offsets_of(~none)[self.offsets])
+        return Parts(offsets_of(sizes), self.cells[~none])
 
     @classmethod
     def joined(cls, cells: Sequence[Any]) -> Parts:
         """Structures, each given as its cells."""
         sizes = np.array([len(own) for own in cells], np.int64)
         flat = np.concatenate([np.asarray(own, np.int64) for own in cells]) if len(cells) else np.zeros(0, np.int64)
-        return cls(np.concatenate([[0], np.cumsum(sizes)]), flat)
+        return cls(offsets_of(sizes), flat)
 
 
 class Sums(NamedTuple):

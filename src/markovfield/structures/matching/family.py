@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from markovfield.arrays import BoolArray, FloatArray, IntArray
+from markovfield.arrays import BoolArray, FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.answers import Guarantee
 from markovfield.inference.core.running import Running
@@ -61,7 +61,7 @@ class Matchings(Family):
         """Instances of some numbers of rows and columns."""
         m, n = np.asarray(rows, np.int64), np.asarray(columns, np.int64)
         cells = m * n * (1 if limits is None else 2) + m + n
-        return cls(np.concatenate([[0], np.cumsum(cells)]), m, n, limits, exact_limit)
+        return cls(offsets_of(cells), m, n, limits, exact_limit)
 
     def split(self, instance: int, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Views of the values of links, of rows and columns without one, and of absent links (maybe none)."""

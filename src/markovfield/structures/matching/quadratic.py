@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from markovfield.arrays import BoolArray, FloatArray, IntArray
+from markovfield.arrays import BoolArray, FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.structures.core.family import Parts, Sums
@@ -50,7 +50,7 @@ class QuadraticMatchings(Matchings):
         """Instances of some numbers of rows, columns, links that these may have, and pairs of links."""
         m, n = np.asarray(rows, np.int64), np.asarray(columns, np.int64)
         cells = 2 * m * n + m + n + np.array([len(own) for own in pairs], np.int64)
-        return cls(np.concatenate([[0], np.cumsum(cells)]), m, n, limits, pairs=pairs)
+        return cls(offsets_of(cells), m, n, limits, pairs=pairs)
 
     def split(self, instance: int, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         *first, absent = super().split(instance, values)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.core.running import Running
 from markovfield.kernels.random import streams
 from markovfield.structures.core.family import Edge
@@ -29,7 +29,7 @@ class ProjectiveTrees(ArcTrees):
         self._run(projective_sums, arcs, (log_z, counts), running)
 
     def _heads(self, arcs: FloatArray, size: int, best: bool, rng: Any, running: Running) -> IntArray:
-        starts = np.concatenate([[0], np.cumsum(self.lengths * size)])
+        starts = offsets_of(self.lengths * size)
         heads = np.empty(int(starts[-1]), np.int64)
         states = np.zeros((self.n_instances, 4), np.uint64) if best else streams(rng, self.n_instances)
         self._run(draw_or_decode, arcs, (size, best, states, heads, starts), running)

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.answers import Guarantee
 from markovfield.inference.core.running import Running
@@ -62,7 +62,7 @@ class Rankings(Family):
             i = int(np.flatnonzero(bad)[0])
             raise ModelError(f"instance {i}: top must be from 1 to its {n[i]} items, got {k[i]}")
         cells = n * (k if ordered else 1) + np.where(k < n, n, 0)
-        return cls(np.concatenate([[0], np.cumsum(cells)]), n, k, ordered, exact_limit)
+        return cls(offsets_of(cells), n, k, ordered, exact_limit)
 
     def positions(self, instance: int) -> int:
         """How many positions are told apart."""

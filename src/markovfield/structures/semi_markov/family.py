@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.kernels.random import streams
@@ -54,7 +54,7 @@ class Segmentations(Family):
         """The family of sequences of some lengths."""
         sizes = np.array(lengths, np.int64)
         shared = n_labels * (n_labels + 2)
-        own = np.concatenate([[0], np.cumsum(sizes * (max_length * n_labels))])
+        own = offsets_of(sizes * (max_length * n_labels))
         return cls(shared + own, sizes, max_length, n_labels)
 
     def work(self) -> FloatArray:
@@ -96,7 +96,7 @@ class Segmentations(Family):
 
     def _descend(self, pool: FloatArray, size: int, states: npt.NDArray[np.uint64], running: Running) -> Parts:
         room = np.where(self.lengths > 0, 2 * self.lengths + 1, 0) * size
-        places = np.concatenate([[0], np.cumsum(room)])
+        places = offsets_of(room)
         cells, used = np.empty(places[-1], np.int64), np.zeros(self.n_instances * size, np.int64)
 
         def task(shard: int, a: int, b: int) -> int:
@@ -107,7 +107,7 @@ class Segmentations(Family):
             return 0
 
         in_shards(self.work(), task, running)
-        offsets = np.concatenate([[0], np.cumsum(used)])
+        offsets = offsets_of(used)
         # Structures of an instance lie side by side; those of the next begin where its room does.
         shift = np.repeat(places[:-1] - offsets[:-1:size] if size else places[:-1], size)
         kept = np.arange(offsets[-1]) + np.repeat(shift, used)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.core.running import Running
 from markovfield.kernels.random import streams
 from markovfield.structures.core.family import Edge, Family, Parts, Sums, in_shards
@@ -34,7 +34,7 @@ class SpanTrees(Family):
         """Sentences of some lengths, each at least 1."""
         sizes = np.asarray(lengths, np.int64)
         cells = sizes * (sizes + 1) // 2 * n_labels
-        return cls(np.concatenate([[0], np.cumsum(cells)]), sizes, n_labels)
+        return cls(offsets_of(cells), sizes, n_labels)
 
     def span_cell(self, instance: int, i: int, j: int) -> int:
         """The cell of the first label of a span."""
@@ -81,7 +81,7 @@ class SpanTrees(Family):
 
     def _descents(self, pool: FloatArray, best: bool, size: int, state: object, running: Running) -> Parts:
         sizes = np.repeat(2 * self.lengths - 1, size)
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        offsets = offsets_of(sizes)
         cells = np.empty(int(offsets[-1]), np.int64)
         starts = np.ascontiguousarray(offsets[:-1][::size]) if size else offsets[:0]
         self._run(span_descents, (pool, best, size, state, starts, cells), running)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
 from markovfield.structures.core.family import Family, Parts, Sums, in_shards
@@ -38,7 +38,7 @@ class ArcTrees(Family):
     def of(cls, lengths: npt.ArrayLike, n_labels: int = 1, *, single_root: bool = True) -> Self:
         """Sentences of some lengths; one without words has one tree, the empty one."""
         sizes = np.array(lengths, np.int64)
-        return cls(np.concatenate([[0], np.cumsum((sizes + 1) ** 2 * n_labels)]), sizes, n_labels, single_root)
+        return cls(offsets_of((sizes + 1) ** 2 * n_labels), sizes, n_labels, single_root)
 
     def work(self) -> FloatArray:
         n = self.lengths.astype(np.float64)
@@ -119,7 +119,7 @@ class ArcTrees(Family):
     def _arcs_of(self, heads: IntArray, size: int) -> tuple[IntArray, IntArray]:
         """Where each structure begins, and arcs (cells, were there one label) of words; -1 where there is no tree."""
         lengths = np.repeat(self.lengths, size)
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        offsets = offsets_of(lengths)
         word = np.arange(len(heads)) - np.repeat(offsets[:-1], lengths) + 1
         begin = np.repeat(np.repeat(self._arc_offsets()[:-1], size), lengths)
         return offsets, np.where(heads < 0, -1, begin + heads * (np.repeat(lengths, lengths) + 1) + word)
