@@ -337,6 +337,7 @@ _LAZY = {
         "inference.junction_tree.compiled": "CompiledJunctionTree",
         "inference.belief_propagation.compiled": "CompiledPropagation PropagationBatch",
         "inference.sandwich": "BoundStep SandwichLogPartition SandwichMarginals",
+        "inference.lifted.lifted_belief_propagation": "LiftedMarginals",
         "models.gaussian_network": "GaussianCPD",
         "models.hopfield": "Completion",
     },

@@ -22,6 +22,7 @@ from markovfield.inference.gaussian.answers import Normal as Normal
 from markovfield.inference.gaussian.explanations import GaussianExplanation as GaussianExplanation
 from markovfield.inference.gaussian.queries import GaussianDistribution as GaussianDistribution
 from markovfield.inference.junction_tree.compiled import CompiledJunctionTree as CompiledJunctionTree
+from markovfield.inference.lifted.lifted_belief_propagation import LiftedMarginals as LiftedMarginals
 from markovfield.inference.sandwich import BoundStep as BoundStep
 from markovfield.inference.sandwich import SandwichLogPartition as SandwichLogPartition
 from markovfield.inference.sandwich import SandwichMarginals as SandwichMarginals

@@ -24,6 +24,8 @@ from markovfield.inference.graph_cuts.graph_cut import GraphCut as GraphCut
 from markovfield.inference.graph_cuts.move_making import AlphaBetaSwap as AlphaBetaSwap
 from markovfield.inference.graph_cuts.move_making import AlphaExpansion as AlphaExpansion
 from markovfield.inference.junction_tree.junction_tree import JunctionTree as JunctionTree
+from markovfield.inference.lifted.lifted_belief_propagation import LiftedBeliefPropagation as LiftedBeliefPropagation
+from markovfield.inference.lifted.lifted_components import LiftedComponents as LiftedComponents
 from markovfield.inference.linear_programming.linear_program import IntegerProgram as IntegerProgram
 from markovfield.inference.linear_programming.linear_program import LinearProgram as LinearProgram
 from markovfield.inference.local_search.annealing import SimulatedAnnealing as SimulatedAnnealing

@@ -95,6 +95,17 @@ ENTRIES = (
         aliases=("kasteleyn", "pfaffian"),
     ),
     Entry(
+        "lifted_components",
+        "inference.lifted.lifted_components:LiftedComponents",
+        ("marginals", "decode", "log_partition"),
+    ),
+    Entry(
+        "lifted_belief_propagation",
+        "inference.lifted.lifted_belief_propagation:LiftedBeliefPropagation",
+        ("marginals", "log_partition"),
+        aliases=("lifted_bp", "counting_bp"),
+    ),
+    Entry(
         "model_counting",
         "inference.model_counting.model_counting:ModelCounting",
         ("marginals", "log_partition"),

@@ -212,12 +212,12 @@ class _Search:
         shown = query_atoms(self.given.store, self.given.asked, self.given.closed)
         found = self.active.restricted(shown)
         states = np.isin(found.atoms, true).astype(np.int32)
-        gap = max(0.0, self.bound - self.score)
+        gap = float(max(0.0, self.bound - self.score))
         return decoding_of_states(
             found.graph,
             [(states, self.score)],
             gap=gap,
-            tolerance=self.tolerance,
+            tolerance=float(self.tolerance),
             guarantee="exact" if gap <= self.tolerance < np.inf else "lower",
             method=self.method.name,
             converged=finished,
