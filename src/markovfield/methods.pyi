@@ -44,6 +44,7 @@ from markovfield.inference.sampling.forward import LikelihoodWeighting as Likeli
 from markovfield.inference.sampling.forward import RejectionSampling as RejectionSampling
 from markovfield.inference.sandwich import Sandwich as Sandwich
 from markovfield.inference.satisfiability.max_walk_sat import MaxWalkSAT as MaxWalkSAT
+from markovfield.inference.satisfiability.mc_sat import MCSAT as MCSAT
 from markovfield.inference.strong_junction_tree.strong_junction_tree import StrongJunctionTree as StrongJunctionTree
 from markovfield.inference.tree_reweighted.tree_reweighted import TreeReweighted as TreeReweighted
 from markovfield.inference.trws.trws import TRWS as TRWS

@@ -137,7 +137,7 @@ REAL = {
 # What takes long is asked rarely (a share of one), and with little to do.
 RARE = {
     "integer_program": 0.04, "toulbar2": 0.03, "portfolio": 0.04, "sandwich": 0.06, "linear_program": 0.25,
-    "gibbs": 0.3, "metropolis": 0.3, "parallel_tempering": 0.2, "swendsen_wang": 0.4, "wolff": 0.4,
+    "gibbs": 0.3, "metropolis": 0.3, "parallel_tempering": 0.2, "swendsen_wang": 0.4, "wolff": 0.4, "mc_sat": 0.3,
     "annealed_importance": 0.2, "coupling_from_the_past": 0.4, "generalized_bp": 0.5, "mini_bucket": 0.7, "auto": 0.5,
     "branch_and_bound": 0.7,
     "simulated_annealing": 0.5, "tabu_search": 0.5, "subgraph_search": 0.5, "max_walk_sat": 0.7,
@@ -150,6 +150,7 @@ BUDGET: dict[str, dict[str, Any]] = {
     "parallel_tempering": {"sweeps": 500, "n_temperatures": 4},
     "swendsen_wang": {"sweeps": 1000},
     "wolff": {"sweeps": 1000},
+    "mc_sat": {"sweeps": 1000},
     "annealed_importance": {"n_chains": 64, "n_temperatures": 50, "final_sweeps": 20},
     "simulated_annealing": {"sweeps": 50},
     "tabu_search": {"steps": 100},
@@ -230,6 +231,7 @@ VALUES: dict[str, Callable[[Case, np.random.Generator], Any]] = {
     "width": _one_of(1, 2, 5, 12),
     "rounds": _one_of(0, 1, 3),
     "runs": _one_of(1, 3),
+    "leaves": _one_of(1, 4, 512),
 }
 # Fields of one method that mean something else than others of their name, or need more than a number.
 OWN_VALUES: dict[tuple[str, str], Callable[[Case, np.random.Generator], Any]] = {

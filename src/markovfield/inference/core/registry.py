@@ -171,6 +171,7 @@ ENTRIES = (
         ("sample", "marginals"),
         aliases=("sw",),
     ),
+    Entry("mc_sat", "inference.satisfiability.mc_sat:MCSAT", ("sample", "marginals"), aliases=("mcsat",)),
     Entry("wolff", "inference.cluster_sampling.wolff:Wolff", ("sample", "marginals")),
     Entry(
         "annealed_importance",
