@@ -126,6 +126,18 @@ def grid(headers: list[str], rows: list[list[str]]) -> list[str]:
     return [f"| {' | '.join(cell(t) for t in line)} |" for line in lines]
 
 
+def plain(headers: list[str], rows: list[list[str]]) -> list[str]:
+    """A table as text, as the benchmark printed it: many columns stay in line, and the block scrolls."""
+    width = len(headers)
+    lines = [headers, *[(row + [""] * width)[:width] for row in rows]]
+    widths = [max(len(line[k]) for line in lines) for k in range(width)]
+    texts = [
+        "  ".join(t.ljust(w) if k == 0 else t.rjust(w) for k, (t, w) in enumerate(zip(line, widths, strict=True)))
+        for line in lines
+    ]
+    return ["```text", *[text.rstrip() for text in texts], "```"]
+
+
 def section(name: str, found: dict[str, Any]) -> list[str]:
     """The measurements of one benchmark."""
     where = f"{found['processor']}, {found['cores']} cores, Python {found['python']}, load {found['load']}"
@@ -136,7 +148,7 @@ def section(name: str, found: dict[str, Any]) -> list[str]:
         "",
     ]
     for table in found["tables"]:
-        text += [f"**{cell(table['title'])}**", "", *grid(table["headers"], table["rows"]), ""]
+        text += [f"**{cell(table['title'])}**", "", *plain(table["headers"], table["rows"]), ""]
         if table["notes"]:
             text += [cell(" ".join(note.strip() for note in table["notes"])), ""]
     return text
@@ -150,10 +162,8 @@ def overview(summary: dict[str, Any]) -> list[str]:
             for header, values in ratios(table):
                 mean = math.exp(sum(map(math.log, values)) / len(values))
                 numbers = [shown(float(f"{v:.3g}")) for v in (min(values), mean, max(values))]
-                rows.append(
-                    [name.replace("_", " "), table["title"], header, str(len(values)), *numbers, found["measured"][:10]]
-                )
-    headers = ["benchmark", "table", "column", "rows", "least", "geometric mean", "largest", "measured"]
+                rows.append([f"{name.replace('_', ' ')}: {table['title']}", header, str(len(values)), *numbers])
+    headers = ["benchmark and table", "column", "rows", "least", "mean", "most"]
     return grid(headers, rows) if rows else ["No peer was measured yet."]
 
 
@@ -171,7 +181,7 @@ def page(summary: dict[str, Any]) -> str:
         "",
         "## Ratios",
         "",
-        "The peer's time over ours, unless the table says otherwise; above one, we are faster.",
+        "The peer's time over ours, unless the table says otherwise; above one, we are faster. The mean is geometric.",
         "",
         *overview(summary),
         "",
