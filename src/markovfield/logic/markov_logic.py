@@ -194,6 +194,40 @@ class MarkovLogic(Tabular):
         self._program.rules.append(check_rule(self._program, Rule(formula, weight, hard, tuple(each))))
         return self
 
+    def add_conditional(
+        self, child: str, given: str, probability: float | Mapping[tuple[str, ...], float]
+    ) -> MarkovLogic:
+        """Say how probable an atom is where a formula holds: plates of Bayesian networks, with tied tables.
+
+        Parameters
+        ----------
+        child, given
+            Of the atom that is the child, and of what it depends on (``""``: nothing). Where all cases of its parents
+            are given, each in a call of its own, the ground network is a Bayesian network, and its log Z is zero.
+        probability
+            That the child is true; or, with ``+`` variables, a probability for each combination of their constants, in
+            the order in which ``given`` and then ``child`` name them. Those of the child alone (an argument declared
+            with ``!``) sum to one.
+
+        Examples
+        --------
+        >>> import markovfield as mf
+        >>> kb = mf.MarkovLogic("*Next(t, t)\\nRain(t)\\nWet(t)")
+        >>> _ = kb.add_conditional("Wet(x)", "Rain(x)", 0.9).add_conditional("Wet(x)", "!Rain(x)", 0.2)
+        >>> _ = kb.add_conditional("Rain(y)", "Next(x, y) ^ Rain(x)", 0.7)
+        >>> _ = kb.add_conditional("Rain(y)", "Next(x, y) ^ !Rain(x)", 0.3).add_conditional("Rain(0)", "", 0.5)
+        >>> world = kb.ground("Next(0, 1) Next(1, 2) Wet(2)")
+        >>> round(mf.log_partition(world).log_partition, 4), mf.marginals(world)["Rain(2)"].round(4).tolist()
+        (-0.5978, [0.1818, 0.8182])
+        """
+        from markovfield.logic.conditionals import conditional_rules
+
+        found = [(check_rule(self._program, rule), own) for rule, own in conditional_rules(child, given, probability)]
+        for rule, weights in found:
+            self._learned.update({(len(self.rules), key): weight for key, weight in weights.items()})
+            self._program.rules.append(rule)
+        return self
+
     def with_weights(self, weights: Mapping[int, Any] | Sequence[float]) -> MarkovLogic:
         """The same program with other weights: one for each rule that is not hard, in order, or ``{rule: weight}``.
 
