@@ -45,9 +45,10 @@ def chromium() -> Iterator[Any]:
     """A browser; the test is skipped where there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if path is None:
-        pytest.skip("there is no Chromium on the path")
     with playwright.sync_playwright() as started:
+        path = path or started.chromium.executable_path
+        if not os.path.exists(path):
+            pytest.skip("there is no Chromium, neither on the path nor one that playwright installed")
         browser = started.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
@@ -72,9 +73,7 @@ def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
         refusals: bool = False,
         **settings: Any,
     ) -> Any:
-        context = chromium.new_context(
-            viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce", **settings
-        )
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **settings)
         contexts.append(context)
         page = context.new_page()
         own = (explorer.url, explorer.url.replace("http", "ws", 1), "blob:", "data:")

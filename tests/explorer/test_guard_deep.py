@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import socket
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ import pytest
 
 import markovfield as mf
 from markovfield.explorer import application
+from markovfield.explorer.core.page import Page
+from markovfield.explorer.core.stopping import nobody_waits
 from tests.explorer.streaming import ask, converse
 
 httpx = pytest.importorskip("httpx")
@@ -170,12 +174,38 @@ def test_slow_clients_hold_nobody_up(running: Any, monkeypatch: pytest.MonkeyPat
             # Half of them never end their headers, the other half never their body.
             connection.sendall((start + ("X: y" if i % 2 else "Content-Length: 100\r\n\r\n{")).encode())
         assert "values" in ask(running, "network", "posteriors")
-        answer = slow[0].recv(65536)
+        answer = b""
+        while b"error" not in answer and (more := slow[0].recv(65536)):
+            answer += more
         assert b"400" in answer.split(b"\r\n")[0] and b"has to arrive within 0.5 s" in answer
     finally:
         for connection in slow:
             connection.close()
     assert "values" in ask(running, "network", "posteriors")
+
+
+def test_work_that_nobody_waits_for_stops(explorer: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):
+    began, ended = threading.Event(), threading.Event()
+
+    def endless(subject: Any, asked: Any) -> None:
+        began.set()
+        while not nobody_waits():
+            time.sleep(0.01)
+        ended.set()
+
+    page = Page("endless", "Endless", lambda subject: True, {"work": endless})
+    monkeypatch.setattr(application, "all_pages", lambda: [page])
+    running = explorer(mf.datasets.sprinkler())
+    token = urlsplit(running.url).path
+    request = (
+        f"POST {token}api/endless/work HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Length: 2\r\n\r\n{{}}"
+    )
+    connection = socket.create_connection(("127.0.0.1", running.port), timeout=60)
+    connection.sendall(request.encode())
+    assert began.wait(60) and not ended.is_set()
+    connection.close()
+    assert ended.wait(60)
+    assert not nobody_waits()
 
 
 def nonsense(rng: random.Random, depth: int = 0) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from threading import Event
 from typing import Any
 
 from starlette.applications import Starlette
@@ -16,6 +18,7 @@ import markovfield as mf
 from markovfield.exceptions import ModelError
 from markovfield.explorer.assets import asset_table
 from markovfield.explorer.core.page import Channel, Page
+from markovfield.explorer.core.stopping import STOP
 from markovfield.explorer.core.subject import Subject
 from markovfield.explorer.guard import Guard
 from markovfield.explorer.pages import all_pages
@@ -30,8 +33,8 @@ MOST_BYTES = 16 * 2**20
 BODY_SECONDS = 30.0
 # Calls at a time; each may use several cores, and a slow one must not hold up a click.
 WORKERS = 8
-# Seconds between looks at the file.
-WATCH = 0.5
+# Seconds between looks at the file, and whether the browser that called is still there.
+WATCH, LOOK = 0.5, 0.2
 
 
 def application(subject: Subject, token: str, port: int) -> Guard:
@@ -83,9 +86,16 @@ class _Routes:
             return _reply({"error": f"there is no call {names['page']}/{names['call']}"}, 404)
         try:
             asked = parsed(await _body(request))
+            stop, context = Event(), copy_context()
+            context.run(STOP.set, stop)
             # In the thread as well: large answers take a while to write.
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._workers, lambda: _reply(call(self._subject, asked)))
+            work = asyncio.get_running_loop().run_in_executor(
+                self._workers, context.run, lambda: None if stop.is_set() else _reply(call(self._subject, asked))
+            )
+            while not (await asyncio.wait({work}, timeout=LOOK))[0]:
+                if await request.is_disconnected():
+                    stop.set()
+            return await work or Response(status_code=400)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
         except Exception as error:

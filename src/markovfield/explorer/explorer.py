@@ -47,7 +47,7 @@ class Explorer:
             raise ImportError("the explorer needs a web server: pip install 'markovfield[explore]'") from error
         if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port < 2**16:
             raise ModelError(f"port must be a number from 0 (any free one) to 65535, got {port!r}")
-        # Named as TCP, asyncio sends what is written at once; else each answer waits 40 ms for the browser's acknowledgement.
+        # Named as TCP, asyncio sends at once what is written; else each answer waits 40 ms for an acknowledgement.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

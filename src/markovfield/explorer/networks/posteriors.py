@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import markovfield as mf
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import ModelError, StoppedError
+from markovfield.explorer.core.stopping import nobody_waits
 from markovfield.explorer.networks.network import Known, Network
 from markovfield.inference.core.answers import Marginals
 from markovfield.inference.core.registry import ENTRIES
@@ -36,7 +37,10 @@ def marginals(network: Network, known: Known, method: str = "auto") -> Marginals
         tree = world.tree
         if tree is not None:
             return tree.run(evidence)
-    return mf.marginals(world.graph, evidence, method=method, time_limit=TIME_LIMIT)
+    found = mf.marginals(world.graph, evidence, method=method, time_limit=TIME_LIMIT, callback=nobody_waits)
+    if nobody_waits():
+        raise StoppedError("the browser has given this question up")
+    return found
 
 
 def prior_of(network: Network, known: Known, method: str = "auto") -> Marginals:

@@ -9,6 +9,7 @@ import numpy as np
 
 import markovfield as mf
 from markovfield.exceptions import ModelError
+from markovfield.explorer.core.stopping import nobody_waits
 from markovfield.explorer.networks.network import Network
 from markovfield.explorer.networks.posteriors import marginals
 from markovfield.explorer.networks.shown import shown
@@ -37,7 +38,9 @@ def best(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     named = [network.names[v] for v in variables] or None
     if named and count > 1:
         raise ModelError("n best are assignments of all variables: ask for one assignment of some")
-    found = mf.decode(world.graph, world.named(known), variables=named, n_best=count, time_limit=TIME_LIMIT)
+    found = mf.decode(
+        world.graph, world.named(known), variables=named, n_best=count, time_limit=TIME_LIMIT, callback=nobody_waits
+    )
     log_z = None
     if world.tree is not None:
         log_z = marginals(network, known).log_partition
@@ -66,7 +69,9 @@ def observe_next(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     world = network.after(known.do)
     evidence, name = world.named(known), network.names[target]
     fits = mf.methods.JunctionTree() if world.tree is not None else "auto"
-    told = mf.analysis.mutual_information(world.graph, name, evidence=evidence, method=fits, time_limit=TIME_LIMIT)
+    told = mf.analysis.mutual_information(
+        world.graph, name, evidence=evidence, method=fits, time_limit=TIME_LIMIT, callback=nobody_waits
+    )
     # Without a table of utilities: what it is worth for a guess, 1 for a right one and 0 for a wrong one.
     utility = asked.get("utility") or np.eye(network.cardinalities[target]).tolist()
     worth = mf.analysis.value_of_information(

@@ -10,7 +10,7 @@ import * as plan from "./network/panels/plan.js";
 import * as separate from "./network/panels/separate.js";
 import * as structure from "./network/panels/structure.js";
 import * as variable from "./network/panels/variable.js";
-import { action, choice } from "./network/parts.js";
+import { action, choice, duration } from "./network/parts.js";
 import { writeEvidence } from "./network/state.js";
 import { Store } from "./network/store.js";
 import { variableList } from "./network/variables.js";
@@ -79,6 +79,7 @@ export async function mount(root, context) {
 
   const list = variableList(store, showVariable);
   const strip = h("div", { class: "strip", role: "group", "aria-label": "Evidence" });
+  const working = h("span", { class: "working", hidden: true }, "computing ...");
   const badge = h("div", { class: "answer", role: "status", "aria-live": "polite" });
   const menu = h("details", { class: "menu" }, h("summary", {}, "Export"), h("div", {},
     [["SVG", () => saveSvg(store, graph)], ["PNG", () => savePng(store, graph)], ["PDF", () => savePdf(store)],
@@ -165,7 +166,7 @@ export async function mount(root, context) {
       answer.converged ? null : h("span", { class: "badge bad" }, "not converged"),
       answer.log_partition === null ? null : h("span", {}, `log Z ${number(answer.log_partition, 5)}${bounded}`),
       answer.conflict > 0 ? h("span", { class: "badge bad", title: "log2 of the product of P(e) of all pieces over P of all together" }, `conflict ${number(answer.conflict, 2)} bits`) : null,
-      h("span", { class: "soft" }, `${number(1000 * answer.seconds, 2)} ms`));
+      h("span", { class: "soft" }, duration(answer.seconds)));
     root.dataset.answered = writeEvidence(store.good.evidence);
     root.dataset.method = answer.method;
   }
@@ -181,11 +182,14 @@ export async function mount(root, context) {
 
   replace(root, h("div", { class: "network" },
     h("aside", { class: "variables", "aria-label": "Variables" }, list.element),
-    h("section", { class: "middle", "aria-label": "Graph" }, toolbar, h("div", { class: "status" }, badge, strip), h("div", { class: "stage" }, graph.svg, zoom)),
+    h("section", { class: "middle", "aria-label": "Graph" }, toolbar, h("div", { class: "status" }, badge, working, strip), h("div", { class: "stage" }, graph.svg, zoom)),
     h("aside", { class: "details", "aria-label": "Details" }, h("div", { class: "panel-head" }, tabs, wider), panel), switcher));
   look("graph");
   openPanel("variable");
-  const off = [store.on("evidence", showStrip), store.on("answer", showAnswer)];
+  const off = [store.on("evidence", showStrip), store.on("answer", showAnswer), store.on("busy", (busy) => {
+    working.hidden = !busy;
+    badge.setAttribute("aria-busy", String(busy));
+  })];
   const keys = (event) => {
     const typing = event.target.closest("input, select, textarea");
     if (event.key === "/" && !typing) {

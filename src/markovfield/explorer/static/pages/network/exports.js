@@ -6,7 +6,10 @@ import { reportPage } from "./report.js";
 // The drawing by itself: all of it, wherever it was moved.
 export function standalone(graph) {
   const [width, height] = graph.size;
+  // As it is seen from near, whatever is left out from afar.
+  graph.svg.classList.remove("far");
   const copy = alone(graph.svg, [-12, -12, width + 24, height + 24]);
+  graph.show();
   copy.lastElementChild.removeAttribute("transform");
   copy.querySelectorAll("[data-beyond]").forEach((badge) => badge.remove());
   if (graph.drawing.moral) copy.querySelectorAll("[marker-end]").forEach((line) => line.removeAttribute("marker-end"));

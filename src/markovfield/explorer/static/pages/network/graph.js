@@ -178,6 +178,7 @@ export class Graph extends Canvas {
     this.added = svg("g", { class: "added" });
     const boxes = drawing.nodes.map((v, i) => this.node(v, drawing.centres[i], drawing.sizes[i], drawing.beyond[i]));
     this.svg.classList.toggle("moral", drawing.moral);
+    this.svg.classList.toggle("bars", style === "bars");
     replace(this.content, svg("g", { class: "edges" }, lines, married), this.added, svg("g", { class: "nodes" }, boxes));
     this.squeeze();
     this.selectionChanged(false);

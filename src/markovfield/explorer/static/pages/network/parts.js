@@ -14,6 +14,9 @@ export function barRow(label, before, now, attributes = {}) {
     h("span", { class: "number", title: number(now, 12) }, percent(now), attributes.error ? h("small", {}, ` ±${(100 * attributes.error).toFixed(1)}`) : null));
 }
 
+// Seconds for people.
+export const duration = (seconds) => (seconds < 1 ? `${number(1000 * seconds, 2)} ms` : `${number(seconds, 3)} s`);
+
 // A number to the left or to the right of a line in the middle; `most` fills half the width.
 export function signedRow(label, value, most, text, title) {
   const share = most > 0 && value !== null ? Math.min(1, Math.abs(value) / most) * 50 : 0;

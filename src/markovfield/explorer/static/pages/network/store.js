@@ -20,7 +20,7 @@ export class Store {
     this.prior = null;
     this.priorKey = null;
     this.past = [];
-    this.listeners = { answer: new Set(), select: new Set(), evidence: new Set(), picker: new Set() };
+    this.listeners = { answer: new Set(), select: new Set(), evidence: new Set(), picker: new Set(), busy: new Set() };
     this.asking = null;
     this.running = null;
     this.wanted = false;
@@ -156,6 +156,8 @@ export class Store {
       const { evidence, method } = this;
       const past = this.past.length;
       this.asking = new AbortController();
+      // What takes long says that it is being done.
+      const slow = setTimeout(() => this.emit("busy", true), PATIENCE);
       const start = performance.now();
       try {
         const answer = await this.call("posteriors", { evidence, method }, this.asking.signal);
@@ -170,6 +172,9 @@ export class Store {
         this.emit("answer");
       } catch (error) {
         if (!this.wanted && error.name !== "AbortError") this.fail(error, evidence);
+      } finally {
+        clearTimeout(slow);
+        this.emit("busy", false);
       }
     }
   }

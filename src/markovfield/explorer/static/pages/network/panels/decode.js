@@ -1,6 +1,6 @@
 // The likeliest assignment, the n best, and the likeliest states of some variables.
 import { h, number, percentOfLog, replace } from "../../../dom.js";
-import { action, asking, field, variableLink } from "../parts.js";
+import { action, asking, duration, field, variableLink } from "../parts.js";
 
 export const title = "Decode";
 
@@ -26,7 +26,7 @@ export function mount(root, store, graph) {
     const best = found.solutions[0].states;
     return [
       h("p", {}, h("span", { class: `badge ${found.optimal ? "good" : "warn"}` }, found.optimal ? "proven best" : `gap ${number(found.gap, 3)}`),
-        ` by ${found.method.replaceAll("_", " ")} in ${number(found.seconds, 2)} s`),
+        ` by ${found.method.replaceAll("_", " ")} in ${duration(found.seconds)}`),
       found.solutions.map((one, i) => {
         const told = found.variables.filter((v) => i === 0 || one.states[v] !== best[v]);
         const free = told.filter((v) => !(v in store.evidence.states) && !(v in store.evidence.do));

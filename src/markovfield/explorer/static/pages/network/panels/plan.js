@@ -1,6 +1,6 @@
 // What answers, how well, at what cost; and the choice of another method.
 import { h, number, replace } from "../../../dom.js";
-import { action, choice, field } from "../parts.js";
+import { choice, duration, field } from "../parts.js";
 
 export const title = "Plan";
 
@@ -26,8 +26,8 @@ export function mount(root, store) {
         answer.width >= 0 ? [h("dt", {}, "width"), h("dd", {}, answer.width)] : null,
         answer.standard_errors ? [h("dt", {}, "largest standard error"), h("dd", {}, number(Math.max(...answer.standard_errors), 2))] : null,
         answer.doubts.length ? [h("dt", {}, "doubts"), h("dd", {}, answer.doubts.join(" "))] : null,
-        h("dt", {}, "computed in"), h("dd", {}, `${number(1000 * answer.seconds, 3)} ms`),
-        h("dt", {}, "click to here"), h("dd", {}, `${number(answer.milliseconds, 3)} ms`))] : null,
+        h("dt", {}, "computed in"), h("dd", {}, duration(answer.seconds)),
+        h("dt", {}, "click to here"), h("dd", {}, duration(answer.milliseconds / 1000)))] : null,
       h("h4", {}, `What mf.${verb}(...) would do, told before it starts`), table);
     try {
       const { rows } = await store.call("plan", store.asked({ verb }));
