@@ -88,9 +88,11 @@ def test_every_page_is_in_the_index():
 
 def test_pictures_are_small_and_used():
     pages = "".join(path.read_text() for path in PAGES)
-    pictures = list((ROOT / "docs" / "pictures").iterdir())
-    assert sum(p.stat().st_size for p in pictures) < 150_000
-    assert not [p.name for p in pictures if f"pictures/{p.name}" not in pages]
+    folder = ROOT / "docs" / "pictures"
+    assert sum(p.stat().st_size for p in folder.iterdir()) < 150_000
+    assert sum(p.stat().st_size for p in (folder / "explorer").iterdir()) < 400_000
+    pictures = [p.relative_to(folder.parent) for p in folder.rglob("*.png")]
+    assert not [str(p) for p in pictures if str(p) not in pages]
 
 
 def test_every_example_has_a_title_and_a_place_in_the_gallery():
