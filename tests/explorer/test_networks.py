@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -320,3 +321,18 @@ def test_known_knows_its_parts():
     known = Known({1: 0}, {2: [1.0, 0.5]}, {3: 1})
     assert len(known) == 2 and known.without(1) == Known({}, {2: [1.0, 0.5]}, {3: 1})
     assert known.only({1}) == Known({1: 0}, {}, {3: 1})
+
+
+@pytest.mark.parametrize("suffix", ["bif", "bif.gz", "uai", "wcsp"])
+def test_files_of_every_format(tmp_path: Path, suffix: str):
+    net = random_network(np.random.default_rng(7), 5)
+    path = tmp_path / f"model.{suffix}"
+    if suffix == "wcsp":
+        path.write_text("small 3 2 2 100\n2 2 2\n2 0 1 0 2\n0 1 3\n1 0 1\n2 1 2 1 1\n1 1 0\n")
+    else:
+        mf.write(net, path)
+    one = network(str(path))
+    told = posteriors.posteriors(one, {"evidence": {"states": {"1": 1}}})
+    np.testing.assert_allclose(told["values"], np.concatenate(brute(one.graph, {1: 1}).marginals), atol=1e-10)
+    described = structure.describe(one, ["auto"])
+    assert len(described["variables"]) == one.n and described["directed"] == suffix.startswith("bif")

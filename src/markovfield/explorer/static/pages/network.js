@@ -182,7 +182,9 @@ export async function mount(root, context) {
 
   replace(root, h("div", { class: "network" },
     h("aside", { class: "variables", "aria-label": "Variables" }, list.element),
-    h("section", { class: "middle", "aria-label": "Graph" }, toolbar, h("div", { class: "status" }, badge, working, strip), h("div", { class: "stage" }, graph.svg, zoom)),
+    // How far the answer can be trusted stays in sight, whatever else is looked at.
+    h("div", { class: "status" }, badge, working, strip),
+    h("section", { class: "middle", "aria-label": "Graph" }, toolbar, h("div", { class: "stage" }, graph.svg, zoom)),
     h("aside", { class: "details", "aria-label": "Details" }, h("div", { class: "panel-head" }, tabs, wider), panel), switcher));
   look("graph");
   openPanel("variable");
