@@ -27,6 +27,7 @@ PACKAGES = {
     "cvxopt": "cvxopt numpy scipy",
     "sksparse": "scikit-sparse==0.4.16",
     "statsmodels": "statsmodels",
+    "problog": "problog",
 }
 WAYS = {"pyagrum": ("lazy",), "pgmpy": ("elimination", "propagation")}
 MEMORY = 16 * 2**30

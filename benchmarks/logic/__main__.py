@@ -24,6 +24,7 @@ import numpy as np
 
 import markovfield as mf
 from benchmarks.data import data_folder
+from benchmarks.logic import exact_probabilities
 from benchmarks.logic.evaluation import compare_methods, evaluate
 from benchmarks.measure import machine, save
 
@@ -97,6 +98,7 @@ def main() -> None:
         return
     warnings.simplefilter("ignore")
     results: dict[str, Any] = {"machine": machine(), "grounding": grounding(given.quick), "programs": programs()}
+    results["exact"] = exact_probabilities.run()
     folds = [0, 2] if given.quick else None
     results["evaluation"] = {name: evaluate(name, folds) for name in ("uwcse", "cora", "webkb")}
     results["methods"] = {"webkb": compare_methods("webkb", 3)}
