@@ -55,19 +55,21 @@ PREDICATES = {
     "advisedby", "courselevel", "hasposition", "inphase", "professor", "projectmember", "publication", "samecourse",
     "sameperson", "sameproject", "student", "ta", "taughtby", "tempadvisedby", "yearsinprogram",
 }  # fmt: skip
+# What the evidence says stands on the left: single clauses, of which the database joins what is true. A negative weight is
+# for the atom on the right.
 ADVISERS = [
     "advisedby(x, y)",
-    "advisedby(x, y) ^ publication(t, x) ^ publication(t, y)",
-    "advisedby(x, y) ^ taughtby(c, y, q) ^ ta(c, x, q)",
-    "advisedby(x, y) ^ professor(y)",
-    "advisedby(x, y) ^ student(x)",
-    "advisedby(x, y) ^ inphase(x, +p)",
-    "advisedby(x, y) ^ hasposition(y, +p)",
-    "advisedby(x, y) ^ yearsinprogram(x, +n)",
-    "advisedby(x, y) ^ tempadvisedby(x, y)",
-    "advisedby(x, y) ^ tempadvisedby(x, z)",
-    "advisedby(x, y) ^ advisedby(x, z) ^ y != z",
-    "advisedby(x, y) ^ projectmember(p, x) ^ projectmember(p, y)",
+    "publication(t, x) ^ publication(t, y) => !advisedby(x, y)",
+    "taughtby(c, y, q) ^ ta(c, x, q) => !advisedby(x, y)",
+    "professor(y) => !advisedby(x, y)",
+    "student(x) => !advisedby(x, y)",
+    "inphase(x, +p) => !advisedby(x, y)",
+    "hasposition(y, +p) => !advisedby(x, y)",
+    "yearsinprogram(x, +n) => !advisedby(x, y)",
+    "tempadvisedby(x, y) => !advisedby(x, y)",
+    "tempadvisedby(x, z) => !advisedby(x, y)",
+    "advisedby(x, y) ^ advisedby(x, z) => y = z",
+    "projectmember(p, x) ^ projectmember(p, y) => !advisedby(x, y)",
 ]
 
 
@@ -97,18 +99,24 @@ def advisers() -> mf.MarkovLogic:
 
 
 def citations() -> mf.MarkovLogic:
-    """Which citations, titles, authors and venues are the same: by words they share, and by each other."""
+    """Which citations, titles, authors and venues are the same, by words that they share or that one of them lacks.
+
+    Each pair by itself: with formulas between pairs, as between citations and their titles, pseudo-likelihood trusts
+    pairs that are known when learning and open when predicting (AP .81 and CLL -1.64 on the first fold).
+    """
     lines = ["samebib(bib, bib)", "samebib(b, c)", "samebib(b, b)"]
     for field in ("title", "author", "venue"):
+        both, word, same = f"{field}(b, s) ^ {field}(c, t)", f"hasword{field}", f"same{field}"
         lines += [
-            f"{field}(bib, {field})", f"hasword{field}({field}, word)", f"same{field}({field}, {field})",
-            f"same{field}(s, t)", f"same{field}(s, s)",
-            f"same{field}(s, t) ^ hasword{field}(s, w) ^ hasword{field}(t, w)",
-            f"same{field}(s, t) ^ hasword{field}(s, w) ^ !hasword{field}(t, w)",
-            f"same{field}(s, t) ^ !hasword{field}(s, w) ^ hasword{field}(t, w)",
-            f"same{field}(s, t) => same{field}(t, s)",
-            f"{field}(b, s) ^ {field}(c, t) ^ same{field}(s, t) ^ samebib(b, c)",
-            f"{field}(b, s) ^ {field}(c, s) ^ samebib(b, c)",
+            f"{field}(bib, {field})", f"{word}({field}, word)", f"{same}({field}, {field})", f"{same}(s, t)",
+            f"{same}(s, s)",
+            f"{word}(s, w) ^ {word}(t, w) => !{same}(s, t)",
+            f"{word}(s, w) ^ !{word}(t, w) => !{same}(s, t)",
+            f"!{word}(s, w) ^ {word}(t, w) => !{same}(s, t)",
+            f"{both} ^ {word}(s, w) ^ {word}(t, w) => !samebib(b, c)",
+            f"{both} ^ {word}(s, w) ^ !{word}(t, w) => !samebib(b, c)",
+            f"{both} ^ !{word}(s, w) ^ {word}(t, w) => !samebib(b, c)",
+            f"{field}(b, s) ^ {field}(c, s) => !samebib(b, c)",
         ]  # fmt: skip
     return mf.MarkovLogic("\n".join(lines) + "\n")
 
@@ -124,12 +132,12 @@ def faculty() -> mf.MarkovLogic:
         project(proj, person)
         sameperson(person, person)
         faculty(x)
-        faculty(x) ^ student(x)
-        faculty(x) ^ courseprof(c, x)
-        faculty(x) ^ courseta(c, x)
-        faculty(x) ^ project(p, x)
-        faculty(x) ^ project(p, x) ^ project(p, y) ^ faculty(y) ^ x != y
-        faculty(x) ^ project(p, x) ^ project(p, y) ^ student(y)
+        student(x) => !faculty(x)
+        courseprof(c, x) => !faculty(x)
+        courseta(c, x) => !faculty(x)
+        project(p, x) => !faculty(x)
+        project(p, x) ^ project(p, y) ^ faculty(y) ^ x != y => !faculty(x)
+        project(p, x) ^ project(p, y) ^ student(y) => !faculty(x)
         """
     )
 

@@ -1,7 +1,7 @@
-"""Exact probabilities of smokers in a circle of friends: ours beside ProbLog, which compiles the program to a circuit.
+"""Exact probabilities of smokers in a circle of friends: ours beside ProbLog, which compiles programs to circuits.
 
-A formula of weight w is said to ProbLog by a fact h of probability ``1 - exp(-w)`` and the evidence that h does not meet
-a grounding that is false: worlds that violate the formula keep ``exp(-w)`` of their weight, as in Markov logic.
+A formula of weight w is said to ProbLog by a fact h of probability ``1 - exp(-w)`` and the evidence that h does not
+meet a grounding that is false: worlds that violate the formula keep ``exp(-w)`` of their weight, as in Markov logic.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def test_databases_of_boostsrl_are_read(name):
         text = text_of(path)
         atoms = re.findall(r"(\w+)\(([^)]*)\)", text)
         kb = mf.MarkovLogic()
-        for predicate, arguments in {p: a for p, a in atoms}.items():
+        for predicate, arguments in dict(atoms).items():
             kb.add_predicate(predicate, [f"{predicate}{i}" for i in range(arguments.count(",") + 1)])
         facts = kb.facts(path)
         assert sum(map(len, facts.atoms.values())) == len({(p, a.replace(" ", "")) for p, a in atoms})
