@@ -55,8 +55,8 @@ PREDICATES = {
     "advisedby", "courselevel", "hasposition", "inphase", "professor", "projectmember", "publication", "samecourse",
     "sameperson", "sameproject", "student", "ta", "taughtby", "tempadvisedby", "yearsinprogram",
 }  # fmt: skip
-# What the evidence says stands on the left: single clauses, of which the database joins what is true. A negative weight is
-# for the atom on the right.
+# What the evidence says stands on the left: single clauses, of which the database joins what is true. A negative weight
+# is for the atom on the right.
 ADVISERS = [
     "advisedby(x, y)",
     "publication(t, x) ^ publication(t, y) => !advisedby(x, y)",
