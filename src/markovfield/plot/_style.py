@@ -22,7 +22,6 @@ BLUE_PALE = "#dbe9f6"
 ORANGE = "#dd7a3b"
 ORANGE_PALE = "#fbe6d6"
 GREEN = "#3c8d6b"
-GREEN_PALE = "#dcf0e7"
 
 _UNPRINTABLE = re.compile("[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]")
 

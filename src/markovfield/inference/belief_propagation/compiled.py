@@ -29,8 +29,6 @@ __all__ = ["CompiledPropagation", "PropagationBatch"]
 
 # Messages of one tile of lanes above this many bytes leave the cache: then rows go one by one.
 TILE_BYTES = 2**27
-# Entries of messages that one kernel call may update before the clock is looked at.
-CALL = 2.0**27
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ALGORITHMS", "GraphMaximum", "cliques_of", "maximum_on_graph", "positions_of"]
 
-WEAKEST = 1e-12
-
 
 class GraphMaximum(NamedTuple):
     """A precision, dense, and how it was found; ``history`` has the log-likelihoods of one row, less a constant."""
