@@ -100,6 +100,7 @@ _LAZY = {
         "logic.markov_logic": "MarkovLogic read",
         "logic.evaluation": "CrossValidation Fold cross_validate",
         "logic.structure.clause_search": "ClauseStep ClauseSteps",
+        "logic.explanations": "GroundExplanation Sizes",
         "logic.lazy_network": "LazyNetwork",
         "logic.world": "GroundNetwork",
         "logic.language.program": "Function Predicate Rule",

@@ -140,9 +140,26 @@ def explain(
 
         told: Any = explain_field(form, verb, evidence, noise, method)
         return cast("Explanation", told)
+    if hasattr(form, "explain"):
+        # Of a network that is not written down: counted first.
+        counted: Explanation = form.explain(verb, evidence, method, variables=variables, targets=targets)
+        return counted
     if isinstance(form, MixedField):
         return _mixed(form, verb, MixedEvidence.parse(form, evidence, noise), method)
     graph = graph_of(form)
+    found = _of_graph(graph, verb, evidence, method, variables, targets)
+    # What stands behind a graph, such as a ground network, may have more to say.
+    return model.explained(found) if hasattr(model, "explained") else found
+
+
+def _of_graph(
+    graph: FactorGraph,
+    verb: str,
+    evidence: Mapping[Any, Any] | None,
+    method: MethodLike,
+    variables: Sequence[VariableName] | None,
+    targets: Sequence[Sequence[VariableName]] | None,
+) -> Explanation:
     known = Evidence.parse(graph.structure, evidence)
     maximised = None if variables is None else graph.names.positions(variables)
     methods = candidates(method, verb, graph, known, variables=maximised)

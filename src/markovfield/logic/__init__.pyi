@@ -3,6 +3,8 @@
 from markovfield.logic.evaluation import CrossValidation as CrossValidation
 from markovfield.logic.evaluation import Fold as Fold
 from markovfield.logic.evaluation import cross_validate as cross_validate
+from markovfield.logic.explanations import GroundExplanation as GroundExplanation
+from markovfield.logic.explanations import Sizes as Sizes
 from markovfield.logic.language.program import Function as Function
 from markovfield.logic.language.program import Predicate as Predicate
 from markovfield.logic.language.program import Rule as Rule

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.frames import Tabular
@@ -12,6 +14,7 @@ from markovfield.logic.grounding.network import Opened
 from markovfield.logic.language.evidence import Facts, facts_of
 
 if TYPE_CHECKING:
+    from markovfield.logic.explanations import GroundExplanation, Sizes
     from markovfield.logic.markov_logic import MarkovLogic
     from markovfield.logic.world import GroundNetwork
 
@@ -81,6 +84,43 @@ class LazyNetwork(Tabular):
             if name in closed:
                 raise ModelError(f"{name} is closed: its atoms are true in the evidence, or false")
         return replace(self, facts=facts, closed=closed)
+
+    def sizes(self) -> Sizes:
+        """How much there is to ground: counted by the database, nothing is written down."""
+        from markovfield.logic.explanations import sizes
+
+        given = self.opened()
+        try:
+            return sizes(given, split=self.split)
+        finally:
+            given.store.close()
+
+    def explain(self, verb: str, evidence: Any, method: Any, **asked: Any) -> GroundExplanation:
+        """What `markovfield.explain` says: it counts, and grounds where that is within ``max_clauses``."""
+        from markovfield.inference.explain import Explanation, explain
+        from markovfield.logic.explanations import GroundExplanation
+
+        given = self.given(evidence)
+        found = given.sizes()
+        lazily = verb == "decode" and method in ("auto", "cutting_plane_inference", "cutting_planes", "cpi")
+        if found.n_ground_formulas <= self.max_clauses and not lazily:
+            told = explain(given.ground(), verb, None, method, **asked)
+            assert isinstance(told, GroundExplanation)
+            return told
+        reason = "grounds only what good worlds violate"
+        if not lazily:
+            reason = (
+                f"refused: {found.n_ground_formulas:,} ground formulas are more than max_clauses={self.max_clauses:,}; "
+                "name some atoms in the query, close predicates, or decode, which grounds what it needs"
+            )
+        name = "cutting_plane_inference" if lazily else "none"
+        bits, n = float(np.log2(max(found.n_bytes, 1.0))), int(found.n_open_atoms)
+        plain = Explanation(
+            verb=verb, method=name, reason=reason, structure="not grounded", n_variables=n, n_free=n,
+            n_factors=found.n_ground_formulas, width=-1, log2_largest=np.inf, log2_states=np.inf, log2_bytes=bits,
+            log2_operations=np.inf, guarantee="exact" if lazily else "none", fits=lazily,
+        )  # fmt: skip
+        return GroundExplanation.of(plain, found, -1)
 
     def _columns(self, limit: int | None = None) -> dict[Any, Any]:
         return self.ground()._columns(limit)

@@ -20,6 +20,8 @@ from markovfield.models.log_linear import LogLinear
 from markovfield.names import Names, VariableName
 
 if TYPE_CHECKING:
+    from markovfield.inference.explain import Explanation
+    from markovfield.logic.explanations import GroundExplanation
     from markovfield.logic.markov_logic import MarkovLogic
 
 __all__ = ["GroundNetwork"]
@@ -133,6 +135,16 @@ class GroundNetwork(Drawn):
         s = self.assembled.structure
         arrays = (s.scope_offsets, s.scopes, s.table_offsets, s.table_strides, s.child, s.kind, s.cardinalities)
         return sum(a.nbytes for a in arrays)
+
+    def explained(self, found: Explanation) -> GroundExplanation:
+        """An explanation of the factor graph, with what the evidence left of the program."""
+        from markovfield.logic.explanations import GroundExplanation, Sizes, n_atoms_of
+
+        s = self.assembled.structure
+        total = sum(t.total for t in self.tallies.values())
+        atoms = n_atoms_of(self.atoms.relations, self.program._program.functions)
+        left = Sizes(atoms, float(s.n_variables), total, s.n_factors, float(self.n_bytes))
+        return GroundExplanation.of(found, left, self.n_components)
 
     def _columns(self, limit: int | None = None) -> dict[Any, Any]:
         rules = list(enumerate(self.program.rules))[:limit]

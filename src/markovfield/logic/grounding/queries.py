@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from markovfield.exceptions import MemoryLimitError
 from markovfield.logic.grounding.store import Relation, Store
 from markovfield.logic.language.normal_forms import Clause, Literal
 from markovfield.logic.language.syntax import Atom, Constant, Equal, Term, Variable
@@ -11,6 +13,8 @@ from markovfield.logic.language.syntax import Atom, Constant, Equal, Term, Varia
 __all__ = ["ClauseQuery", "clause_query", "losing_query", "slots_query", "violation_query"]
 
 ABSENT, TRUE, FALSE = -1, -2, -3
+# Some minutes of the database.
+MOST_COMBINATIONS = 2**37
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,14 @@ def bindings(writer: _Writer, clause: Clause) -> str:
                     place.setdefault(term.name, f"{row}.a{i}")
                 else:
                     where.append(f"{row}.a{i} = {writer.code(term, kind)}")
+    unlimited = [name for name in writer.types if name not in place]
+    combinations = math.prod(store.size(writer.types[name]) for name in unlimited)
+    if combinations > MOST_COMBINATIONS:
+        text = " v ".join(f"{'' if lit.positive else '!'}{lit.atom}" for lit in clause)
+        raise MemoryLimitError(
+            f"the clause {text} has {combinations:.3g} combinations of constants for {', '.join(unlimited)}, which no "
+            "known atoms limit: up to 2^37 are gone through"
+        )
     for name, kind in writer.types.items():
         if name not in place:
             row = f"r{len(tables)}"
