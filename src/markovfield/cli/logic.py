@@ -165,8 +165,9 @@ def ground(
     closed: Closed = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--out", "--output", metavar="FILE", help="Write the network (.uai, ...)."),
+        typer.Option("-o", "--out", "--output", metavar="FILE", help="Write the network (.uai, .wcsp, .cfn, ...)."),
     ] = None,
+    decimals: Annotated[int, typer.Option(min=0, help="Of the costs in .wcsp and .cfn files.")] = 6,
     as_json: options.AsJson = False,
 ) -> None:
     """Count what a program grounds to, rule by rule, and write the ground network."""
@@ -176,7 +177,8 @@ def ground(
         world = _ground(program, evidence, query, closed)
         if output is not None:
             with writing(output):
-                mf.write(world.compile(), output)
+                rounding = {"decimals": decimals} if output.suffix in (".wcsp", ".cfn") else {}
+                mf.write(world.compile(), output, **rounding)
     columns = world._columns()
     if as_json:
         rows = [dict(zip(columns, map(_plain, row), strict=True)) for row in zip(*columns.values(), strict=True)]
