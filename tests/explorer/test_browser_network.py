@@ -347,3 +347,18 @@ def test_the_model_is_read_again_under_the_page(explorer: Started, visit: Starte
     page.get_by_text("has changed and was read again").wait_for()
     answered(page, "")
     assert page.locator(".list li").count() == 4
+
+
+def test_of_many_clicks_the_last_one_counts(explorer: Started, visit: Started, asia: Any):
+    page = visit(explorer(asia))
+    answered(page, "")
+    choose(page, SMOKE)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/posteriors") else None)
+    # Twenty-one clicks before the first can be answered: what lies between is never asked for.
+    page.evaluate(
+        "for (let i = 0; i < 21; i++) document.querySelector(`.panel .bar-row[data-state='${i % 2}']`).click()"
+    )
+    answered(page, "s=2.0")
+    assert posterior(page, LUNG) == pytest.approx(values(mf.marginals(asia, known(asia, v2=0)), LUNG), rel=1e-9)
+    assert 1 <= len(asked) <= 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -336,3 +337,20 @@ def test_files_of_every_format(tmp_path: Path, suffix: str):
     np.testing.assert_allclose(told["values"], np.concatenate(brute(one.graph, {1: 1}).marginals), atol=1e-10)
     described = structure.describe(one, ["auto"])
     assert len(described["variables"]) == one.n and described["directed"] == suffix.startswith("bif")
+
+
+def test_many_tabs_at_once_get_their_own_answers():
+    net = mf.datasets.alarm_like()
+    one, rng = network(net), np.random.default_rng(0)
+    prior = posteriors.posteriors(one, {})["values"]
+    offsets = np.concatenate([[0], np.cumsum(one.cardinalities)])
+    asked: list[dict[str, Any]] = [{}]
+    for _ in range(24):
+        some = rng.choice(one.n, 2, replace=False).tolist()
+        likely = {str(v): int(np.argmax(prior[offsets[v] : offsets[v + 1]])) for v in some}
+        asked.append({"evidence": {rng.choice(["states", "do"]): likely}})
+    one_by_one = [posteriors.posteriors(network(net), x)["values"] for x in asked]
+    with ThreadPoolExecutor(8) as workers:
+        at_once = list(workers.map(lambda x: posteriors.posteriors(one, x)["values"], asked * 4))
+    for found, expected in zip(at_once, one_by_one * 4, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
