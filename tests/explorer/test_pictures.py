@@ -1,11 +1,14 @@
 """Segmentation and stereo behind the pages."""
 
 import base64
+from contextlib import suppress
+from threading import Event
 
 import numpy as np
 import pytest
 
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import ModelError, StoppedError
+from markovfield.explorer.core.stopping import STOP
 from markovfield.explorer.works.pictures import paint, paint_grid, picture_of, sample_picture, stereo
 from markovfield.vision import GridCRF, ImageSegmentation, StereoMatching
 
@@ -168,3 +171,30 @@ def test_stereo_of_own_views():
     assert found["most"] == 4 and "truth" not in found and model.smoothness == "truncated_quadratic"
     with pytest.raises(ModelError, match="both views must have the same size"):
         stereo(views=(scene, scene[:, :5]))
+
+
+def test_strokes_do_not_fit_again(halves, monkeypatch):
+    picture, truth = halves
+    settings = {"coupling": 1.25, "n_classes": 2}
+    before = paint(picture, **settings)
+    fits = []
+    monkeypatch.setattr(ImageSegmentation, "_fit_alone", lambda *given: fits.append(given))
+    again = paint(picture, **settings)
+    assert not fits and again["labels"] == before["labels"] and again["settled"] == before["settled"]
+    painted = paint(picture, strokes(truth.shape, c1=np.s_[0:2, 0:2]), **settings)
+    assert not fits and (pixels(painted["labels"], truth.shape)[0:2, 0:2] == 1).all()
+
+
+def test_a_fit_that_nobody_waits_for_is_not_kept(halves, monkeypatch):
+    stop, fits, fit = Event(), [], ImageSegmentation.fit
+    monkeypatch.setattr(ImageSegmentation, "fit", lambda *given, **more: fits.append(given) or fit(*given, **more))
+    stop.set()
+    token = STOP.set(stop)
+    try:
+        with suppress(StoppedError):  # small pictures are done before anybody asks
+            paint(halves[0], coupling=1.125)
+    finally:
+        STOP.reset(token)
+    for _ in range(2):
+        assert paint(halves[0], coupling=1.125)["decoding"]["optimal"]
+    assert len(fits) == 2

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from markovfield.exceptions import ModelError
+from markovfield.explorer.core.stopping import nobody_waits
 from markovfield.explorer.works.code import lines_of
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.core.convergence import without_warnings
@@ -25,7 +26,7 @@ MOST_EVIDENCE, MOST_CLAUSES = 200_000, 200_000
 MOST_LISTED, MOST_DRAWN = 400, 80
 # Formulas that are left out one at a time, and axes of a ground formula that is looked into.
 MOST_LEFT_OUT, MOST_AXES = 40, 12
-SECONDS = 20.0
+LIMITS: dict[str, Any] = {"time_limit": 20.0, "callback": nobody_waits}
 # Weights whose ground formulas are counted in the likeliest world.
 MOST_COUNTED = 500
 
@@ -102,7 +103,7 @@ class LogicWork:
         """Probabilities of the atoms, given truth values of some of them."""
         world, known = self._known(truths)
         with without_warnings():
-            answer = marginals(world.compile(), known, time_limit=SECONDS)
+            answer = marginals(world.compile(), known, **LIMITS)
         names = world.atoms[:MOST_LISTED]
         errors = None if answer.monte_carlo is None else answer.monte_carlo.standard_errors
         return {
@@ -130,7 +131,7 @@ class LogicWork:
         world, known = self._known(truths)
         graph = world.compile()
         with without_warnings():
-            found = decode(graph, known, time_limit=SECONDS)
+            found = decode(graph, known, **LIMITS)
         states = np.asarray(found.states, np.int64)
         gap, holds = float(found.gap), self._holds(world, states)
         names = [str(world.atoms[i]) for i in np.flatnonzero(states)[:MOST_LISTED].tolist()]
@@ -204,7 +205,7 @@ class LogicWork:
         if name in known:
             raise ModelError(f"{name} was set by hand: clear it to see which formulas push it")
         with without_warnings():
-            answer = marginals(world.compile(), known, time_limit=SECONDS)
+            answer = marginals(world.compile(), known, **LIMITS)
         log_odds = _log_odds(answer[name])
         return {
             "atom": name,
@@ -274,7 +275,7 @@ class LogicWork:
             weights = world.weights.copy()
             weights[k] = 0.0
             with without_warnings():
-                answer = marginals(world.with_weights(weights).compile(), known, time_limit=SECONDS)
+                answer = marginals(world.with_weights(weights).compile(), known, **LIMITS)
             other = _log_odds(answer[name])
             push = None if log_odds is None or other is None else log_odds - other
             text = self.program.weight_name(world.weight_keys[k])

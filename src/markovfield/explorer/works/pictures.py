@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections import OrderedDict
 from copy import copy
+from hashlib import sha256
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from markovfield.datasets.images import noisy_letters
 from markovfield.datasets.patterns import landscape
 from markovfield.datasets.stereo import random_dots
 from markovfield.exceptions import ModelError
+from markovfield.explorer.core.stopping import nobody_waits
 from markovfield.inference.belief_propagation.belief_propagation import BeliefPropagation
 from markovfield.inference.core.convergence import without_warnings
 from markovfield.inference.verbs import marginals
@@ -29,6 +33,9 @@ __all__ = ["SAMPLES", "paint", "paint_grid", "picture_of", "sample_picture", "st
 LONGEST_SIDE, MOST_PIXELS = 512, 40_000
 MOST_CLASSES = 6
 SECONDS = 10.0
+LIMITS: dict[str, Any] = {"time_limit": SECONDS, "callback": nobody_waits}
+# Densities found by EM, which strokes do not change, are kept for so many pictures and settings.
+MOST_FITS = 32
 SAMPLES = ("letters", "landscape")
 SCALES = ("unit", "bytes")
 Bytes = npt.NDArray[np.uint8]
@@ -142,20 +149,46 @@ def paint(
     every = len(np.unique(given[given >= 0])) == count
     known = model is not None and hasattr(model, "observation_") and model.n_classes == count
     with without_warnings():
-        if every or not known:
-            own.fit(pixels, given if every else None, time_limit=SECONDS)
+        if every:
+            own.fit(pixels, given)
+        elif not known:
+            _find_densities(own, pixels)
         graph = own.to_factor_graph(pixels)
         evidence = {int(p): int(given.flat[p]) for p in np.flatnonzero(given.ravel() >= 0)}
-        best = own.decode(pixels, labels=given, time_limit=SECONDS)
-        beliefs = marginals(graph, evidence, method=BeliefPropagation(max_iterations=200), time_limit=SECONDS)
+        best = own.decode(pixels, labels=given, **LIMITS)
+        beliefs = marginals(graph, evidence, method=BeliefPropagation(max_iterations=200), **LIMITS)
     alone = own.observation_.log_density(pixels.reshape(given.size, -1)).argmax(axis=1)
     found = _answer(pixels, np.asarray(best.states, np.int64), alone, beliefs.values.reshape(-1, count))
     return found | {
         "colours_from": "strokes" if every else "model" if known else "picture",
+        "settled": bool(getattr(own, "converged_", True)),
         "painted": len(evidence),
         "decoding": _decoding(best),
         "marginals": _beliefs(beliefs),
     }
+
+
+_fits: OrderedDict[tuple[bytes, str], tuple[Any, bool]] = OrderedDict()
+_fits_lock = Lock()
+
+
+def _find_densities(model: ImageSegmentation, pixels: FloatArray) -> None:
+    """Fit by EM, once for each picture and settings."""
+    key = sha256(pixels.tobytes()).digest(), f"{pixels.shape} {model.get_params()}"
+    with _fits_lock:
+        found = _fits.get(key)
+        if found is not None:
+            _fits.move_to_end(key)
+    if found is not None:
+        model.observation_, model.converged_ = found
+        return
+    model.fit(pixels, **LIMITS)
+    if nobody_waits():  # it was cut off
+        return
+    with _fits_lock:
+        _fits[key] = model.observation_, model.converged_
+        while len(_fits) > MOST_FITS:
+            _fits.popitem(last=False)
 
 
 def paint_grid(
@@ -196,9 +229,9 @@ def paint_grid(
         raise ModelError(f"the model was trained on pictures of {wanted} channels, this one has {pixels.shape[2]}")
     own, single = _with_edges(crf, _between(strength, "strength", 0.0, 5.0)), _with_edges(crf, 0.0)
     with without_warnings():
-        best = own.decode(seen, fixed=[fixed], time_limit=SECONDS)
-        beliefs = own.marginals(seen, fixed=[fixed], time_limit=SECONDS)
-        alone = single.decode(seen, time_limit=SECONDS).labels[0]
+        best = own.decode(seen, fixed=[fixed], **LIMITS)
+        beliefs = own.marginals(seen, fixed=[fixed], **LIMITS)
+        alone = single.decode(seen, **LIMITS).labels[0]
     number_of = {label: k for k, label in enumerate(classes)}
     labels, lonely = (np.array([number_of[x] for x in np.ravel(y).tolist()]) for y in (best.labels[0], alone))
     found = _answer(pixels, labels, lonely, np.asarray(beliefs.values[0]).reshape(-1, len(classes)))
@@ -206,6 +239,7 @@ def paint_grid(
     decoding = {"method": best.method, "score": score, "seconds": float(best.seconds)}
     return found | {
         "colours_from": "model",
+        "settled": True,
         "painted": int((given >= 0).sum()),
         "decoding": decoding | {"gap": gap if np.isfinite(gap) else None, "optimal": best.guarantee == "exact"},
         "marginals": _beliefs(beliefs),
@@ -296,7 +330,7 @@ def stereo(
         truncation=_between(truncation, "truncation", 0.1, 20.0),
     )
     with without_warnings():
-        best = own.decode(left, right, time_limit=SECONDS)
+        best = own.decode(left, right, **LIMITS)
     found = np.asarray(best.states, np.int64).reshape(left.shape[:2])
     alone = own.costs(left, right).argmin(axis=2)
     told = {

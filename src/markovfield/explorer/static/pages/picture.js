@@ -71,7 +71,7 @@ export async function mount(root, context) {
       ["Score", number(found.decoding.score, 7)],
       ["Gap to the bound", found.decoding.gap === null ? "no bound" : number(found.decoding.gap, 3)],
       ["Probabilities by", `${found.marginals.method.replaceAll("_", " ")} in ${seconds(found.marginals.seconds)}`],
-      ["Colours of classes", COLOURS[found.colours_from]],
+      ["Colours of classes", COLOURS[found.colours_from] + (found.settled ? "" : ", not settled yet")],
       ["Painted pixels", found.painted],
       ["Changed by neighbours", `${found.changed} of ${rows * columns} pixels (${percent(found.changed / (rows * columns))})`],
     ]));
