@@ -59,7 +59,7 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#7db4e6", "color-brand-content": "#7db4e6"},
 }
 
-# All examples are run; together they have to stay within two minutes on two cores.
+# All examples are run; together they have to stay within three minutes on two quiet cores.
 sphinx_gallery_conf = {
     "examples_dirs": [str(EXAMPLES)],
     "gallery_dirs": ["auto_examples"],

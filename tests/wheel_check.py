@@ -13,6 +13,7 @@ def main() -> None:
     folder = Path(mf.__file__).parent
     assert folder.parent.name == "site-packages", f"not the wheel, but {folder}"
     assert (folder / "py.typed").is_file() and (folder / "__init__.pyi").is_file()
+    assert (folder / "explorer" / "static" / "index.html").is_file(), "the page of the explorer was left out"
     for name in mf.__all__:
         getattr(mf, name)
     net = mf.MarkovNetwork({"rain": ["no", "yes"], "wet": ["no", "yes"]})

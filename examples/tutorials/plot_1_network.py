@@ -3,7 +3,7 @@
 ===========================================
 
 A Bayesian network is written down, asked, checked against what it rests on, used to decide what to do, and in the end
-learnt from data with holes. Nothing but the extra ``plot`` and ``frames`` is needed; every step is a line or two.
+learnt from data with holes. It needs the extras ``plot`` and ``frames``; every step is a line or two.
 
 In a notebook the last line of a cell shows itself: a model as a drawing, an answer as a table.
 """
