@@ -86,3 +86,43 @@ def test_queries_of_tuffy_name_predicates(name):
     lines = [line.partition("//")[0].strip() for line in (folder / "query.db").read_text().splitlines()]
     for query in filter(None, lines):
         assert query.partition("(")[0] in kb.predicates
+
+
+@pytest.mark.slow
+def test_rc1000_contradicts_itself():
+    """It lacks ``!`` before ``refers``: papers that do not refer to each other would have the same categories."""
+    folder = data_path("mln", "tuffy", "rc1000")
+    text = (folder / "evidence.db").read_text()
+    known = dict(re.findall(r"^category\(([^,]+),\s*([^)]+)\)", text, re.MULTILINE))
+    refers = set(re.findall(r"^refers\(([^,]+),\s*([^)]+)\)", text, re.MULTILINE))
+    same = set(re.findall(r"^sameCat\(([^,]+),\s*([^)]+)\)", text, re.MULTILINE))
+    # refers(p, q) v category(q, c) v !category(p, c), and no paper has two categories that are not the same.
+    clash = next(
+        (p, q)
+        for p, c in known.items()
+        for q, d in known.items()
+        if c != d and (p, q) not in refers and (c, d) not in same
+    )
+    assert clash
+    world = mf.logic.read(folder / "prog.mln").ground(folder / "evidence.db", query=["category"])
+    with pytest.raises(mf.ImpossibleEvidenceError):
+        mf.marginals(world)
+
+
+@pytest.mark.slow
+def test_papers_have_a_category_each():
+    folder = data_path("mln", "tuffy", "class")
+    kb = mf.logic.read(folder / "prog.mln")
+    world = kb.ground(folder / "evidence.db.gz", query=["category"])
+    answer = mf.marginals(world, method=mf.methods.BeliefPropagation(damping=0.3, max_iterations=200))
+    assert answer.converged
+    total, by_category = {}, {}
+    for atom in world.atoms:
+        paper, category = atom[len("category(") : -1].split(",")
+        p = float(answer[atom][1])
+        total[paper] = total.get(paper, 0.0) + p
+        by_category[category] = by_category.get(category, 0.0) + p
+    # A second category costs weight 10; the weight of artificial intelligence is the largest, of networking the least.
+    assert len(total) == 965 and max(total.values()) < 1.5
+    assert max(by_category, key=by_category.get) == "Artificial_Intelligence"
+    assert min(by_category, key=by_category.get) == "Networking"
