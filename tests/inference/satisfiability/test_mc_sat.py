@@ -14,7 +14,7 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.gibbs.single_site import prepare_chains
 from markovfield.inference.satisfiability.mc_sat import MCSAT, satisfying_states
 from markovfield.inference.satisfiability.slice_kernel import _draw_block, begin_slice, draw_slice
-from markovfield.inference.satisfiability.slices import Slices, slice_of
+from markovfield.inference.satisfiability.slices import Slices
 from markovfield.inference.satisfiability.solutions_kernel import (
     ACTIVE,
     BEGIN,
@@ -52,7 +52,7 @@ def test_factors_are_told_apart():
     net.add_clause({"B": 1, "C": 1})
     net.add_factor(["A", "C"], log_table=np.full((2, 2), 3.0))
     net.add_factor(["C"], log_table=[0.0, 0.5])
-    found = slice_of(problem_of(net))
+    found = Slices.of(problem_of(net), 8).slice
     assert found.factors[:, KIND].tolist() == [CLAUSE, CONJUNCTION, TABLE, CLAUSE, TABLE]
     np.testing.assert_allclose(found.heights[:, LOOSE], [np.exp(-2), np.exp(-1), np.exp(-7), 0.0, 1.0])
     cell = found.axes[found.factors[0, BEGIN] : found.factors[0, END]]
@@ -82,7 +82,7 @@ def allowed(s: Any, states: np.ndarray) -> bool:
 @pytest.mark.parametrize("card", [2, 3])
 def test_domains_of_a_slice_keep_every_solution_and_come_back_after_draws(seed: int, card: int):
     problem = problem_of(formulas(seed, n=6, many=10, card=card))
-    s = slice_of(problem)
+    s = Slices.of(problem, 8).slice
     rng = np.random.default_rng(seed)
     stream = streams(rng, 1)[0]
     cards = problem.structure.cardinalities

@@ -37,7 +37,7 @@ from markovfield.inference.problem.feasible import Feasible
 from markovfield.inference.problem.problem import Problem, prepare
 from markovfield.inference.sampling.reachability_kernel import FROZEN, SPLIT, hard_components, reach
 
-__all__ = ["ColouredSites", "SingleSite", "check_moves", "prepare_chains", "sites_of", "tables_of"]
+__all__ = ["ColouredSites", "SingleSite", "check_moves", "prepare_chains", "sites_of", "tables_of", "tabulated"]
 
 # Structured factors up to this many cells are written out, so that chains meet no auxiliary variables.
 MOST_CELLS = 2**16
@@ -52,7 +52,7 @@ _NOTHING = np.zeros(0)
 
 
 @remembered
-def _tabulated(graph: FactorGraph) -> FactorGraph:
+def tabulated(graph: FactorGraph) -> FactorGraph:
     """The same model with its small structured factors as tables; those too large stay as they are."""
     s = graph.structure
     if s.is_plain:
@@ -82,7 +82,7 @@ def _tabulated(graph: FactorGraph) -> FactorGraph:
 
 def prepare_chains(graph: FactorGraph, evidence: Evidence) -> Problem:
     """A problem for Markov chains: `prepare`, with small structured factors written out as tables."""
-    return replace(prepare(_tabulated(graph), evidence), graph=graph)
+    return replace(prepare(tabulated(graph), evidence), graph=graph)
 
 
 def _entries(problem: Problem, variable: npt.NDArray[np.int32]) -> tuple[npt.NDArray[Any], ...]:

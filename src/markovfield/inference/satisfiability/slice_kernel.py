@@ -29,6 +29,7 @@ from markovfield.inference.satisfiability.solutions_kernel import (
     FACTOR,
     FALSE,
     FIRST,
+    FIXED,
     HEIGHT,
     HELD,
     IS_OPEN,
@@ -51,6 +52,7 @@ from markovfield.inference.satisfiability.solutions_kernel import (
     WAS_FALSE,
     WAS_TRUE,
     WATCH,
+    assign,
     draw_solution,
     draw_state,
     in_doubt,
@@ -61,7 +63,7 @@ from markovfield.inference.satisfiability.solutions_kernel import (
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.random import draw_index, draw_unit
 
-__all__ = ["Slice", "advance_slices", "begin_slice", "classify", "draw_slice", "fill_slices"]
+__all__ = ["Slice", "advance_slices", "begin_slice", "classify", "draw_slice", "fill_slices", "move_columns"]
 
 # What a search may cost for each variable and at least; leaves of a block; bits of a small and a larger block.
 WORK_EACH, WORK_LEAST, BLOCK_LEAVES = 64, 4096, 512
@@ -177,6 +179,9 @@ def begin_slice(s, stream, states):
             factors[f, ACTIVE] = 1
             if factors[f, KIND] != CLAUSE:
                 push(factors, queue, numbers, f)
+    for v in range(len(variables)):
+        if variables[v, FIXED]:
+            assign(variables, factors, s.entries, places, s.trail, queue, numbers, v, states[v])
     propagate(
         variables, factors, axes, s.entries, places, heights, log_tables, s.trail, queue, s.lists, numbers, states
     )
@@ -406,3 +411,15 @@ def fill_slices(s, leaves, stream, states, thinning, rows):
         advance_slices(s, leaves, stream, states, thinning, nothing)
         for v in range(rows.shape[1]):
             rows[r, v] = states[v]
+
+
+@kernel
+def move_columns(s, leaves, columns, streams, sweeps):
+    """Move the Markov chain in each column of ``columns`` (``int16[n, chains]``) by so many slices."""
+    states, nothing = np.empty(columns.shape[0], np.int32), np.empty(0)
+    for r in range(columns.shape[1]):
+        for v in range(len(states)):
+            states[v] = columns[v, r]
+        advance_slices(s, leaves, streams[r], states, sweeps, nothing)
+        for v in range(len(states)):
+            columns[v, r] = states[v]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, States
+from markovfield.arrays import FloatArray, IntArray, States
+from markovfield.factors.structure import Structure
 from markovfield.inference.problem.domains_kernel import factors_of_variables
 from markovfield.inference.problem.problem import Problem
 from markovfield.inference.satisfiability.slice_kernel import Slice, advance_slices, classify, fill_slices
@@ -17,11 +18,11 @@ from markovfield.inference.satisfiability.solutions_kernel import (
     BASE,
     BEGIN,
     CARD,
-    DEGREE,
     END,
     EPOCHS,
     FACTOR,
     FIRST,
+    FIXED,
     KIND,
     LITERAL,
     LOOSE,
@@ -48,29 +49,32 @@ def _starts(counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return offsets
 
 
-def _unary(problem: Problem, factors: npt.NDArray[np.int64], axes: npt.NDArray[np.int64]) -> FloatArray:
+def _unary(
+    s: Structure, pool: FloatArray, likelihood: FloatArray, factors: IntArray, axes: npt.NDArray[np.int64]
+) -> FloatArray:
     """What is said of single variables: likelihoods, and factors with one free axis, which is at ``axes``."""
-    s = problem.structure
-    unary = np.array(problem.likelihood) if len(problem.likelihood) else np.zeros(int(s.value_offsets[-1]))
+    unary = np.array(likelihood) if len(likelihood) else np.zeros(int(s.value_offsets[-1]))
     variable = s.scopes[axes]
     cards = s.cardinalities[variable].astype(np.int64)
     each = np.repeat(np.arange(len(factors)), cards)
     state = np.arange(len(each)) - np.repeat(_starts(cards)[:-1], cards)
     cells = s.table_offsets[factors][each] + s.table_strides[axes][each] * state
-    np.add.at(unary, s.value_offsets[variable[each]] + state, problem.potentials.log_tables[cells])
+    np.add.at(unary, s.value_offsets[variable[each]] + state, pool[cells])
     return unary
 
 
-def slice_of(problem: Problem) -> Slice:
-    """The factors of a problem that join free variables, with room for domains and scratch."""
-    s = problem.structure
+def slice_of(s: Structure, pool: FloatArray, likelihood: FloatArray = _NOTHING) -> Slice:
+    """The factors of a structure of plain tables that join variables of several states, with room for scratch.
+
+    ``pool`` is the pool that it reads, ``likelihood`` more that is said of single variables, for each of their states.
+    """
     n, m = s.n_variables, s.n_factors
     factor = np.repeat(np.arange(m), np.diff(s.scope_offsets))
     free = s.cardinalities[s.scopes] > 1
     width = np.bincount(factor[free], minlength=m)
     axes = np.flatnonzero(free)
     alone = axes[width[factor[axes]] == 1]
-    unary = _unary(problem, factor[alone], alone)
+    unary = _unary(s, pool, likelihood, factor[alone], alone)
     kept = np.flatnonzero(width > 1)
     axes = axes[width[factor[axes]] > 1]
     scope_offsets, scopes = _starts(width[kept]), np.ascontiguousarray(s.scopes[axes])
@@ -78,13 +82,13 @@ def slice_of(problem: Problem) -> Slice:
         array.flags.writeable = False
     entry_offsets, entry_factor = factors_of_variables(n, scope_offsets, scopes)
     # Of each kind as many columns as have names.
-    variables, factors = np.zeros((n, DEGREE + 1), np.int64), np.zeros((len(kept), MET + 1), np.int64)
+    variables, factors = np.zeros((n, FIXED + 1), np.int64), np.zeros((len(kept), MET + 1), np.int64)
     of_axes, entries = np.zeros((len(scopes), STATE + 1), np.int64), np.zeros((len(scopes), LITERAL + 1), np.int64)
     variables[:, FIRST], variables[:, CARD] = s.value_offsets[:-1], s.cardinalities
     variables[:, BEGIN], variables[:, END] = entry_offsets[:-1], entry_offsets[1:]
     factors[:, BEGIN], factors[:, END], factors[:, BASE] = scope_offsets[:-1], scope_offsets[1:], s.table_offsets[kept]
     of_axes[:, VARIABLE], of_axes[:, STRIDE] = scopes, s.table_strides[axes]
-    heights, log_tables = np.zeros((len(kept), LOOSE + 1)), np.array(problem.potentials.log_tables)
+    heights, log_tables = np.zeros((len(kept), LOOSE + 1)), np.array(pool)
     if len(kept):
         classify(variables, factors, of_axes, heights, log_tables, int(width.max()))
     # The state of each factor's axis, in the order in which variables list their factors.
@@ -126,7 +130,7 @@ class Slices:
     @classmethod
     def of(cls, problem: Problem, leaves: int) -> Slices:
         """Lay a problem out."""
-        return cls(slice_of(problem), leaves)
+        return cls(slice_of(problem.structure, problem.potentials.log_tables, problem.likelihood), leaves)
 
     def _slice(self) -> Slice:
         """The slice of this thread: what never changes is shared."""

@@ -32,8 +32,8 @@ __all__ = ["assign", "draw_solution", "draw_state", "in_doubt", "propagate", "pu
 # Kinds of factor.
 TABLE, CLAUSE, CONJUNCTION = 0, 1, 2
 # Columns of variables: first place, number of states, where its entries begin and end, how many states are open, the
-# epoch it is held in, stamps of components and blocks, constraints in doubt.
-FIRST, CARD, BEGIN, END, OPEN, HELD, SEEN, BLOCK, DEGREE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+# epoch it is held in, stamps of components and blocks, constraints in doubt, whether it never moves.
+FIRST, CARD, BEGIN, END, OPEN, HELD, SEEN, BLOCK, DEGREE, FIXED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 # Columns of factors (after where axes begin and end, at BEGIN and END): what kind, first cell, whether a slice rules
 # anything out, literals certain to hold and to fail, whether nothing that is left is ruled out, epoch, flags.
 KIND, BASE, ACTIVE, TRUE, FALSE, SETTLED, WATCH, QUEUED, MET = 0, 1, 4, 5, 6, 7, 8, 9, 10

@@ -13,7 +13,7 @@ from markovfield.learning.boltzmann.updates import Training
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.undirected.layers import fit_layers, no_training
-from markovfield.learning.undirected.stochastic import fit_stochastic
+from markovfield.learning.undirected.stochastic import SAMPLERS, fit_stochastic
 from markovfield.models import RestrictedBoltzmannMachine
 
 __all__ = ["ContrastiveDivergence"]
@@ -37,6 +37,10 @@ class ContrastiveDivergence:
         For a `RestrictedBoltzmannMachine`, whose layers are summed or drawn at once: mini-batches, learning rate,
         momentum and epochs, in place of all of the above but ``l2`` and ``k``.
 
+    sampler
+        How chains move: ``"gibbs"``, one variable at a time, or ``"mc_sat"``, by slices (`MCSAT`), which also leave
+        what formulas of large or infinite weight hold fast; each sweep costs more.
+
     Examples
     --------
     >>> import markovfield as mf
@@ -58,6 +62,7 @@ class ContrastiveDivergence:
     group_l1: float = 0.0
     penalty: Penalty | None = None
     training: Training | None = None
+    sampler: str = "gibbs"
 
     name: ClassVar[str] = "contrastive_divergence"
     exact: ClassVar[bool] = False
@@ -67,7 +72,9 @@ class ContrastiveDivergence:
 
     def __post_init__(self) -> None:
         least = {"k": 1, "n_steps": 2, "n_chains": 1, "l2": 0, "l1": 0, "group_l1": 0}
-        check_method(self, least=least, above={"learning_rate": 0, "decay": 0, "power": 0.5})
+        check_method(
+            self, least=least, above={"learning_rate": 0, "decay": 0, "power": 0.5}, choices={"sampler": SAMPLERS}
+        )
 
     @property
     def sweeps(self) -> int:

@@ -13,7 +13,7 @@ from markovfield.learning.boltzmann.updates import Training
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.undirected.layers import changed_settings, fit_layers, no_training
-from markovfield.learning.undirected.stochastic import fit_stochastic
+from markovfield.learning.undirected.stochastic import SAMPLERS, fit_stochastic
 from markovfield.models import BoltzmannMachine, RestrictedBoltzmannMachine
 
 __all__ = ["StochasticMaximumLikelihood"]
@@ -47,6 +47,10 @@ class StochasticMaximumLikelihood:
         hidden units is trained likewise, unit by unit, where it is given one, or has more than 20 units and
         nothing else is set.
 
+    sampler
+        How chains move: ``"gibbs"``, one variable at a time, or ``"mc_sat"``, by slices (`MCSAT`), which also leave
+        what formulas of large or infinite weight hold fast; each sweep costs more.
+
     Examples
     --------
     >>> import markovfield as mf
@@ -68,6 +72,7 @@ class StochasticMaximumLikelihood:
     group_l1: float = 0.0
     penalty: Penalty | None = None
     training: Training | None = None
+    sampler: str = "gibbs"
 
     name: ClassVar[str] = "stochastic_maximum_likelihood"
     exact: ClassVar[bool] = False
@@ -77,7 +82,9 @@ class StochasticMaximumLikelihood:
 
     def __post_init__(self) -> None:
         least = {"n_steps": 2, "n_chains": 1, "sweeps": 1, "l2": 0, "l1": 0, "group_l1": 0}
-        check_method(self, least=least, above={"learning_rate": 0, "decay": 0, "power": 0.5})
+        check_method(
+            self, least=least, above={"learning_rate": 0, "decay": 0, "power": 0.5}, choices={"sampler": SAMPLERS}
+        )
 
     def fit(self, model: Any, table: DataTable, *, rng: np.random.Generator, running: Running) -> Any:
         """A new model with the estimated parameters."""

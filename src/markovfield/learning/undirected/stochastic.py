@@ -24,12 +24,14 @@ from markovfield.learning.undirected.fitting import penalty_of, reported
 from markovfield.learning.undirected.local_fit import likelihood_if_cheap
 from markovfield.learning.undirected.problem import Problem, site_layout
 from markovfield.learning.undirected.sites_kernel import count_cells, gibbs_sweeps
+from markovfield.learning.undirected.slice_chains import SliceMoves
 from markovfield.models import LogLinear
 
-__all__ = ["fit_stochastic"]
+__all__ = ["SAMPLERS", "fit_stochastic"]
 
 # Chains are cut into so many shards, each with its own random streams, whatever the number of threads.
 SHARDS = 4
+SAMPLERS = ("gibbs", "mc_sat")
 # Batches of rows whose moments say how much each feature varies, and of steps whose averages give standard errors.
 BATCHES = 32
 States = npt.NDArray[np.int16]
@@ -46,7 +48,13 @@ class Chains:
     """Rows of states that Gibbs sweeps move, the same variables in each."""
 
     def __init__(
-        self, problem: Problem, states: States, free: npt.NDArray[np.int64], steps: int, rng: np.random.Generator
+        self,
+        problem: Problem,
+        states: States,
+        free: npt.NDArray[np.int64],
+        steps: int,
+        rng: np.random.Generator,
+        sampler: str = "gibbs",
     ) -> None:
         self.problem, self.states, self.free = problem, np.ascontiguousarray(states), free
         self.layout = site_layout(problem.structure)
@@ -59,9 +67,19 @@ class Chains:
         degree = np.diff(self.layout.incident_offsets)[free].sum()
         # Of all steps together, so that kernels are compiled where plain Python would take long.
         self.work = 6.0 * float(degree) * n * steps
+        self.slices = SliceMoves(problem.structure, free) if sampler == "mc_sat" else None
 
     def sweep(self, pool: FloatArray, sweeps: int, running: Running) -> None:
         """Move every row."""
+        slices = self.slices
+        if slices is not None:
+
+            def move_slices(part: Any) -> int:
+                slices.move(slices.at(pool), part[0], part[1], sweeps)
+                return 0
+
+            running.side_by_side([partial(move_slices, part) for part in self.parts])
+            return
 
         def move(part: Any) -> int:
             gibbs_sweeps(self.layout, self.problem.structure.is_plain, pool, part[0], self.free, sweeps, part[1])
@@ -90,7 +108,7 @@ def _filled(table: DataTable, rng: np.random.Generator) -> States:
     return np.where(table.codes >= 0, table.codes, drawn).astype(np.int16)
 
 
-def _clamped(problem: Problem, steps: int, rng: np.random.Generator) -> list[tuple[Chains, FloatArray]]:
+def _clamped(problem: Problem, steps: int, rng: np.random.Generator, sampler: str) -> list[tuple[Chains, FloatArray]]:
     """Chains for incomplete rows, those with the same missing variables together, and their weights."""
     table = problem.incomplete
     if not table.n_rows:
@@ -100,7 +118,7 @@ def _clamped(problem: Problem, steps: int, rng: np.random.Generator) -> list[tup
     for i, pattern in enumerate(patterns):
         rows = table.rows(np.flatnonzero(which.ravel() == i))
         assert rows.weights is not None
-        made.append((Chains(problem, _filled(rows, rng), np.flatnonzero(pattern), steps, rng), rows.weights))
+        made.append((Chains(problem, _filled(rows, rng), np.flatnonzero(pattern), steps, rng, sampler), rows.weights))
     return made
 
 
@@ -145,13 +163,13 @@ def fit_stochastic(method: Any, given: Any, table: DataTable, *, persistent: boo
     model, total = problem.model, problem.total
     penalty = penalty_of(model, method, total)
     seen_moments = problem.moments / total
-    clamped = _clamped(problem, method.n_steps, rng)
+    clamped = _clamped(problem, method.n_steps, rng, method.sampler)
     everything = np.arange(problem.structure.n_variables)
     source = _filled(problem.table, rng)
     weights = problem.table.weights
     assert weights is not None
     picked = rng.choice(len(weights), method.n_chains, p=weights / weights.sum())
-    chains = Chains(problem, source[:, picked], everything, method.n_steps, rng)
+    chains = Chains(problem, source[:, picked], everything, method.n_steps, rng, method.sampler)
     variance = _variances(problem) if problem.complete.n_rows else np.ones(len(model.parameters))
     theta = np.array(model.parameters)
     planning = running.seconds
