@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -68,6 +69,34 @@ def test_the_command_tells_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureF
     ]:
         assert run(["explore", "--no-browser", *arguments]) == 2
         assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def files(folder: Path) -> dict[str, tuple[Path, str]]:
+    """By the page that comes first: a file, and what it holds."""
+    rules, grammar, picture = folder / "rules.mln", folder / "coin.pcfg", folder / "pixel.png"
+    rules.write_text("t = {A, B}\nP(t)\n1.0 P(x)\n")
+    grammar.write_text("S -> 'heads' [0.5] | 'tails' [0.5]\n")
+    picture.write_bytes(PIXEL)
+    mf.ChainCRF(l2=0.1).fit([[["w=a"], ["w=b"]]], [["A", "B"]]).save(folder / "tagger.mfz")
+    mf.write(mf.datasets.sprinkler(), folder / "garden.bif")
+    return {
+        "logic": (rules, "MarkovLogic"),
+        "parses": (grammar, "PCFG"),
+        "picture": (picture, "PictureFile"),
+        "tagger": (folder / "tagger.mfz", "ChainCRF"),
+        "network": (folder / "garden.bif", "BayesianNetwork"),
+    }
+
+
+@pytest.mark.parametrize("page", ["logic", "parses", "picture", "tagger", "network"])
+def test_the_command_takes_files_of_every_kind(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    if page == "logic":
+        pytest.importorskip("lark")
+    path, kind = files(tmp_path)[page]
+    seen: list[Any] = []
+    monkeypatch.setattr(mf.explorer.Explorer, "wait", lambda e: seen.append(ask(e, "explorer", "subject")))
+    assert run(["explore", "--no-browser", str(path)]) == 0
+    assert seen[0]["kind"] == kind and seen[0]["name"] == path.name and seen[0]["pages"][0]["name"] == page
 
 
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):

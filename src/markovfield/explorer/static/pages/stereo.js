@@ -67,7 +67,7 @@ export async function mount(root, context) {
     else context.tell(`Now the ${name === "left" ? "right" : "left"} view.`);
   }, (error) => context.tell(error.message, "error"));
   const truth = panel("Truth (grey: hidden)", canvases.truth);
-  replace(root, h("div", { class: "work" },
+  replace(root, h("div", { class: "work turned" },
     h("div", { class: "side" },
       panel("Prior", choice("Smoothness", start.smoothness.map((name) => [name, name.replaceAll("_", " ")]), settings.smoothness, set("smoothness")),
         slider("Weight", { min: 0, max: 4, step: 0.05, value: settings.weight, name: "weight" }, set("weight")),
@@ -76,10 +76,9 @@ export async function mount(root, context) {
         filePicker("Another left view", pick("left")), filePicker("Another right view", pick("right")),
         h("div", { class: "buttons" }, button("Random dots again", () => { own.left = own.right = null; ask(); })), code)),
     h("div", { class: "wide" },
-      panel("Left view", canvases.left), panel("Right view", canvases.right),
       panel("Disparities", canvases.disparity, h("div", { class: "scale" }, "far 0", scale, most, " near"), takeCanvas(context, "disparities", canvases.disparity)),
-      panel("Each pixel by itself", canvases.alone), truth,
-      panel("The answer", said, told))));
+      panel("The answer", said, told), panel("Each pixel by itself", canvases.alone), truth,
+      panel("Left view", canvases.left), panel("Right view", canvases.right))));
   ask();
   return () => { left = true; soon.cancel(); };
 }
