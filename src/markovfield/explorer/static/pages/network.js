@@ -174,7 +174,7 @@ export async function mount(root, context) {
   function look(name) {
     root.dataset.view = name;
     for (const button of switcher.children) button.setAttribute("aria-pressed", button.dataset.view === name);
-    if (name === "graph") graph.fit();
+    if (name === "graph") graph.refit();
   }
   const switcher = h("div", { class: "switcher", role: "group", "aria-label": "Parts of the page" },
     [["variables", "Variables"], ["graph", "Graph"], ["details", "Details"]].map(([name, text]) =>
@@ -202,12 +202,7 @@ export async function mount(root, context) {
     event.preventDefault();
   };
   document.addEventListener("keydown", keys);
-  let wide = graph.box()[0];
-  const watching = new ResizeObserver(() => {
-    const now = graph.box()[0];
-    if (Math.abs(now - wide) > 40) graph.fit();
-    wide = now;
-  });
+  const watching = new ResizeObserver(() => graph.refit());
   watching.observe(graph.svg);
   showStrip();
   await Promise.all([draw(), store.refresh()]);

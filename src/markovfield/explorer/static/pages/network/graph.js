@@ -49,6 +49,7 @@ export class Canvas {
   }
 
   fit(most = 1.25) {
+    this.again = () => this.fit(most);
     const [width, height] = this.box();
     const k = Math.min((width - 30) / this.size[0], (height - 30) / this.size[1], most);
     this.view = { k, x: (width - this.size[0] * k) / 2, y: (height - this.size[1] * k) / 2 };
@@ -59,6 +60,7 @@ export class Canvas {
   open(point, least) {
     this.fit();
     if (this.view.k >= least || !point) return;
+    this.again = () => this.open(point, least);
     const [width, height] = this.box();
     // No emptier than it must be: the point in the middle unless the drawing ends before the window does.
     const place = (at, size, room) => (size * least <= room - 30 ? (room - size * least) / 2
@@ -67,7 +69,11 @@ export class Canvas {
     this.show();
   }
 
+  // After the window has changed: unless somebody has moved the drawing.
+  refit() { this.again?.(); }
+
   zoom(by, at = null) {
+    this.again = null;
     const [width, height] = this.box();
     const [px, py] = at ?? [width / 2, height / 2];
     const k = Math.min(Math.max(this.view.k * by, 0.02), 6);
@@ -77,6 +83,7 @@ export class Canvas {
   }
 
   centre([x, y]) {
+    this.again = null;
     const [width, height] = this.box();
     this.view.x = width / 2 - x * this.view.k;
     this.view.y = height / 2 - y * this.view.k;
@@ -114,6 +121,7 @@ export class Canvas {
       const after = Math.hypot(at[0] - others[0][0], at[1] - others[0][1]);
       if (before > 0) this.zoom(after / before, others[0]);
     } else if (this.dragged) {
+      this.again = null;
       this.view.x += at[0] - last[0];
       this.view.y += at[1] - last[1];
       this.show();
@@ -125,6 +133,7 @@ export class Canvas {
     if (event.target !== this.svg && event.key.startsWith("Arrow")) return;
     const step = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[event.key];
     if (step) {
+      this.again = null;
       this.view.x += step[0];
       this.view.y += step[1];
       this.show();
@@ -151,6 +160,12 @@ export class Graph extends Canvas {
     this.content.addEventListener("keydown", (event) => this.nodeKey(event));
     store.on("answer", () => this.update());
     store.on("select", () => this.selectionChanged());
+  }
+
+  // The buttons at the bottom cover nothing.
+  box() {
+    const [width, height] = super.box();
+    return [width, Math.max(height - 40, 60)];
   }
 
   draw(drawing, style) {

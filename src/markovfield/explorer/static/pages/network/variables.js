@@ -2,7 +2,7 @@
 import { h, percent, replace } from "../../dom.js";
 
 export function variableList(store, show) {
-  const search = h("input", { type: "search", placeholder: "Search variables  ( / )", "aria-label": "Search variables",
+  const search = h("input", { type: "search", placeholder: "Search  ( / )", "aria-label": "Search variables",
     autocomplete: "off", spellcheck: "false", oninput: () => filter() });
   const count = h("span", { class: "count" });
   const rows = store.model.variables.map(({ name }, v) => {

@@ -37,7 +37,7 @@ export function mount(root, store) {
     replace(canvas.content, svg("g", {}, [...lines.values()]), moving, svg("g", {}, boxes));
     canvas.size = [found.width, found.height];
     requestAnimationFrame(() => canvas.fit());
-    new ResizeObserver(() => canvas.fit()).observe(canvas.svg);
+    new ResizeObserver(() => canvas.refit()).observe(canvas.svg);
     const words = h("div", { class: "step", "aria-live": "polite" });
     const table = h("table", { class: "numbers" });
     const slider = h("input", { type: "range", min: "0", max: found.steps.length - 1, value: "0", "aria-label": "Step of the messages", oninput: () => show() });

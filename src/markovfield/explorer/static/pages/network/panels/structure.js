@@ -39,7 +39,7 @@ export function mount(root, store, graph) {
     canvas.size = [found.width, found.height];
     const point = found.centres[found.states.indexOf(largest)];
     requestAnimationFrame(() => canvas.open(point, 0.5));
-    new ResizeObserver(() => canvas.open(point, 0.5)).observe(canvas.svg);
+    new ResizeObserver(() => canvas.refit()).observe(canvas.svg);
     const sizes = new Map();
     for (const clique of found.cliques) sizes.set(clique.length, (sizes.get(clique.length) ?? 0) + 1);
     const most = Math.max(...sizes.values());
