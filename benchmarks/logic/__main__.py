@@ -6,7 +6,9 @@
   loopy belief propagation): average precision of each fold, their mean and pooled, ROC, conditional log-likelihood, and
   what others report. All methods of learning on one fold.
 * Small programs that ProbLog can say the same way: exact probabilities, time against ours.
-* No pracmln is run: it installs on Python 3.6 only.
+* No pracmln is run: it installs on Python 3.6 only. By hand, with three lines changed for Python 3.11 and in the same
+  hour as ours (processor seconds): smokers of 5 people, friends known, MC-SAT of 500 steps 4.5 s, `MCSAT` with 500
+  sweeps of one chain 0.014 s; 3 people, friends open, 21.6 s and 0.016 s; exact probabilities agree.
 """
 
 from __future__ import annotations
