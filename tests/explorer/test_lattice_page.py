@@ -102,6 +102,9 @@ def test_it_moves_cools_and_stops(explorer: STARTED, visit: Callable[..., Any]):
     page.get_by_role("combobox", name="States").select_option("5")
     until(page, "!document.querySelector('#facts').textContent.includes('Onsager')")
     assert page.locator(".chart").count() == 4
+    with page.expect_download() as saved:
+        page.get_by_label("Save states as PNG").click()
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
     page.close()
     assert eventually(lambda: len(streaming_threads()) == before)
 

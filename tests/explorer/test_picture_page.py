@@ -207,3 +207,17 @@ def test_stereo_follows_its_sliders(explorer: STARTED, visit: STARTED):
     assert page.evaluate(changed) == 0
     answered(page, lambda: page.get_by_label("Smoothness", exact=True).select_option("potts"))
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.browser
+def test_a_grid_crf_with_hostile_labels(explorer: STARTED, visit: STARTED):
+    image = halves()[:, :, None] / 255
+    hostile = "<img src=x onerror=alert(1)>"
+    labels = np.where(image[:, :, 0] > 0.5, "sea", hostile)
+    page = visit(explorer(mf.GridCRF(edge_features="constant").fit([image], [labels])), theme="dark")
+    until(page, f"{ANSWERS} > 0")
+    assert page.locator(".classes button").all_inner_texts() == [hostile, "sea", "rubber"]
+    assert page.locator("#page img").count() == 0
+    answered(page, lambda: move(page.get_by_role("slider", name="Strength of edges"), 0))
+    changed = "document.querySelector('canvas[role=img]').dataset.changed"
+    assert page.evaluate(changed) == "0"

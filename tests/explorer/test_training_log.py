@@ -46,6 +46,24 @@ def test_a_fit_stops_when_asked():
     assert [run["name"] for run in log.told()["runs"]] == ["<b>first</b>", "second"]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_real_fit_that_is_stopped_keeps_what_it_has():
+    X, y = [[["w=a"], ["w=b"]], [["w=b"], ["w=a"]]], [["A", "B"], ["B", "A"]]
+    whole = TrainingLog()
+    mf.ChainCRF(l2=0.1).fit(X, y, callback=whole)
+    log = TrainingLog()
+
+    def told(progress):
+        stop = log(progress)
+        log.ask_to_stop()  # as the button does, after the first step
+        return stop
+
+    crf = mf.ChainCRF(l2=0.1).fit(X, y, callback=told)
+    (run,) = log.told()["runs"]
+    assert run["stopped"] and run["steps"] < whole.told()["runs"][0]["steps"]
+    assert crf.predict(X)[0] in ([a, b] for a in "AB" for b in "AB")
+
+
 def test_points_are_thinned_and_the_last_one_stays():
     log, n = TrainingLog(), 10 * MOST_POINTS
     for step in range(1, n + 1):

@@ -2,6 +2,7 @@
 import { h, number, percent, replace } from "../dom.js";
 import { button, choice, more, paintBytes, PALETTE, panel, slider, useStyle } from "./shared/controls.js";
 import { chart } from "./shared/chart.js";
+import { takeCanvas } from "./shared/take.js";
 
 const KEPT = 400;
 const SIZES = [32, 64, 128, 256, 512];
@@ -145,7 +146,7 @@ export async function mount(root, context) {
   replace(root, h("div", { class: "work" },
     h("div", {}, controls),
     h("div", { class: "wide" },
-      panel("States", canvas),
+      panel("States", canvas, takeCanvas(context, "states", canvas)),
       panel("What is measured", facts, h("p", { class: "note" }, "Averages over the later half of the sweeps since the last change.")),
       panel("Energy beside Onsager's curve", charts[0], charts[2]),
       panel("Magnetisation beside Yang's curve", charts[1], charts[3]))));
