@@ -30,6 +30,24 @@ def test_infer(files, capsys):
     assert json.loads(capsys.readouterr().out)["assignment"] == {"Smokes(Bob)": True}
 
 
+def test_only_what_was_asked_for_is_shown(files, capsys):
+    (files / "ill.mln").write_text(PROGRAM + "Ill(p)\n1 Smokes(x) => Ill(x)\n")
+    assert main(["logic", "infer", "ill.mln", "-e", "facts.db", "-q", "Ill(Bob)", "--closed", "Friends"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in shown if "(" in line and line.split()[1:2] and "0." in line.split()[1]] == [
+        "Ill(Bob)"
+    ]
+
+
+def test_likeliest_worlds_by_cutting_planes(files, capsys):
+    asked = ["logic", "infer", "smokers.mln", "-e", "facts.db", "-q", "Smokes", "--map", "--method", "cutting_planes"]
+    assert main([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["assignment"] == {"Smokes(Bob)": True} and found["optimal"] and found["n_ground_formulas"] <= 2
+    assert main(asked) == 0
+    assert "ground formulas were needed" in capsys.readouterr().out
+
+
 def test_ground_and_learn(files, capsys):
     assert main(["logic", "ground", "smokers.mln", "-e", "facts.db", "-q", "Smokes", "-o", "m.uai"]) == 0
     assert "1 ground atoms" in capsys.readouterr().out and (files / "m.uai").exists()
@@ -63,6 +81,7 @@ def test_clauses_are_learned(files, capsys):
         (["infer", "smokers.mln", "-e", "no.db"], "no.db: No such file or directory"),
         (["infer", "smokers.mln", "-q", "Smoke"], "names no predicate of the program: Friends, Smokes"),
         (["infer", "smokers.mln", "--method", "nope"], "nope"),
+        (["infer", "smokers.mln", "--method", "cpi"], "cpi finds the likeliest world: give --map"),
         (["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--l2", "1"], "--l2 is a setting of a method"),
         (["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--max-length", "2"], "--max-length is of new clauses"),
         (["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--structure", "--hidden", "Smokes"], "--hidden is for"),

@@ -80,7 +80,7 @@ def method_of(*verbs: str) -> Any:
         return [name for name in ("auto", *known) if name.startswith(incomplete)]
 
     words = f"auto, {', '.join(known)}."
-    return Annotated[str, typer.Option(metavar="NAME", help=words, autocompletion=completed)]
+    return Annotated[str, typer.Option("-m", "--method", metavar="NAME", help=words, autocompletion=completed)]
 
 
 Method = method_of("marginals")

@@ -23,6 +23,7 @@ __all__ = ["app"]
 app = typer.Typer(help="Markov logic: weighted formulas and a database: infer, learn, ground.")
 
 SHOWN = 40
+CUTTING_PLANES = ("cutting_plane_inference", "cutting_planes", "cpi")
 ProgramFile = Annotated[Path, typer.Argument(metavar="PROGRAM", help="A program (.mln): types, predicates, formulas.")]
 Database = Annotated[
     Path | None, typer.Option("-e", "--evidence", metavar="FILE", help="A database of ground atoms (.db).")
@@ -55,22 +56,36 @@ def infer(
     """Probabilities of the atoms that are asked for, or the likeliest world."""
     out, err = report.consoles()
     with ProgressLine(f"grounding {program.name}", err, limit=time_limit) as waiting:
+        running: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit, "rng": seed}
+        if method in CUTTING_PLANES:
+            if not best:
+                raise CommandError(f"{method} finds the likeliest world: give --map")
+            lazy = mf.logic.read(program).lazy(evidence, query or None, closed=closed or None)
+            answer = mf.decode(lazy, method=method, callback=waiting.callback, **running)
+            _show_lazily(out, answer, everything, as_json)
+            return
         world = _ground(program, evidence, query, closed)
         verb = "decode" if best else "marginals"
         graph = world.compile()
         chosen = configured_method(method, verb, graph, {}, memory_limit)
-        running: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit, "rng": seed}
         verb_of: Any = mf.decode if best else mf.marginals
         answer = verb_of(world, method=chosen, callback=waiting.callback, **running)
     if as_json:
         found = report.to_json("MPE" if best else "MAR", answer)
         report.write_json(out, {**found, "n_ground_formulas": graph.n_factors, "log_constant": world.log_constant})
         return
-    asked = [at for at, name in enumerate(world.atoms) if not name.startswith("_")]
+    chosen_atoms = np.flatnonzero(world.asked).tolist()
     if best:
-        rows = [(world.atoms[at], 1.0 if answer.states[at] else 0.0) for at in asked]
+        rows = [(world.atoms[at], 1.0 if answer.states[at] else 0.0) for at in chosen_atoms]
     else:
-        rows = [(name, float(answer[name][1])) for name in (world.atoms[at] for at in asked)]
+        rows = [(name, float(answer[name][1])) for name in (world.atoms[at] for at in chosen_atoms)]
+    _show(out, rows, best, everything)
+    out.print(Text(repr(world), style="dim"), soft_wrap=True)
+    out.print(report.summary(answer))
+
+
+def _show(out: Any, rows: list[tuple[str, float]], best: bool, everything: bool) -> None:
+    """Atoms with their probabilities, or whether they are true, the likeliest first."""
     rows.sort(key=lambda row: -row[1])
     table = Table(box=None, header_style="bold")
     table.add_column("atom")
@@ -80,7 +95,17 @@ def infer(
     out.print(table)
     if not everything and len(rows) > SHOWN:
         out.print(Text(f"... and {len(rows) - SHOWN} more atoms (--all shows them)", style="dim"))
-    out.print(Text(repr(world), style="dim"), soft_wrap=True)
+
+
+def _show_lazily(out: Any, answer: Any, everything: bool, as_json: bool) -> None:
+    """The likeliest world of a network that was not grounded as a whole."""
+    n = answer.graph.n_factors
+    if as_json:
+        report.write_json(out, {**report.to_json("MPE", answer), "n_ground_formulas": n})
+        return
+    rows = [(name, float(truth)) for name, truth in answer.assignment.items() if not name.startswith("_")]
+    _show(out, rows, True, everything)
+    out.print(Text(f"{n:,} ground formulas were needed, in {answer.iterations} rounds", style="dim"))
     out.print(report.summary(answer))
 
 

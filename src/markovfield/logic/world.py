@@ -13,6 +13,7 @@ import numpy.typing as npt
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.frames import Drawn
+from markovfield.logic.grounding.asked import matching
 from markovfield.logic.grounding.assemble import Assembled
 from markovfield.logic.grounding.atoms import AtomNames
 from markovfield.logic.grounding.ground import Tally
@@ -107,6 +108,17 @@ class GroundNetwork(Drawn):
     def variables(self) -> Sequence[VariableName]:
         """Names of the ground atoms that are variables."""
         return self.atoms
+
+    @property
+    def asked(self) -> npt.NDArray[np.bool_]:
+        """``bool[n]``: the atoms asked for; without a query, all but those that stand for parts of formulas."""
+        names = self.atoms
+        if not self.query:
+            hidden = [r for r in names.relations if r.hidden]
+            spans = [(r.base, r.base + r.n_atoms) for r in hidden]
+            return ~np.logical_or.reduce([(names.numbers >= a) & (names.numbers < b) for a, b in spans] or [False])
+        found = [matching(names.by_name, names.index, text) for text in self.query]
+        return np.isin(names.numbers, np.concatenate(found))
 
     def _count_states(self, position: int) -> int:
         return 2

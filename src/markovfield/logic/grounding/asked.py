@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
-from markovfield.logic.grounding.store import Store
+from markovfield.logic.grounding.store import Relation, Store
 from markovfield.logic.language.evidence import Facts
 from markovfield.logic.language.program import Program
 from markovfield.logic.language.typing import types_of
 
-__all__ = ["WeightKey", "closed_predicates", "predicate_of", "query_atoms", "weights_of"]
+__all__ = ["WeightKey", "closed_predicates", "matching", "predicate_of", "query_atoms", "weights_of"]
 
 IntArray = npt.NDArray[np.int64]
 # A rule's number, and the constants that one of its weights is for.
@@ -74,17 +74,19 @@ def weights_of(
 def query_atoms(store: Store, asked: Sequence[str] | None, closed: Mapping[str, bool]) -> IntArray:
     """Numbers of the atoms that are asked for and not known, rising."""
     texts = asked if asked is not None else [name for name, is_closed in closed.items() if not is_closed]
-    atoms = np.unique(np.concatenate([np.zeros(0, np.int64), *(_matching(store, text) for text in texts)]))
+    atoms = np.unique(
+        np.concatenate([np.zeros(0, np.int64), *(matching(store.relations, store.index, text) for text in texts)])
+    )
     for relation in store.relations.values():
         if relation.n_known and not relation.closed:
             atoms = np.setdiff1d(atoms, store.known(relation)[0], assume_unique=True)
     return atoms
 
 
-def _matching(store: Store, text: str) -> IntArray:
+def matching(relations: Mapping[str, Relation], index: Mapping[str, Mapping[str, int]], text: str) -> IntArray:
     """Numbers of the atoms that a query such as ``P(x, Anna)`` means."""
     name, _, rest = text.partition("(")
-    relation = store.relations[name.strip()]
+    relation = relations[name.strip()]
     if relation.n_atoms > 2**28:
         raise ModelError(
             f"the query {text!r} asks for {relation.n_atoms:.3g} ground atoms: name some of their constants"
@@ -96,7 +98,7 @@ def _matching(store: Store, text: str) -> IntArray:
         )
     found = np.array([relation.base], np.int64)
     for arg, kind, size, stride in zip(args, relation.predicate.types, relation.sizes, relation.strides, strict=True):
-        constant = store.index[kind].get(arg)
+        constant = index[kind].get(arg)
         if constant is None and not (arg.startswith("?") or arg[:1].islower() or arg[:1] == "_"):
             raise ModelError(f"the query {text!r} names the constant {arg!r}, which there is not among type {kind}")
         values = np.arange(size) if constant is None else np.array([constant])
