@@ -138,7 +138,8 @@ for labels, probability in tagger.predict_n_best([columns[doubtful]], 3)[0]:
 #
 # The weights of neighbouring labels, and the attributes that speak loudest for a label.
 
-mf.plot.chain_weights(tagger.crf_, top=4, labels=["B-NP", "I-NP", "B-VP", "I-VP", "B-PP", "O"])
+common = [label for label in ("B-NP", "I-NP", "B-VP", "I-VP", "B-PP", "O") if label in tagger.classes_]
+mf.plot.chain_weights(tagger.crf_, top=4, labels=common)
 
 # %%
 for (attribute, label), weight in sorted(tagger.crf_.state_features_.items(), key=lambda item: -abs(item[1]))[:8]:
