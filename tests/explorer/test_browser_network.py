@@ -362,3 +362,28 @@ def test_of_many_clicks_the_last_one_counts(explorer: Started, visit: Started, a
     answered(page, "s=2.0")
     assert posterior(page, LUNG) == pytest.approx(values(mf.marginals(asia, known(asia, v2=0)), LUNG), rel=1e-9)
     assert 1 <= len(asked) <= 3
+
+
+def test_the_drawing_stays_in_sight_until_somebody_moves_it(explorer: Started, visit: Started, asia: Any):
+    page = visit(explorer(asia), width=1080, height=640)
+    inside = (
+        "(() => { const box = document.querySelector('.canvas').getBoundingClientRect();"
+        "return [...document.querySelectorAll('.node .box')].every((e) => { const b = e.getBoundingClientRect();"
+        "return b.top >= box.top && b.bottom <= box.bottom && b.left >= box.left && b.right <= box.right; }); })()"
+    )
+    moved = "document.querySelector('.canvas > g').getAttribute('transform')"
+    answered(page, "")
+    until(page, inside)
+    # A second row of evidence leaves less room.
+    for v in (XRAY, DYSP, SMOKE):
+        observe(page, v, 1)
+    answered(page, "s=2.1,6.1,7.1")
+    until(page, inside)
+    page.get_by_label("Larger").click()
+    own = page.evaluate(moved)
+    page.locator('[data-do="clear"]').click()
+    answered(page, "")
+    page.set_viewport_size({"width": 1200, "height": 700})
+    assert page.evaluate(moved) == own
+    page.get_by_role("button", name="Fit").click()
+    until(page, inside)
