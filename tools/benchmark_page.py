@@ -42,6 +42,7 @@ TOPICS = {
     "Sequences": ("chain_crf", "chain_crf_wapiti", "hidden_markov", "segments"),
     "Structured prediction": ("structured_models", "structures", "max_margin", "parsing", "alignment"),
     "Markov logic": ("logic",),
+    "The explorer": ("explorer",),
 }
 MOST_ROWS = 40
 RATIO = re.compile(r"\bratio\b|^x$|faster|/ ours|times ours", re.IGNORECASE)
