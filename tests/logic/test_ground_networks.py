@@ -186,3 +186,15 @@ def test_a_large_database_is_grounded_in_arrays():
     assert tally.factors * 2 == tally.open  # symmetric pairs are one clause that counts twice
     assert sum(t.total for t in world.tallies.values()) > 4e12
     assert len(world) == 9650
+
+
+def test_names_are_a_sequence_of_what_was_asked_for():
+    world = mf.MarkovLogic(SMOKERS).ground({"Friends(Anna, Bob)": True}, query=["Cancer(Anna)", "Smokes"])
+    assert world.atoms.index("Smokes(Bob)") == list(world).index("Smokes(Bob)")
+    shown = [name for name, asked in zip(world.atoms, world.asked, strict=True) if asked]
+    assert shown == ["Smokes(Anna)", "Smokes(Bob)", "Cancer(Anna)"]
+    assert mf.MarkovLogic(SMOKERS).ground().asked.all()
+    hidden = mf.MarkovLogic("t = {A, B}\nP(t)\nQ(t)\n1 P(x) <=> (EXIST y (P(y) ^ Q(y)))").ground()
+    assert {name for name, asked in zip(hidden.atoms, hidden.asked, strict=True) if not asked} == {
+        name for name in hidden if name.startswith("_")
+    }

@@ -117,7 +117,7 @@ class GroundNetwork(Drawn):
             hidden = [r for r in names.relations if r.hidden]
             spans = [(r.base, r.base + r.n_atoms) for r in hidden]
             return ~np.logical_or.reduce([(names.numbers >= a) & (names.numbers < b) for a, b in spans] or [False])
-        found = [matching(names.by_name, names.index, text) for text in self.query]
+        found = [matching(names.by_name, names.codes, text) for text in self.query]
         return np.isin(names.numbers, np.concatenate(found))
 
     def _count_states(self, position: int) -> int:

@@ -31,7 +31,7 @@ class AtomNames(Sequence[str]):
     """The names of the atoms that are variables of a ground network, in rising order of their numbers."""
 
     def __init__(self, store: Store, numbers: npt.NDArray[np.int64]) -> None:
-        self.constants, self.index = store.constants, store.index
+        self.constants, self.codes = store.constants, store.index
         self.relations = sorted(store.relations.values(), key=lambda r: r.base)
         self.by_name = {r.predicate.name: r for r in self.relations}
         self.numbers = numbers
@@ -77,7 +77,7 @@ class AtomNames(Sequence[str]):
         relation = self.by_name[name]
         number = relation.base
         for arg, kind, stride in zip(args, relation.predicate.types, relation.strides, strict=True):
-            constant = self.index[kind].get(arg)
+            constant = self.codes[kind].get(arg)
             if constant is None:
                 return None
             number += constant * stride
@@ -96,7 +96,7 @@ class AtomNames(Sequence[str]):
             return None
         number = relation.base
         for arg, kind, stride in zip(args, relation.predicate.types, relation.strides, strict=True):
-            constant = self.index[kind].get(arg)
+            constant = self.codes[kind].get(arg)
             if constant is None:
                 return None
             number += constant * stride
