@@ -114,9 +114,12 @@ class GroundNetwork(Drawn):
         """``bool[n]``: the atoms asked for; without a query, all but those that stand for parts of formulas."""
         names = self.atoms
         if not self.query:
-            hidden = [r for r in names.relations if r.hidden]
-            spans = [(r.base, r.base + r.n_atoms) for r in hidden]
-            return ~np.logical_or.reduce([(names.numbers >= a) & (names.numbers < b) for a, b in spans] or [False])
+            asked = np.ones(len(names.numbers), np.bool_)
+            for relation in names.relations:
+                if relation.hidden:
+                    last = relation.base + relation.n_atoms
+                    asked &= (names.numbers < relation.base) | (names.numbers >= last)
+            return asked
         found = [matching(names.by_name, names.codes, text) for text in self.query]
         return np.isin(names.numbers, np.concatenate(found))
 
