@@ -16,7 +16,7 @@ from typing import Any
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.method import MethodLike
 
-__all__ = ["ENTRIES", "VERBS", "Entry", "check_verb", "methods", "register", "registered", "resolve"]
+__all__ = ["ENTRIES", "VERBS", "Entry", "check_verb", "entries", "methods", "register", "registered", "resolve"]
 
 VERBS = ("fit", "learn_structure", "sample", "marginals", "decode", "log_partition")
 
@@ -43,197 +43,116 @@ def _load(where: str) -> type[Any]:
     return loaded
 
 
+# What most methods answer.
+ALL = ("sample", "marginals", "decode", "log_partition")
+EXCEPT_SAMPLE = ("marginals", "decode", "log_partition")
+EXCEPT_DECODE = ("sample", "marginals", "log_partition")
+SUMS, CHAINS = ("marginals", "log_partition"), ("sample", "marginals")
+DECODE, SAMPLE = ("decode",), ("sample",)
+
+
+def entries(form: str, folder: str, *lines: tuple[Any, ...]) -> tuple[Entry, ...]:
+    """The methods of a form whose modules are in a folder: of each its name, its class, its verbs, its aliases."""
+    return tuple(
+        Entry(name, f"{folder}.{where}", verbs, tuple(aliases), form) for name, where, verbs, *aliases in lines
+    )
+
+
 ENTRIES = (
-    Entry("enumeration", "inference.enumeration:Enumeration", ("sample", "marginals", "decode", "log_partition")),
-    Entry(
-        "junction_tree",
-        "inference.junction_tree.junction_tree:JunctionTree",
-        ("sample", "marginals", "decode", "log_partition"),
-        aliases=("jt", "exact"),
+    *entries(
+        "FactorGraph",
+        "inference",
+        ("enumeration", "enumeration:Enumeration", ALL),
+        ("junction_tree", "junction_tree.junction_tree:JunctionTree", ALL, "jt", "exact"),
+        ("variable_elimination", "variable_elimination:VariableElimination", EXCEPT_SAMPLE, "ve", "elimination"),
+        (
+            "belief_propagation",
+            "belief_propagation.belief_propagation:BeliefPropagation",
+            EXCEPT_SAMPLE,
+            "bp",
+            "loopy_bp",
+        ),
+        ("tree_reweighted", "tree_reweighted.tree_reweighted:TreeReweighted", EXCEPT_SAMPLE, "trw"),
+        ("mean_field", "mean_field.mean_field:MeanField", SUMS, "meanfield", "mf"),
+        ("mini_bucket", "mini_bucket.mini_bucket:MiniBucket", EXCEPT_SAMPLE, "minibucket", "wmb"),
+        ("generalized_bp", "generalized_bp.generalized_bp:GeneralizedBP", SUMS, "gbp", "kikuchi"),
+        ("sandwich", "sandwich:Sandwich", SUMS),
+        ("planar", "planar_ising.planar:PlanarIsing", SUMS, "kasteleyn", "pfaffian"),
+        ("lifted_components", "lifted.lifted_components:LiftedComponents", EXCEPT_SAMPLE),
+        (
+            "lifted_belief_propagation",
+            "lifted.lifted_belief_propagation:LiftedBeliefPropagation",
+            SUMS,
+            "lifted_bp",
+            "counting_bp",
+        ),
+        ("model_counting", "model_counting.model_counting:ModelCounting", SUMS, "sharp_sat", "dpll"),
+        ("graph_cut", "graph_cuts.graph_cut:GraphCut", DECODE, "graphcut", "maxflow", "qpbo"),
+        ("alpha_expansion", "graph_cuts.move_making:AlphaExpansion", DECODE, "expansion"),
+        ("alpha_beta_swap", "graph_cuts.move_making:AlphaBetaSwap", DECODE, "swap"),
+        ("fusion_moves", "graph_cuts.fusion_moves:FusionMoves", DECODE, "fusion"),
+        ("trws", "trws.trws:TRWS", DECODE, "trw_s"),
+        ("dual_decomposition", "dual_decomposition.dual_decomposition:DualDecomposition", DECODE, "ad3", "dd"),
+        ("linear_program", "linear_programming.linear_program:LinearProgram", DECODE, "lp"),
+        ("integer_program", "linear_programming.linear_program:IntegerProgram", DECODE, "ilp", "milp"),
+        ("branch_and_bound", "branch_and_bound.branch_and_bound:BranchAndBound", DECODE, "bnb"),
+        ("toulbar2", "branch_and_bound.toulbar2:Toulbar2", DECODE),
+        ("portfolio", "portfolio.portfolio:Portfolio", DECODE, "anytime"),
+        ("icm", "local_search.icm:ICM", DECODE),
+        ("simulated_annealing", "local_search.annealing:SimulatedAnnealing", DECODE, "sa", "annealing"),
+        ("tabu_search", "local_search.tabu:TabuSearch", DECODE, "tabu"),
+        ("max_walk_sat", "satisfiability.max_walk_sat:MaxWalkSAT", DECODE, "maxwalksat", "walksat"),
+        ("subgraph_search", "local_search.subgraph_search:SubgraphSearch", DECODE, "subgraphs"),
+        ("marginal_search", "marginal_map.marginal_search:MarginalSearch", DECODE, "mmap_search"),
+        ("gibbs", "gibbs.gibbs:Gibbs", CHAINS),
+        ("metropolis", "gibbs.metropolis:Metropolis", CHAINS),
+        ("parallel_tempering", "gibbs.parallel_tempering:ParallelTempering", CHAINS, "tempering", "replica_exchange"),
+        ("swendsen_wang", "cluster_sampling.swendsen_wang:SwendsenWang", CHAINS, "sw"),
+        ("mc_sat", "satisfiability.mc_sat:MCSAT", CHAINS, "mcsat"),
+        ("wolff", "cluster_sampling.wolff:Wolff", CHAINS),
+        ("annealed_importance", "annealed_importance.annealed_importance:AnnealedImportance", EXCEPT_DECODE, "ais"),
+        (
+            "coupling_from_the_past",
+            "perfect_sampling.coupling_from_the_past:CouplingFromThePast",
+            SAMPLE,
+            "cftp",
+            "propp_wilson",
+        ),
+        ("ancestral", "sampling.forward:AncestralSampling", SAMPLE, "forward"),
+        ("rejection", "sampling.forward:RejectionSampling", SAMPLE),
+        ("likelihood_weighting", "sampling.forward:LikelihoodWeighting", SAMPLE, "lw"),
     ),
-    Entry(
-        "variable_elimination",
-        "inference.variable_elimination:VariableElimination",
-        ("marginals", "decode", "log_partition"),
-        aliases=("ve", "elimination"),
+    *entries(
+        "LazyNetwork",
+        "logic",
+        (
+            "cutting_plane_inference",
+            "cutting_planes.cutting_plane_inference:CuttingPlaneInference",
+            DECODE,
+            "cutting_planes",
+            "cpi",
+        ),
     ),
-    Entry(
-        "belief_propagation",
-        "inference.belief_propagation.belief_propagation:BeliefPropagation",
-        ("marginals", "decode", "log_partition"),
-        aliases=("bp", "loopy_bp"),
+    *entries(
+        "MixedField",
+        "inference",
+        ("strong_junction_tree", "strong_junction_tree.strong_junction_tree:StrongJunctionTree", ALL),
     ),
-    Entry(
-        "tree_reweighted",
-        "inference.tree_reweighted.tree_reweighted:TreeReweighted",
-        ("marginals", "decode", "log_partition"),
-        aliases=("trw",),
-    ),
-    Entry(
-        "mean_field",
-        "inference.mean_field.mean_field:MeanField",
-        ("marginals", "log_partition"),
-        aliases=("meanfield", "mf"),
-    ),
-    Entry(
-        "mini_bucket",
-        "inference.mini_bucket.mini_bucket:MiniBucket",
-        ("marginals", "decode", "log_partition"),
-        aliases=("minibucket", "wmb"),
-    ),
-    Entry(
-        "generalized_bp",
-        "inference.generalized_bp.generalized_bp:GeneralizedBP",
-        ("marginals", "log_partition"),
-        aliases=("gbp", "kikuchi"),
-    ),
-    Entry("sandwich", "inference.sandwich:Sandwich", ("marginals", "log_partition")),
-    Entry(
-        "planar",
-        "inference.planar_ising.planar:PlanarIsing",
-        ("marginals", "log_partition"),
-        aliases=("kasteleyn", "pfaffian"),
-    ),
-    Entry(
-        "lifted_components",
-        "inference.lifted.lifted_components:LiftedComponents",
-        ("marginals", "decode", "log_partition"),
-    ),
-    Entry(
-        "lifted_belief_propagation",
-        "inference.lifted.lifted_belief_propagation:LiftedBeliefPropagation",
-        ("marginals", "log_partition"),
-        aliases=("lifted_bp", "counting_bp"),
-    ),
-    Entry(
-        "model_counting",
-        "inference.model_counting.model_counting:ModelCounting",
-        ("marginals", "log_partition"),
-        aliases=("sharp_sat", "dpll"),
-    ),
-    Entry("graph_cut", "inference.graph_cuts.graph_cut:GraphCut", ("decode",), aliases=("graphcut", "maxflow", "qpbo")),
-    Entry("alpha_expansion", "inference.graph_cuts.move_making:AlphaExpansion", ("decode",), aliases=("expansion",)),
-    Entry("alpha_beta_swap", "inference.graph_cuts.move_making:AlphaBetaSwap", ("decode",), aliases=("swap",)),
-    Entry("fusion_moves", "inference.graph_cuts.fusion_moves:FusionMoves", ("decode",), aliases=("fusion",)),
-    Entry("trws", "inference.trws.trws:TRWS", ("decode",), aliases=("trw_s",)),
-    Entry(
-        "dual_decomposition",
-        "inference.dual_decomposition.dual_decomposition:DualDecomposition",
-        ("decode",),
-        aliases=("ad3", "dd"),
-    ),
-    Entry("linear_program", "inference.linear_programming.linear_program:LinearProgram", ("decode",), aliases=("lp",)),
-    Entry(
-        "integer_program",
-        "inference.linear_programming.linear_program:IntegerProgram",
-        ("decode",),
-        aliases=("ilp", "milp"),
-    ),
-    Entry(
-        "branch_and_bound", "inference.branch_and_bound.branch_and_bound:BranchAndBound", ("decode",), aliases=("bnb",)
-    ),
-    Entry("toulbar2", "inference.branch_and_bound.toulbar2:Toulbar2", ("decode",)),
-    Entry("portfolio", "inference.portfolio.portfolio:Portfolio", ("decode",), aliases=("anytime",)),
-    Entry("icm", "inference.local_search.icm:ICM", ("decode",)),
-    Entry(
-        "simulated_annealing",
-        "inference.local_search.annealing:SimulatedAnnealing",
-        ("decode",),
-        aliases=("sa", "annealing"),
-    ),
-    Entry("tabu_search", "inference.local_search.tabu:TabuSearch", ("decode",), aliases=("tabu",)),
-    Entry(
-        "max_walk_sat",
-        "inference.satisfiability.max_walk_sat:MaxWalkSAT",
-        ("decode",),
-        aliases=("maxwalksat", "walksat"),
-    ),
-    Entry(
-        "subgraph_search", "inference.local_search.subgraph_search:SubgraphSearch", ("decode",), aliases=("subgraphs",)
-    ),
-    Entry(
-        "marginal_search",
-        "inference.marginal_map.marginal_search:MarginalSearch",
-        ("decode",),
-        aliases=("mmap_search",),
-    ),
-    Entry("gibbs", "inference.gibbs.gibbs:Gibbs", ("sample", "marginals")),
-    Entry("metropolis", "inference.gibbs.metropolis:Metropolis", ("sample", "marginals")),
-    Entry(
-        "parallel_tempering",
-        "inference.gibbs.parallel_tempering:ParallelTempering",
-        ("sample", "marginals"),
-        aliases=("tempering", "replica_exchange"),
-    ),
-    Entry(
-        "swendsen_wang",
-        "inference.cluster_sampling.swendsen_wang:SwendsenWang",
-        ("sample", "marginals"),
-        aliases=("sw",),
-    ),
-    Entry("mc_sat", "inference.satisfiability.mc_sat:MCSAT", ("sample", "marginals"), aliases=("mcsat",)),
-    Entry("wolff", "inference.cluster_sampling.wolff:Wolff", ("sample", "marginals")),
-    Entry(
-        "annealed_importance",
-        "inference.annealed_importance.annealed_importance:AnnealedImportance",
-        ("sample", "marginals", "log_partition"),
-        aliases=("ais",),
-    ),
-    Entry(
-        "coupling_from_the_past",
-        "inference.perfect_sampling.coupling_from_the_past:CouplingFromThePast",
-        ("sample",),
-        aliases=("cftp", "propp_wilson"),
-    ),
-    Entry("ancestral", "inference.sampling.forward:AncestralSampling", ("sample",), aliases=("forward",)),
-    Entry("rejection", "inference.sampling.forward:RejectionSampling", ("sample",)),
-    Entry("likelihood_weighting", "inference.sampling.forward:LikelihoodWeighting", ("sample",), aliases=("lw",)),
-    Entry(
-        "cutting_plane_inference",
-        "logic.cutting_planes.cutting_plane_inference:CuttingPlaneInference",
-        ("decode",),
-        aliases=("cutting_planes", "cpi"),
-        form="LazyNetwork",
-    ),
-    Entry(
-        "strong_junction_tree",
-        "inference.strong_junction_tree.strong_junction_tree:StrongJunctionTree",
-        ("sample", "marginals", "decode", "log_partition"),
-        form="MixedField",
-    ),
-    Entry(
-        "sparse_cholesky",
-        "inference.gaussian.cholesky:SparseCholesky",
-        ("sample", "marginals", "decode", "log_partition"),
-        aliases=("cholesky",),
-        form="GaussianField",
-    ),
-    Entry(
-        "toeplitz_fft",
-        "inference.gaussian.toeplitz_fft:ToeplitzFFT",
-        ("sample", "marginals", "decode", "log_partition"),
-        aliases=("fft",),
-        form="GaussianField",
-    ),
-    Entry(
-        "gaussian_belief_propagation",
-        "inference.gaussian.belief_propagation:GaussianBeliefPropagation",
-        ("marginals", "decode", "log_partition"),
-        aliases=("belief_propagation", "bp", "gabp"),
-        form="GaussianField",
-    ),
-    Entry(
-        "conjugate_gradient",
-        "inference.gaussian.conjugate_gradient:ConjugateGradient",
-        ("sample", "marginals", "decode", "log_partition"),
-        aliases=("cg",),
-        form="GaussianField",
-    ),
-    Entry(
-        "gibbs",
-        "inference.gaussian.gibbs:GaussianGibbs",
-        ("sample", "marginals"),
-        form="GaussianField",
+    *entries(
+        "GaussianField",
+        "inference",
+        ("sparse_cholesky", "gaussian.cholesky:SparseCholesky", ALL, "cholesky"),
+        ("toeplitz_fft", "gaussian.toeplitz_fft:ToeplitzFFT", ALL, "fft"),
+        (
+            "gaussian_belief_propagation",
+            "gaussian.belief_propagation:GaussianBeliefPropagation",
+            EXCEPT_SAMPLE,
+            "belief_propagation",
+            "bp",
+            "gabp",
+        ),
+        ("conjugate_gradient", "gaussian.conjugate_gradient:ConjugateGradient", ALL, "cg"),
+        ("gibbs", "gaussian.gibbs:GaussianGibbs", CHAINS),
     ),
 )
 

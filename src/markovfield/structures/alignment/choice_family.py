@@ -129,26 +129,20 @@ class AlignmentChoices(Family):
             found.append([joined[k] for score, k in scored[:n] if score > -np.inf])
         return found
 
-    def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
-        found = pool.copy()
+    def _require(self, pool: FloatArray, instance: int, cells: IntArray) -> None:
         own = slice(int(self.choices[instance]), int(self.choices[instance + 1]))
         begins = self.choice_cells[own]
-        for cell in np.asarray(required).tolist():
+        for cell in cells.tolist():
             pair = own.start + int(np.searchsorted(begins, cell, "right")) - 1
             others = begins[np.arange(own.start, own.stop) != pair]
-            found[others] = -np.inf
+            pool[others] = -np.inf
             if cell != self.choice_cells[pair]:
                 within = np.array([cell - pair - 1])
-                found[self.pair_cells] = self.pairs.conditioned(
-                    found[self.pair_cells], pair, within, np.zeros(0, np.int64)
+                pool[self.pair_cells] = self.pairs.conditioned(
+                    pool[self.pair_cells], pair, within, np.zeros(0, np.int64)
                 )
-        found[forbidden] = -np.inf
-        return found
 
-    def select(self, instances: IntArray) -> tuple[Self, IntArray]:
-        chosen = np.asarray(instances, np.int64)
-        ranges = [np.arange(self.choices[i], self.choices[i + 1]) for i in chosen.tolist()]
+    def _chosen(self, instances: IntArray) -> Self:
+        ranges = [np.arange(self.choices[i], self.choices[i + 1]) for i in instances.tolist()]
         pairs, _ = self.pairs.select(np.concatenate([np.zeros(0, np.int64), *ranges]))
-        family = type(self).of(pairs, offsets_of([len(own) for own in ranges]))
-        shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
-        return family, np.arange(family.n_cells) + shift
+        return type(self).of(pairs, offsets_of([len(own) for own in ranges]))

@@ -13,6 +13,7 @@ from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.core.running import Running
 from markovfield.kernels.random import streams
 from markovfield.structures.alignment.ctc_kernel import ctc_chart, ctc_descents, ctc_sums
+from markovfield.structures.alignment.free_paths import keep_symbols
 from markovfield.structures.core.family import Edge, Family, Parts, Sums, in_shards
 from markovfield.structures.core.k_best import k_best
 
@@ -112,18 +113,9 @@ class CTCPaths(Family):
 
         return k_best((), edges, value, pool, n, running) if length else []
 
-    def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
-        found = pool.copy()
-        own = found[self.cell_offsets[instance] : self.cell_offsets[instance + 1]].reshape(-1, self.n_symbols)
-        for cell in np.asarray(required).tolist():
-            frame, symbol = divmod(cell - int(self.cell_offsets[instance]), self.n_symbols)
-            own[frame, np.arange(self.n_symbols) != symbol] = -np.inf
-        found[forbidden] = -np.inf
-        return found
+    def _require(self, pool: FloatArray, instance: int, cells: IntArray) -> None:
+        keep_symbols(pool[self.cell_offsets[instance] :], cells - self.cell_offsets[instance], self.n_symbols)
 
-    def select(self, instances: IntArray) -> tuple[Self, IntArray]:
-        chosen = np.asarray(instances, np.int64)
-        labels = [self.states[self.labels[i] + 1 : self.labels[i + 1] : 2] for i in chosen]
-        family = type(self).of(self.frames[chosen], self.n_symbols, labels, self.blank)
-        shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
-        return family, np.arange(family.n_cells) + shift
+    def _chosen(self, instances: IntArray) -> Self:
+        labels = [self.states[self.labels[i] + 1 : self.labels[i + 1] : 2] for i in instances]
+        return type(self).of(self.frames[instances], self.n_symbols, labels, self.blank)

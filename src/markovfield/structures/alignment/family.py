@@ -175,13 +175,12 @@ class MonotoneAlignments(Family):
 
         return k_best((), edges, value, pool, size, running)
 
-    def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
-        found = pool.copy()
+    def _require(self, pool: FloatArray, instance: int, cells: IntArray) -> None:
         m, n, at = int(self.rows[instance]), int(self.columns[instance]), self.places(instance)
-        links = found[at.links : at.rows].reshape(m, n)
-        rows, columns = found[at.rows : at.columns].reshape(3, m), found[at.columns : at.columns + 3 * n].reshape(3, n)
-        for cell in np.asarray(required).tolist():
-            kept = pool[cell] if found[cell] > -np.inf else -np.inf
+        links = pool[at.links : at.rows].reshape(m, n)
+        rows, columns = pool[at.rows : at.columns].reshape(3, m), pool[at.columns : at.columns + 3 * n].reshape(3, n)
+        for cell in cells.tolist():
+            kept = pool[cell] if pool[cell] > -np.inf else -np.inf
             if cell < at.rows:
                 i, j = divmod(cell - at.links, n)
                 links[i], links[:, j], rows[:, i], columns[:, j] = -np.inf, -np.inf, -np.inf, -np.inf
@@ -193,18 +192,13 @@ class MonotoneAlignments(Family):
             else:
                 j = (cell - at.columns) % n
                 links[:, j], columns[:, j] = -np.inf, -np.inf
-            found[cell] = kept
-        found[forbidden] = -np.inf
-        return found
+            pool[cell] = kept
 
-    def select(self, instances: IntArray) -> tuple[Self, IntArray]:
-        chosen = np.asarray(instances, np.int64)
-        family = type(self).of(
-            self.rows[chosen],
-            self.columns[chosen],
+    def _chosen(self, instances: IntArray) -> Self:
+        return type(self).of(
+            self.rows[instances],
+            self.columns[instances],
             free_rows=self.free_rows,
             free_columns=self.free_columns,
             band=self.band,
         )
-        shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
-        return family, np.arange(family.n_cells) + shift

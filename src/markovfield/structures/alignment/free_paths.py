@@ -12,7 +12,7 @@ from markovfield.inference.core.running import Running
 from markovfield.structures.core.family import Edge, Family, Parts, Sums
 from markovfield.structures.core.k_best import k_best
 
-__all__ = ["FreePaths"]
+__all__ = ["FreePaths", "keep_symbols"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,17 +98,15 @@ class FreePaths(Family):
 
         return k_best(0, edges, lambda t: float(rest[t]), pool, n, running) if length else []
 
-    def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
-        found = pool.copy()
-        own = found[self.cell_offsets[instance] : self.cell_offsets[instance + 1]].reshape(-1, self.n_symbols)
-        for cell in np.asarray(required).tolist():
-            frame, symbol = divmod(cell - int(self.cell_offsets[instance]), self.n_symbols)
-            own[frame, np.arange(self.n_symbols) != symbol] = -np.inf
-        found[forbidden] = -np.inf
-        return found
+    def _require(self, pool: FloatArray, instance: int, cells: IntArray) -> None:
+        keep_symbols(pool[self.cell_offsets[instance] :], cells - self.cell_offsets[instance], self.n_symbols)
 
-    def select(self, instances: IntArray) -> tuple[Self, IntArray]:
-        chosen = np.asarray(instances, np.int64)
-        family = type(self).of(self.frames[chosen], self.n_symbols, self.blank)
-        shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
-        return family, np.arange(family.n_cells) + shift
+    def _chosen(self, instances: IntArray) -> Self:
+        return type(self).of(self.frames[instances], self.n_symbols, self.blank)
+
+
+def keep_symbols(pool: FloatArray, cells: IntArray, n_symbols: int) -> None:
+    """Rule out all other symbols in the frames of these cells; the first frame begins where the pool does."""
+    for cell in cells.tolist():
+        frame = pool[cell - cell % n_symbols :][:n_symbols]
+        frame[np.arange(n_symbols) != cell % n_symbols] = -np.inf

@@ -169,14 +169,13 @@ class Charts(Family):
             found.append(k_best(goal, ways.edges, ways.value, given, n, running.quiet))
         return found
 
-    def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
-        found = pool.copy()
+    def _require(self, pool: FloatArray, instance: int, cells: IntArray) -> None:
         n, columns = int(self.lengths[instance]), len(self.rules.tokens)
         begin, end = int(self.cell_offsets[instance]), int(self.cell_offsets[instance + 1])
-        tokens = found[begin : begin + n * columns].reshape(n, columns)
-        spans = found[begin + n * columns : end].reshape(-1, len(self.rules.branching))
+        tokens = pool[begin : begin + n * columns].reshape(n, columns)
+        spans = pool[begin + n * columns : end].reshape(-1, len(self.rules.branching))
         i, j = np.triu_indices(n, 1)  # of the first and the last word
-        for cell in np.asarray(required).tolist():
+        for cell in cells.tolist():
             if cell < begin:
                 raise ModelError("evidence can forbid a rule, not require one: require spans with the symbol it makes")
             where = cell - begin
@@ -188,15 +187,9 @@ class Charts(Family):
             # A binary tree that has no span across the borders of this one has this one itself.
             spans[((i < a) & (a <= j) & (j < b)) | ((a < i) & (i <= b) & (b < j))] = -np.inf
             spans[span, np.arange(spans.shape[1]) != column] = -np.inf
-        found[forbidden] = -np.inf
-        return found
 
-    def select(self, instances: IntArray) -> tuple[Self, IntArray]:
-        chosen = np.asarray(instances, np.int64)
-        family = type(self).of(self.lengths[chosen], self.rules, spans=self.spans)
-        shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
-        shift = np.concatenate([np.zeros(self.rules.n_rules, np.int64), shift])
-        return family, np.arange(family.n_cells) + shift
+    def _chosen(self, instances: IntArray) -> Self:
+        return type(self).of(self.lengths[instances], self.rules, spans=self.spans)
 
 
 def _owned(pool: FloatArray) -> FloatArray:

@@ -149,16 +149,30 @@ class Family(ABC):
         By `k_best` where there is a dynamic program, otherwise by `partitioning.n_best`.
         """
 
-    @abstractmethod
     def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
         """A pool in which only structures of an instance with all of some cells, and none of others, are possible.
 
         Cells that go with none of the required ones get -inf, and so do forbidden ones.
         """
+        found = np.array(pool, np.float64)
+        self._require(found, instance, np.asarray(required, np.int64))
+        found[forbidden] = -np.inf
+        return found
 
     @abstractmethod
+    def _require(self, pool: FloatArray, instance: int, cells: IntArray) -> None:
+        """Write -inf into the cells of an instance that go with none of these."""
+
     def select(self, instances: IntArray) -> tuple[Self, IntArray]:
         """The family of some instances (one may come several times), and the cell of this pool that each cell is."""
+        chosen = np.asarray(instances, np.int64)
+        family, first = self._chosen(chosen), int(self.cell_offsets[0])
+        shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
+        return family, np.concatenate([np.arange(first), np.arange(first, family.n_cells) + shift])
+
+    @abstractmethod
+    def _chosen(self, instances: IntArray) -> Self:
+        """The family of some instances."""
 
     def proof(self, pool: FloatArray, cells: IntArray) -> tuple[Guarantee, float]:
         """What is proven of a structure that `maxima` found: its guarantee, and by how much others could be better."""

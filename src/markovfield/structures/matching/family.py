@@ -177,11 +177,10 @@ class Matchings(Family):
     def best(self, pool: FloatArray, n: int, *, running: Running) -> list[list[IntArray]]:
         return n_best(self, pool, n, running)
 
-    def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
-        found = pool.copy()
-        links, rows, columns, absent = self.split(instance, found)
+    def _require(self, pool: FloatArray, instance: int, cells: IntArray) -> None:
+        links, rows, columns, absent = self.split(instance, pool)
         m, n = links.shape
-        for cell in (np.asarray(required) - self.cell_offsets[instance]).tolist():
+        for cell in (cells - self.cell_offsets[instance]).tolist():
             if cell < m * n:
                 i, j = divmod(cell, n)
                 rows[i], columns[j] = -np.inf, -np.inf
@@ -197,12 +196,7 @@ class Matchings(Family):
                 links[:, cell - m * n - m] = -np.inf
             else:
                 links[divmod(cell - m * n - m - n, n)] = -np.inf
-        found[forbidden] = -np.inf
-        return found
 
-    def select(self, instances: IntArray) -> tuple[Self, IntArray]:
-        chosen = np.asarray(instances, np.int64)
-        limits = None if self.limits is None else tuple(self.limits[i] for i in chosen.tolist())
-        family = type(self).of(self.rows[chosen], self.columns[chosen], limits, self.exact_limit)
-        shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
-        return family, np.arange(family.n_cells) + shift
+    def _chosen(self, instances: IntArray) -> Self:
+        limits = None if self.limits is None else tuple(self.limits[i] for i in instances.tolist())
+        return type(self).of(self.rows[instances], self.columns[instances], limits, self.exact_limit)

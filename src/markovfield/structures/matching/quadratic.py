@@ -125,21 +125,18 @@ class QuadraticMatchings(Matchings):
             found += [cells[k] for k in rng.choice(len(cells), size, p=p / p.sum()).tolist()]
         return Parts.joined(found)
 
-    def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
-        wanted, first = np.asarray(required, np.int64), self._first_pair(instance)
-        i, j, k, m = self.pairs[instance][wanted[wanted >= first] - first].T
+    def _require(self, pool: FloatArray, instance: int, cells: IntArray) -> None:
+        first = self._first_pair(instance)
+        i, j, k, m = self.pairs[instance][cells[cells >= first] - first].T
         n, begin = int(self.columns[instance]), int(self.cell_offsets[instance])
-        links = np.concatenate([wanted[wanted < first], begin + i * n + j, begin + k * n + m])
-        return super().conditioned(pool, instance, np.unique(links), forbidden)
+        links = np.concatenate([cells[cells < first], begin + i * n + j, begin + k * n + m])
+        super()._require(pool, instance, np.unique(links))
 
-    def select(self, instances: IntArray) -> tuple[Self, IntArray]:
-        chosen = np.asarray(instances, np.int64)
+    def _chosen(self, instances: IntArray) -> Self:
         assert self.limits is not None
-        limits = tuple(self.limits[i] for i in chosen.tolist())
-        pairs = tuple(self.pairs[i] for i in chosen.tolist())
-        family = type(self).joined(self.rows[chosen], self.columns[chosen], limits, pairs)
-        shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
-        return family, np.arange(family.n_cells) + shift
+        limits = tuple(self.limits[i] for i in instances.tolist())
+        pairs = tuple(self.pairs[i] for i in instances.tolist())
+        return type(self).joined(self.rows[instances], self.columns[instances], limits, pairs)
 
 
 def all_matchings(one: Instance, most: int) -> BoolArray | None:

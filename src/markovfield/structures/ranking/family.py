@@ -156,11 +156,10 @@ class Rankings(Family):
     def best(self, pool: FloatArray, n: int, *, running: Running) -> list[list[IntArray]]:
         return n_best(self, pool, n, running)
 
-    def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
-        found = pool.copy()
-        positions, unranked = self.split(instance, found)
+    def _require(self, pool: FloatArray, instance: int, cells: IntArray) -> None:
+        positions, unranked = self.split(instance, pool)
         n, m = positions.shape
-        for cell in (np.asarray(required) - self.cell_offsets[instance]).tolist():
+        for cell in (cells - self.cell_offsets[instance]).tolist():
             if cell >= n * m:
                 positions[cell - n * m] = -np.inf
                 continue
@@ -171,11 +170,8 @@ class Rankings(Family):
                 positions[:, p] = -np.inf
             positions[i, p] = kept
             unranked[i : i + 1] = -np.inf
-        found[forbidden] = -np.inf
-        return found
 
-    def select(self, instances: IntArray) -> tuple[Self, IntArray]:
-        chosen = np.asarray(instances, np.int64)
-        family = type(self).of(self.items[chosen], self.top[chosen], ordered=self.ordered, exact_limit=self.exact_limit)
-        shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
-        return family, np.arange(family.n_cells) + shift
+    def _chosen(self, instances: IntArray) -> Self:
+        return type(self).of(
+            self.items[instances], self.top[instances], ordered=self.ordered, exact_limit=self.exact_limit
+        )

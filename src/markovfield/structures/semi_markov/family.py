@@ -147,33 +147,24 @@ class Segmentations(Family):
 
         return k_best(goal, edges, value, pool, n, running)
 
-    def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
-        """A pool in which only structures of an instance with all of some cells, and none of others, are possible."""
-        made = pool.copy()
+    def _require(self, pool: FloatArray, instance: int, cells: IntArray) -> None:
         a, b = self.cell_offsets[instance : instance + 2]
         size = self.n_labels
-        if np.any(required < size * size):
+        if np.any(cells < size * size):
             raise ModelError("evidence of SemiMarkov can forbid transitions, not require one: require segments")
-        for cell in required[required < self.cell_offsets[0]].tolist():  # the first or the last label: rule out others
+        for cell in cells[cells < self.cell_offsets[0]].tolist():  # the first or the last label: rule out others
             begin = cell - cell % size
-            kept = made[cell]
-            made[begin : begin + size] = -np.inf
-            made[cell] = kept
-        own = made[a:b].reshape(-1, self.max_length, self.n_labels)
+            kept = pool[cell]
+            pool[begin : begin + size] = -np.inf
+            pool[cell] = kept
+        own = pool[a:b].reshape(-1, self.max_length, self.n_labels)
         starts = np.arange(len(own))[:, None]
         stops = starts + np.arange(1, self.max_length + 1)
-        for cell in required[required >= self.cell_offsets[0]]:
+        for cell in cells[cells >= self.cell_offsets[0]]:
             start, d = divmod((int(cell) - int(a)) // self.n_labels, self.max_length)
-            kept = made[cell]  # -inf where it crosses another that is required: then nothing is possible
+            kept = pool[cell]  # -inf where it crosses another that is required: then nothing is possible
             own[(starts <= start + d) & (stops > start)] = -np.inf
-            made[cell] = kept
-        made[forbidden] = -np.inf
-        return made
+            pool[cell] = kept
 
-    def select(self, instances: IntArray) -> tuple[Self, IntArray]:
-        """The family of some instances (one may come several times), and the cell of this pool that each cell is."""
-        chosen = np.asarray(instances, np.int64)
-        made = type(self).of(self.lengths[chosen], self.max_length, self.n_labels)
-        shift = np.repeat(self.cell_offsets[chosen] - made.cell_offsets[:-1], np.diff(made.cell_offsets))
-        first = int(self.cell_offsets[0])
-        return made, np.concatenate([np.arange(first), np.arange(first, made.n_cells) + shift])
+    def _chosen(self, instances: IntArray) -> Self:
+        return type(self).of(self.lengths[instances], self.max_length, self.n_labels)

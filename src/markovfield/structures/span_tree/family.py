@@ -117,21 +117,15 @@ class SpanTrees(Family):
 
         return k_best((0, length - 1, True), edges, value, pool, n, running)
 
-    def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
-        found = pool.copy()
+    def _require(self, pool: FloatArray, instance: int, cells: IntArray) -> None:
         n, labels = int(self.lengths[instance]), self.n_labels
         i, j = np.triu_indices(n)
-        own = found[self.cell_offsets[instance] : self.cell_offsets[instance + 1]].reshape(-1, labels)
-        for a, b, label in self.spans(instance, required):
+        own = pool[self.cell_offsets[instance] : self.cell_offsets[instance + 1]].reshape(-1, labels)
+        for a, b, label in self.spans(instance, cells):
             # A binary tree that has no span across the borders of (a, b) has (a, b) itself.
             crosses = ((i < a) & (a <= j) & (j < b)) | ((a < i) & (i <= b) & (b < j))
             own[crosses] = -np.inf
             own[(i == a) & (j == b), np.arange(labels) != label] = -np.inf
-        found[forbidden] = -np.inf
-        return found
 
-    def select(self, instances: IntArray) -> tuple[Self, IntArray]:
-        chosen = np.asarray(instances, np.int64)
-        family = type(self).of(self.lengths[chosen], self.n_labels)
-        shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
-        return family, np.arange(family.n_cells) + shift
+    def _chosen(self, instances: IntArray) -> Self:
+        return type(self).of(self.lengths[instances], self.n_labels)

@@ -141,24 +141,18 @@ class ArcTrees(Family):
         order = np.lexsort((words, np.repeat(np.arange(len(which)), sizes)))
         return heads[order], labels[order]
 
-    def conditioned(self, pool: FloatArray, instance: int, required: IntArray, forbidden: IntArray) -> FloatArray:
-        found = np.array(pool, np.float64)
+    def _require(self, pool: FloatArray, instance: int, cells: IntArray) -> None:
         side, first = int(self.lengths[instance]) + 1, int(self.cell_offsets[instance])
-        own = found[first : int(self.cell_offsets[instance + 1])].reshape(side, side * self.n_labels)
-        for cell in np.asarray(required, np.int64).tolist():
+        own = pool[first : int(self.cell_offsets[instance + 1])].reshape(side, side * self.n_labels)
+        for cell in cells.tolist():
             head, rest = divmod(cell - first, side * self.n_labels)
             kept = own[head, rest]
             word = rest - rest % self.n_labels
             own[:, word : word + self.n_labels] = -np.inf
             own[head, rest] = kept
-        found[forbidden] = -np.inf
-        return found
 
-    def select(self, instances: IntArray) -> tuple[Self, IntArray]:
-        chosen = np.asarray(instances, np.int64)
-        family = type(self).of(self.lengths[chosen], self.n_labels, single_root=self.single_root)
-        shift = np.repeat(self.cell_offsets[chosen] - family.cell_offsets[:-1], np.diff(family.cell_offsets))
-        return family, np.arange(family.n_cells) + shift
+    def _chosen(self, instances: IntArray) -> Self:
+        return type(self).of(self.lengths[instances], self.n_labels, single_root=self.single_root)
 
 
 class ArcForm(StructureForm):
