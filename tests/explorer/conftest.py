@@ -75,6 +75,8 @@ def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
     ) -> Any:
         context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **settings)
         contexts.append(context)
+        # For what never comes; where kernels are compiled on a busy machine, what does come may take long.
+        context.set_default_timeout(240_000)
         page = context.new_page()
         own = (explorer.url, explorer.url.replace("http", "ws", 1), "blob:", "data:")
 

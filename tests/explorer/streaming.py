@@ -20,14 +20,14 @@ def converse(explorer: Any, page: str, stream: str) -> Any:
 def say(socket: Any, **message: Any) -> Any:
     """Say something, and what is answered: bytes, or what JSON holds."""
     socket.send(json.dumps(message))
-    answer = socket.recv(timeout=60)
+    answer = socket.recv(timeout=240)
     return answer if isinstance(answer, bytes) else json.loads(answer)
 
 
 def ask(explorer: Any, page: str, call: str, **asked: Any) -> Any:
     """The answer to a call, with its status where that is not 200."""
     httpx = pytest.importorskip("httpx")
-    reply = httpx.post(f"{explorer.url}api/{page}/{call}", json=asked, timeout=120)
+    reply = httpx.post(f"{explorer.url}api/{page}/{call}", json=asked, timeout=240)
     return reply.json() if reply.status_code == 200 else (reply.status_code, reply.json()["error"])
 
 
@@ -36,7 +36,7 @@ def streaming_threads() -> list[threading.Thread]:
     return [t for t in threading.enumerate() if t.name == "markovfield-stream"]
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 60.0) -> bool:
+def eventually(holds: Callable[[], bool], seconds: float = 240.0) -> bool:
     """Whether something comes true, looked at until it does; the time is only for what never does."""
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
@@ -48,7 +48,7 @@ def eventually(holds: Callable[[], bool], seconds: float = 60.0) -> bool:
 
 def until(page: Any, holds: str) -> None:
     """Wait until an expression is true in a page (its policy forbids what Playwright's own wait would do)."""
-    for _ in range(600):
+    for _ in range(2400):
         if page.evaluate(holds):
             return
         page.wait_for_timeout(100)

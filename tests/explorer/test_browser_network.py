@@ -259,7 +259,7 @@ def test_approximate_answers_say_so(explorer: Started, visit: Started):
     panel = open_panel(page, "plan")
     panel.get_by_label("Method").select_option("tree_reweighted")
     page.locator('#page[data-method="tree_reweighted"]').wait_for()
-    assert page.locator(".answer .badge").first.inner_text() == "upper"
+    assert page.locator(".answer .badge").first.inner_text() == "upper bound"
     upper = mf.marginals(model, method="tree_reweighted").log_partition
     assert f"{upper:.5g}" in page.locator(".answer").inner_text()
     panel.get_by_label("Method").select_option("gibbs")

@@ -127,20 +127,28 @@ def active(dag: nx.DiGraph, path: tuple[int, ...], given: set[int]) -> bool:
 def test_all_active_paths_are_found(seed: int):
     rng = np.random.default_rng(seed)
     one = network(random_network(rng, 6))
-    dag, near = one.dag, one.primal_of_arcs
     for _ in range(10):
-        a, b, c, d = rng.permutation(6)[:4].tolist()
+        a, b, c, d, e, f = rng.permutation(6).tolist()
         given = [c, d][: int(rng.integers(0, 3))]
+        # An intervention is given and loses its parents; what has likelihoods has a child that is given.
+        do, soft = ([x] if rng.random() < 0.4 else [] for x in (e, f))
+        dag = one.dag.copy()
+        dag.remove_edges_from([(u, v) for u, v in one.dag.edges if v in do])
+        dag.add_edges_from((v, 6 + v) for v in soft)
+        seen, near = {*given, *do, *(6 + v for v in soft)}, dag.to_undirected()
         paths = {
             (a, *inner, b)
             for k in range(5)
             for inner in permutations(set(range(6)) - {a, b}, k)
             if all(near.has_edge(x, y) for x, y in zip((a, *inner), (*inner, b), strict=True))
         }
-        expected = {p for p in paths if active(dag, p, set(given))}
-        told = separation.separation(one, {"a": [a], "b": [b], "given": given})
+        expected = {p for p in paths if active(dag, p, seen)}
+        likelihoods = {str(v): [0.5] + [1.0] * (one.cardinalities[v] - 1) for v in soft}
+        evidence = {"do": {str(v): 0 for v in do}, "likelihoods": likelihoods}
+        told = separation.separation(one, {"a": [a], "b": [b], "given": given, "evidence": evidence})
         found = {tuple(p["nodes"]) for p in told["paths"]}
-        assert told["separated"] == (not expected)
+        assert told["separated"] == (not expected) == nx.is_d_separator(dag, {a}, {b}, seen)
+        assert ("after do(" in told["statement"], "likelihoods" in told["statement"]) == (bool(do), bool(soft))
         if told["separated"]:
             assert found <= paths
             assert all(p["why"] for p in told["paths"])
@@ -148,6 +156,29 @@ def test_all_active_paths_are_found(seed: int):
             assert found == expected if len(expected) <= separation.MOST_PATHS else found <= expected
             lengths = [len(p["nodes"]) for p in told["paths"]]
             assert lengths == sorted(lengths)
+
+
+def test_what_is_set_is_not_asked_for_its_causes():
+    asia = network(mf.datasets.asia())
+    evidence = {"do": {"3": 1}}
+    told = structure.blanket(asia, {"variable": 3, "evidence": evidence})
+    assert told == {"blanket": [1, 5], "parents": [], "children": [5], "spouses": [1]}
+    # What lies behind it is a consequence: paths out of it count, those into it do not.
+    assert not separation.separation(asia, {"a": [3], "b": [6], "evidence": evidence})["separated"]
+    assert separation.separation(asia, {"a": [3], "b": [2], "evidence": evidence})["separated"]
+
+
+def test_answers_without_a_prior_and_plans_of_a_method():
+    asia = network(mf.datasets.asia())
+    asked = {"evidence": {"states": {"3": 1}}, "method": "gibbs"}
+    # Hard zeros join tub and either while nothing is observed, so that this method has no answer then.
+    with pytest.raises(ModelError, match="hard zeros keep gibbs"):
+        posteriors.posteriors(asia, {"method": "gibbs"})
+    told = posteriors.posteriors(asia, asked)
+    assert told["log_evidence"] is None and told["conflict"] is None
+    assert np.max(np.abs(told["values"] - np.concatenate(brute(asia.graph, {3: 1}).marginals))) < 0.1
+    assert studies.plan(asia, asked)["method"] == "gibbs"
+    assert studies.plan(asia, {**asked, "verb": "decode"})["method"] != "gibbs"
 
 
 def test_separation_says_what_is_wrong():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import markovfield as mf
-from markovfield.exceptions import ModelError, StoppedError
+from markovfield.exceptions import MemoryLimitError, ModelError, StoppedError
 from markovfield.explorer.core.stopping import nobody_waits
 from markovfield.explorer.networks.network import Known, Network
 from markovfield.inference.core.answers import Marginals
@@ -71,11 +71,21 @@ def posteriors(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         "doubts": [] if answer.monte_carlo is None else list(answer.monte_carlo.doubts),
     }
     if len(known):
-        # On one scale: log Z without evidence by the same method.
-        prior = prior_of(network, known, method)
-        told["log_evidence"] = answer.log_partition - prior.log_partition
-        told["conflict"] = conflict(network, known, prior, told["log_evidence"])
+        told |= _evidence(network, known, method, answer)
     return told
+
+
+def _evidence(network: Network, known: Known, method: str, answer: Marginals) -> dict[str, Any]:
+    """How probable the evidence is, and its conflict; neither where the method has no answer without evidence."""
+    try:
+        prior = prior_of(network, known, method)
+    except StoppedError:
+        raise
+    except (ModelError, MemoryLimitError, TimeoutError):
+        return {"log_evidence": None, "conflict": None}
+    # On one scale: log Z without evidence by the same method.
+    log_evidence = answer.log_partition - prior.log_partition
+    return {"log_evidence": log_evidence, "conflict": conflict(network, known, prior, log_evidence)}
 
 
 def _own_probability(network: Network, known: Known, prior: Marginals, v: int) -> float:

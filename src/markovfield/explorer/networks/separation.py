@@ -22,7 +22,11 @@ LONGEST = 7
 
 
 def separation(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
-    """``{"a": [...], "b": [...], "given": [...]}``: the answer of the graph, active paths, sentences."""
+    """``{"a": [...], "b": [...], "given": [...]}``: the answer of the graph, active paths, sentences.
+
+    Of the evidence, interventions count, which take the arrows into a variable away and make it known, and likelihoods,
+    which are a child that is observed.
+    """
     a, b = network.positions(asked.get("a"), "a"), network.positions(asked.get("b"), "b")
     given = network.positions(asked.get("given", []), "given")
     if not a or not b:
@@ -33,19 +37,31 @@ def separation(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     ):
         if shared := these & those:
             raise ModelError(f"{network.shown[min(shared)]!r} is in {one} and among {two}: it can be in one set only")
+    known = network.known(asked)
+    do = {v: x for v, x in known.do.items() if v not in sets["A"] | sets["B"]}
+    given = list(dict.fromkeys([*given, *do]))
+    network = network.after(known.do)
+    soft = sorted(set(known.likelihoods) - set(given)) if network.directed else []
     graph = network.dag if network.directed else network.primal
+    if soft:
+        graph = graph.copy()
+        graph.add_edges_from((v, network.n + v) for v in soft)
     told = mf.graphs.d_separated if network.directed else mf.graphs.separated
-    apart = bool(told(graph, set(a), set(b), set(given)))
+    seen = [*given, *(network.n + v for v in soft)]
+    apart = bool(told(graph, set(a), set(b), set(seen)))
     if apart:
         found, why = _simple_paths(network, a, b), _blocked
     else:
-        first = mf.graphs.active_path(graph, a, b, [*given])
-        # What the walk gives may pass a node twice; it is shown only where the enumeration gave up before it.
-        found, why = _active_paths(network, set(a), set(b), set(given)) or ([first] if first else []), _open
+        found, why = _active_paths(network, set(a), set(b), set(given), set(soft)), _open
+        if not found and (first := mf.graphs.active_path(graph, a, b, seen)) and max(first) < network.n:
+            # What the walk gives may pass a node twice; it is shown only where the enumeration gave up before it.
+            found = [first]
     return {
         "separated": apart,
-        "paths": [{"nodes": p, "shown": _shown(network, p), "why": why(network, p, set(given))} for p in found],
-        "statement": _statement(network, a, b, given, apart),
+        "paths": [
+            {"nodes": p, "shown": _shown(network, p), "why": why(network, p, set(given), set(soft))} for p in found
+        ],
+        "statement": _statement(network, a, b, [v for v in given if v not in do], list(known.do), soft, apart),
     }
 
 
@@ -54,8 +70,15 @@ def _list(network: Network, those: list[int]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _statement(network: Network, a: list[int], b: list[int], given: list[int], apart: bool) -> str:
-    condition = f" given {_list(network, given)}" if given else " while nothing is given"
+def _statement(
+    network: Network, a: list[int], b: list[int], given: list[int], do: list[int], soft: list[int], apart: bool
+) -> str:
+    parts = [f"given {_list(network, given)}"] if given else []
+    if soft:
+        parts.append(f"{'' if given else 'given '}the likelihoods of {_list(network, soft)}")
+    condition = f" {' and '.join(parts) or 'while nothing is given'}"
+    if do:
+        condition += f" after do({', '.join(network.shown[v] for v in do)})"
     if apart:
         kind = "d-separated" if network.directed else "separated"
         return (
@@ -67,11 +90,11 @@ def _statement(network: Network, a: list[int], b: list[int], given: list[int], a
     )
 
 
-def _active_paths(network: Network, a: set[int], b: set[int], given: set[int]) -> list[list[int]]:
+def _active_paths(network: Network, a: set[int], b: set[int], given: set[int], soft: set[int]) -> list[list[int]]:
     """Active paths without repetition from one of A to one of B through neither, shortest first."""
-    opened = set(given)
+    opened = given | soft
     if network.directed:
-        for v in given:
+        for v in given | soft:
             opened |= nx.ancestors(network.dag, v)
     graph = network.primal_of_arcs
     found: list[list[int]] = []
@@ -121,7 +144,16 @@ def _opened_by(network: Network, v: int, given: set[int]) -> int | None:
     return min(nx.descendants(network.dag, v) & given, default=None)
 
 
-def _open(network: Network, path: list[int], given: set[int]) -> list[str]:
+def _opener(network: Network, v: int, given: set[int], soft: set[int]) -> str | None:
+    """What opens a collider, in words."""
+    for those, is_given in ((given, "is given"), (soft, "has likelihoods")):
+        by = _opened_by(network, v, those)
+        if by is not None:
+            return f"it {is_given}" if by == v else f"its descendant {network.shown[by]} {is_given}"
+    return None
+
+
+def _open(network: Network, path: list[int], given: set[int], soft: set[int]) -> list[str]:
     """Why each inner variable of an active path lets it through."""
     if len(path) == 2:
         return [f"{network.shown[path[0]]} and {network.shown[path[1]]} are neighbours."]
@@ -130,8 +162,7 @@ def _open(network: Network, path: list[int], given: set[int]) -> list[str]:
         one, name, two = (network.shown[u] for u in (left, v, right))
         role = _role(network, left, v, right)
         if role == "collider":
-            by = _opened_by(network, v, given)
-            opener = "it is given" if by == v else f"its descendant {network.shown[by]} is given"  # type: ignore[index]
+            opener = _opener(network, v, given, soft)
             why.append(f"{one} → {name} ← {two}: {opener}, so its causes speak of each other (explaining away).")
         elif role == "fork":
             why.append(f"{one} ← {name} → {two}: the common cause {name} is not given.")
@@ -140,12 +171,12 @@ def _open(network: Network, path: list[int], given: set[int]) -> list[str]:
     return why
 
 
-def _blocked(network: Network, path: list[int], given: set[int]) -> list[str]:
+def _blocked(network: Network, path: list[int], given: set[int], soft: set[int]) -> list[str]:
     """What blocks a path: the first variable that does."""
     for left, v, right in zip(path, path[1:], path[2:], strict=False):
         one, name, two = (network.shown[u] for u in (left, v, right))
         role = _role(network, left, v, right)
-        if role == "collider" and _opened_by(network, v, given) is None:
+        if role == "collider" and _opener(network, v, given, soft) is None:
             return [f"{one} → {name} ← {two}: neither {name} nor a descendant of it is given, so it blocks."]
         if role != "collider" and v in given:
             arrow = {"fork": f"{one} ← {name} → {two}", "edge": f"{one} – {name} – {two}"}.get(

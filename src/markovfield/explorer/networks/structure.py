@@ -51,6 +51,7 @@ def describe(network: Network, methods: list[str]) -> dict[str, Any]:
         "exact": network.tree is not None,
         "plan": [list(row) for row in told.rows()],
         "methods": methods,
+        "most_drawn": MOST_DRAWN,
     }
 
 
@@ -149,8 +150,9 @@ def moral_edges(network: Network) -> list[tuple[int, int]]:
 
 
 def blanket(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
-    """The Markov blanket of a variable, by role."""
+    """The Markov blanket of a variable, by role; an intervention takes the parents away."""
     v = network.position(asked.get("variable"))
+    network = network.after(network.known(asked).do)
     if not network.directed:
         near = sorted(network.primal.neighbors(v))
         return {"blanket": near, "parents": [], "children": [], "spouses": []}

@@ -11,7 +11,7 @@ import markovfield as mf
 from markovfield.exceptions import ModelError
 from markovfield.explorer.core.stopping import nobody_waits
 from markovfield.explorer.networks.network import Network
-from markovfield.explorer.networks.posteriors import marginals
+from markovfield.explorer.networks.posteriors import chosen_method, marginals
 from markovfield.explorer.networks.shown import shown
 
 __all__ = ["best", "observe_next", "plan", "tornado"]
@@ -75,7 +75,7 @@ def observe_next(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     # Without a table of utilities: what it is worth for a guess, 1 for a right one and 0 for a wrong one.
     utility = asked.get("utility") or np.eye(network.cardinalities[target]).tolist()
     worth = mf.analysis.value_of_information(
-        world.graph, name, utility, evidence=evidence, method=fits, time_limit=TIME_LIMIT
+        world.graph, name, utility, evidence=evidence, method=fits, time_limit=TIME_LIMIT, callback=nobody_waits
     )
     rows = [
         {"variable": world.graph.names.position(v), "bits": x / math.log(2), "value": worth[v]}
@@ -102,6 +102,7 @@ def tornado(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         {network.names[target]: network.states(target)[state]},
         world.named(known),
         time_limit=TIME_LIMIT,
+        callback=nobody_waits,
     )
     rows: list[dict[str, Any]] = []
     told: set[Any] = set()
@@ -134,10 +135,14 @@ def _moved(p: float, by: float) -> float:
 
 
 def plan(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
-    """What a verb would do with this evidence: method, reason, width, bytes, operations."""
+    """What a verb would do with this evidence: method, reason, width, bytes, operations.
+
+    A method of choice is one for marginals; the other verbs choose for themselves.
+    """
     known, verb = network.known(asked), asked.get("verb", "marginals")
     if verb not in VERBS:
         raise ModelError(f"verb must be one of {', '.join(VERBS)}, got {verb!r}")
+    method = chosen_method(asked) if verb == "marginals" else "auto"
     world = network.after(known.do)
-    told = mf.explain(world.graph, verb, evidence=world.named(known))
+    told = mf.explain(world.graph, verb, evidence=world.named(known), method=method)
     return {"rows": told.rows(), **told.to_dict()}

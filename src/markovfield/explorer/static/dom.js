@@ -36,7 +36,8 @@ export function percent(p) {
   if (p === null || p === undefined) return "?";
   if (p === 0 || p >= 1 - 1e-12) return p ? "100%" : "0%";
   const shown = 100 * p;
-  if (shown < 0.1) return p < 1e-12 ? "~0%" : `${shown.toExponential(0)}%`;
+  // As a plain number down to 0.0001%.
+  if (shown < 0.1) return p < 1e-12 ? "~0%" : `${shown < 1e-4 ? shown.toExponential(0) : Number(shown.toPrecision(1))}%`;
   if (shown > 99.9) return ">99.9%";
   return `${shown.toFixed(1)}%`;
 }

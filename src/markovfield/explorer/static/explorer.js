@@ -111,12 +111,20 @@ window.addEventListener("popstate", () => {
 showTheme(THEMES.includes(remembered("theme")) ? remembered("theme") : "system");
 place("theme").onclick = () =>
   showTheme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]);
-place("reload").onclick = () => start(true).then(() => tell("The model was read again."), failed);
+// What the page says of the new model stands behind the news; what went wrong stands alone.
+function startAgain(ask, sentence) {
+  tell("");
+  return start(ask).then(() => {
+    const line = place("told");
+    if (line.className !== "error") tell([sentence, line.textContent].filter(Boolean).join(" "));
+  }, failed);
+}
+place("reload").onclick = () => startAgain(true, "The model was read again.");
 start(false).then(() => {
   stream("explorer", "watch", (message) => {
     if (message.error) tell(message.error, "error");
     else if (message.version !== subject.version) {
-      start(false).then(() => tell("The model's file has changed and was read again."), failed);
+      startAgain(false, "The model's file has changed and was read again.");
     }
   }, () => tell("The explorer was stopped.", "error"));
   document.documentElement.dataset.ready = "yes";

@@ -18,10 +18,20 @@ import { variableList } from "./network/variables.js";
 const PANELS = { variable, evidence, decode, separate, analyse, structure, messages, plan };
 // Up to so many variables the whole network is drawn with bars; up to so many at all; else so many around one.
 const MOST_BARS = 45, MOST_WHOLE = 120, NEAREST = 30;
+// A layout that takes longer, in milliseconds, is said to be under way.
+const PATIENCE = 400;
 // What is drawn smaller than this is not read: a part is shown then.
 const LEAST = 0.55;
+// What the rounding of thousands of products leaves of log 1.
+const rounded = (x) => (Math.abs(x) < 1e-10 ? 0 : x);
 // Where a large network is opened: a variable of many neighbours, but not of more than can be drawn well.
 const MANY = 10;
+
+// What was looked at in this tab before the page was loaded again, or the model's file had changed.
+const PLACE = `network:${location.pathname}`;
+function lookedAt() {
+  try { return JSON.parse(sessionStorage.getItem(PLACE)) ?? {}; } catch { return {}; }
+}
 
 export async function mount(root, context) {
   await styles("pages/network.css");
@@ -37,12 +47,17 @@ export async function mount(root, context) {
   let centre = fair.indexOf(Math.max(...fair));
   let opened = [];
   let leave = null, drawing = 0;
+  const before = lookedAt();
+  if (before.n === n) Object.assign(view, before.view);
+  const selected = store.model.variables.findIndex(({ name }) => name === before.selected);
+  if (selected >= 0) centre = selected;
 
   // ---- the graph -----------------------------------------------------------------------------------------------------
 
   async function draw(keep = false) {
     const now = ++drawing;
     graph.svg.classList.add("busy");
+    const slow = setTimeout(() => { placing.hidden = now !== drawing; }, PATIENCE);
     try {
       let nodes;
       let note = "";
@@ -61,9 +76,13 @@ export async function mount(root, context) {
       else if (point) graph.centre(point.at);
       if (note) context.tell(note);
     } catch (error) {
-      context.tell(error.message, "error");
+      if (now === drawing) context.tell(error.message, "error");
     }
-    graph.svg.classList.remove("busy");
+    clearTimeout(slow);
+    if (now === drawing) {
+      placing.hidden = true;
+      graph.svg.classList.remove("busy");
+    }
   }
 
   function showVariable(v) {
@@ -79,7 +98,7 @@ export async function mount(root, context) {
 
   const list = variableList(store, showVariable);
   const strip = h("div", { class: "strip", role: "group", "aria-label": "Evidence" });
-  const working = h("span", { class: "working", hidden: true }, "computing ...");
+  const working = h("span", { class: "working", hidden: true }, "computing ... ", action("Stop", () => store.stop(), { class: "small", "data-do": "stop" }));
   const badge = h("div", { class: "answer", role: "status", "aria-live": "polite" });
   const menu = h("details", { class: "menu" }, h("summary", {}, "Export"), h("div", {},
     [["SVG", () => saveSvg(store, graph)], ["PNG", () => savePng(store, graph)], ["PDF", () => savePdf(store)],
@@ -97,6 +116,7 @@ export async function mount(root, context) {
   document.addEventListener("pointerdown", outside);
   const set = (name) => (value) => {
     view[name] = value;
+    keepView();
     if (name === "scope" && store.selected !== null) centre = store.selected;
     if (name === "scope") opened = [];
     draw();
@@ -106,13 +126,14 @@ export async function mount(root, context) {
     store.select(v);
     draw(true);
   };
-  const moral = h("input", { type: "checkbox", onchange: () => set("moral")(moral.checked) });
+  const moral = h("input", { type: "checkbox", checked: view.moral, onchange: () => set("moral")(moral.checked) });
   const toolbar = h("div", { class: "toolbar", role: "toolbar", "aria-label": "Drawing" },
-    choice("Show", [["whole", "whole network"], ["near", `nearest ${NEAREST}`], ["blanket", "Markov blanket"], ["1", "1 step around"], ["2", "2 steps around"], ["3", "3 steps around"]], view.scope, set("scope")),
+    choice("Show", [...(n <= store.model.most_drawn ? [["whole", "whole network"]] : []), ["near", `nearest ${NEAREST}`], ["blanket", "Markov blanket"], ["1", "1 step around"], ["2", "2 steps around"], ["3", "3 steps around"]], view.scope, set("scope")),
     choice("Nodes", [["bars", "with bars"], ["names", "names only"]], view.style, set("style")),
     choice("Layout", layouts.map((x) => [x, { layered: "in layers", force: "by distance", grid: "as a grid" }[x]]), view.layout, set("layout")),
     directed ? h("label", { class: "check", title: "Parents joined, directions dropped" }, moral, "moral graph") : null,
     menu);
+  const placing = h("div", { class: "placing", role: "status", hidden: true }, "placing the variables ...");
   const zoom = h("div", { class: "zoom", role: "group", "aria-label": "Size of the drawing" },
     action("−", () => graph.zoom(0.8), { "aria-label": "Smaller" }), action("+", () => graph.zoom(1.25), { "aria-label": "Larger" }),
     action("Fit", () => graph.fit()));
@@ -134,6 +155,11 @@ export async function mount(root, context) {
     }
     panel.dataset.panel = name;
     leave = PANELS[name].mount(panel, store, graph) ?? null;
+    keepView();
+  }
+  function keepView() {
+    const told = { n, view, panel: panel.dataset.panel, selected: store.selected === null ? null : store.name(store.selected) };
+    try { sessionStorage.setItem(PLACE, JSON.stringify(told)); } catch { /* private windows */ }
   }
   replace(tabs, Object.entries(PANELS).map(([name, { title }]) => h("button", { type: "button", role: "tab", "data-panel": name, "aria-controls": "panel", onclick: () => openPanel(name) }, title)));
   tabs.addEventListener("keydown", (event) => {
@@ -162,9 +188,11 @@ export async function mount(root, context) {
     const [low, high] = answer.bounds;
     const good = answer.guarantee === "exact" ? "good" : "warn";
     const bounded = low !== null && high !== null && low < high ? ` in [${number(low, 5)}, ${number(high, 5)}]` : answer.error ? ` ± ${number(answer.error, 2)}` : "";
-    replace(badge, h("span", { class: `badge ${good}` }, answer.guarantee), h("span", {}, answer.method.replaceAll("_", " ")),
+    const bound = { upper: "≤ ", lower: "≥ " }[answer.guarantee] ?? "";
+    replace(badge, h("span", { class: `badge ${good}`, title: "of log Z; probabilities are exact where it says exact, else approximate" },
+      bound ? `${answer.guarantee} bound` : answer.guarantee), h("span", {}, answer.method.replaceAll("_", " ")),
       answer.converged ? null : h("span", { class: "badge bad" }, "not converged"),
-      answer.log_partition === null ? null : h("span", {}, `log Z ${number(answer.log_partition, 5)}${bounded}`),
+      answer.log_partition === null ? null : h("span", {}, `log Z ${bound}${number(rounded(answer.log_partition), 5)}${bounded}`),
       answer.conflict > 0 ? h("span", { class: "badge bad", title: "log2 of the product of P(e) of all pieces over P of all together" }, `conflict ${number(answer.conflict, 2)} bits`) : null,
       h("span", { class: "soft" }, duration(answer.seconds)));
     root.dataset.answered = writeEvidence(store.good.evidence);
@@ -184,11 +212,12 @@ export async function mount(root, context) {
     h("aside", { class: "variables", "aria-label": "Variables" }, list.element),
     // How far the answer can be trusted stays in sight, whatever else is looked at.
     h("div", { class: "status" }, badge, working, strip),
-    h("section", { class: "middle", "aria-label": "Graph" }, toolbar, h("div", { class: "stage" }, graph.svg, zoom)),
+    h("section", { class: "middle", "aria-label": "Graph" }, toolbar, h("div", { class: "stage" }, graph.svg, placing, zoom)),
     h("aside", { class: "details", "aria-label": "Details" }, h("div", { class: "panel-head" }, tabs, wider), panel), switcher));
   look("graph");
-  openPanel("variable");
-  const off = [store.on("evidence", showStrip), store.on("answer", showAnswer), store.on("busy", (busy) => {
+  if (selected >= 0) store.select(selected);
+  openPanel(before.panel in PANELS ? before.panel : "variable");
+  const off = [store.on("select", keepView), store.on("evidence", showStrip), store.on("answer", showAnswer), store.on("busy", (busy) => {
     working.hidden = !busy;
     badge.setAttribute("aria-busy", String(busy));
   })];

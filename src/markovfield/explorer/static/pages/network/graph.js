@@ -217,13 +217,13 @@ export class Graph extends Canvas {
         const before = svg("rect", { class: "before", x: left, y: top + 2, height: BAR - 5, width: 0, rx: 1.5 });
         const after = svg("rect", { class: "after", x: left, y: top + 5, height: BAR - 11, width: 0, rx: 1.5 });
         const text = svg("text", { class: "number", x: width - 6, y: top + 13, "text-anchor": "end" });
-        const row = svg("g", { class: "row", "data-state": k },
-          svg("title", {}, `${name} = ${states[k]}`),
-          svg("rect", { class: "hit", x: 2, y: top, width: width - 4, height: BAR - 1, rx: 3 }),
-          svg("text", { class: "state", x: 8, y: top + 13 }, clip(states[k], 9)), before, after, text);
+        const title = svg("title"), label = svg("text", { class: "state", x: 8, y: top + 13 });
+        const row = svg("g", { class: "row" }, title,
+          svg("rect", { class: "hit", x: 2, y: top, width: width - 4, height: BAR - 1, rx: 3 }), label, before, after, text);
         group.append(row);
-        parts.rows.push({ row, before, after, text, room });
+        parts.rows.push({ row, title, label, before, after, text, room });
       }
+      this.assign(v, parts, [...parts.rows.keys()]);
       if (most < states.length) {
         group.append(svg("text", { class: "state", x: 8, y: LINE + BAR * most + 13 }, `${states.length - most} more states`));
       }
@@ -241,6 +241,35 @@ export class Graph extends Canvas {
     }
     this.nodes.set(v, parts);
     return group;
+  }
+
+  // Which states the rows of a node stand for.
+  assign(v, parts, those) {
+    const { name, states } = this.store.model.variables[v];
+    those.forEach((k, i) => {
+      const row = parts.rows[i];
+      if (row.state === k) return;
+      const known = row.state !== undefined;
+      Object.assign(row, { state: k, p: null, prior: null, on: null });
+      row.row.dataset.state = k;
+      row.title.textContent = `${name} = ${states[k]}`;
+      row.label.textContent = clip(states[k], 9);
+      if (known) this.fitText(row.label, 58);
+    });
+  }
+
+  // Of more states than there is room for, the likeliest, in their order.
+  likeliest(from, card, room) {
+    const { values } = this.store.answer;
+    const order = Array.from({ length: card }, (_, k) => k).sort((a, b) => values[from + b] - values[from + a] || a - b);
+    return order.slice(0, room).sort((a, b) => a - b);
+  }
+
+  fitText(text, room) {
+    for (const name of ["textLength", "lengthAdjust"]) text.removeAttribute(name);
+    if (text.getComputedTextLength() <= room) return;
+    text.setAttribute("textLength", room);
+    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
   }
 
   // Names that are wider than their boxes in this font; all are measured before any is changed.
@@ -270,10 +299,11 @@ export class Graph extends Canvas {
       let best = 0;
       const card = store.offsets[v + 1] - from;
       for (let k = 0; k < card; k++) {
-        const p = values[from + k];
-        if (p > values[from + best]) best = k;
-        const row = parts.rows[k];
-        if (!row) continue;
+        if (values[from + k] > values[from + best]) best = k;
+      }
+      if (parts.rows.length && parts.rows.length < card) this.assign(v, parts, this.likeliest(from, card, parts.rows.length));
+      for (const row of parts.rows) {
+        const k = row.state, p = values[from + k];
         if (row.p !== p) {
           row.p = p;
           row.after.setAttribute("width", (p * row.room).toFixed(1));
@@ -291,6 +321,10 @@ export class Graph extends Canvas {
       }
       const moved = store.moved(v).toFixed(2);
       if (parts.moved !== moved) parts.group.style.setProperty("--moved", (parts.moved = moved));
+      if (parts.set !== set) {
+        parts.set = set;
+        for (const [key, element] of this.edges) if (key.endsWith(`-${v}`)) element.classList.toggle("cut", set !== undefined);
+      }
       const label = `${store.name(v)}: ${store.states(v)[best]} ${percent(top)}${set !== undefined ? ", set" : seen !== undefined ? ", observed" : ""}`
         + (parts.beyond ? `; ${parts.beyond} neighbours not drawn, e draws them` : "");
       if (parts.label !== label) parts.group.setAttribute("aria-label", (parts.label = label));

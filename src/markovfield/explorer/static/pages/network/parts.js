@@ -40,17 +40,32 @@ export const action = (text, onclick, attributes = {}) => h("button", { type: "b
 export const variableLink = (store, v) =>
   h("button", { type: "button", class: "link", onclick: () => store.select(v) }, store.name(v));
 
-// A button that asks the server and shows what it said, or the sentence that says why not.
-export function asking(text, place, work, attributes = {}) {
+// A button that asks the server and shows what it said, or the sentence that says why not; what takes long can be stopped.
+// With a store, what was said is marked as old once the evidence is another one.
+export function asking(text, place, work, attributes = {}, store = null) {
+  let asked = null;
   const button = action(text, async () => {
     button.disabled = true;
-    place.replaceChildren(h("p", { class: "busy" }, "working ..."));
+    const stopping = new AbortController();
+    asked = store?.evidence;
+    place.classList.remove("old");
+    place.replaceChildren(h("p", { class: "busy" }, "working ... ", action("Stop", () => stopping.abort(), { class: "small", "data-do": "stop-work" })));
     try {
-      place.replaceChildren(...[await work()].flat(Infinity));
+      place.replaceChildren(...[await work(stopping.signal)].flat(Infinity));
     } catch (error) {
-      place.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
+      asked = null;
+      place.replaceChildren(stopping.signal.aborted ? h("p", { class: "hint" }, "Stopped.") : h("p", { class: "problem", role: "alert" }, error.message));
     }
+    mark();
     button.disabled = false;
   }, { class: "primary", ...attributes });
+  const note = h("p", { class: "problem", role: "status" }, "The evidence has changed since: ask again.");
+  function mark() {
+    const old = Boolean(asked) && asked !== store.evidence;
+    place.classList.toggle("old", old);
+    if (old) place.prepend(note);
+    else note.remove();
+  }
+  const off = store?.on("evidence", () => (place.isConnected ? mark() : off()));
   return button;
 }

@@ -1,5 +1,6 @@
 // Evidence in the address, so that back, forward and reload find it: s=3.1,5.0 observed, d=2.1 set, l=4:0.2:0.8 likelihoods.
-// m names the variables it is about: after the model's file has changed into another one, numbers would mean others.
+// w is the method, where one was chosen. m names the variables all of it is about: after the model's file has changed into
+// another one, numbers would mean others.
 
 export function signature(model) {
   let hash = 2166136261;
@@ -21,12 +22,21 @@ export function writeEvidence(evidence) {
 
 export function writeState(store) {
   const text = writeEvidence(store.evidence);
-  return text && `${text}&m=${store.signature}`;
+  const method = store.method === "auto" ? "" : `w=${store.method}`;
+  return text || method ? [text, method, `m=${store.signature}`].filter(Boolean).join("&") : "";
+}
+
+const partsOf = (text) => Object.fromEntries(text.split("&").map((part) => part.split("=", 2)));
+
+// The method, or the usual one.
+export function readMethod(text, store) {
+  const { w } = partsOf(text);
+  return store.model.methods.includes(w) ? w : "auto";
 }
 
 // Evidence, or null for what says nothing about this model.
 export function readState(text, store) {
-  const parts = Object.fromEntries(text.split("&").map((part) => part.split("=", 2)));
+  const parts = partsOf(text);
   if (parts.m !== store.signature) return null;
   const found = { states: {}, likelihoods: {}, do: {} };
   const card = (v) => store.model.variables[v]?.states.length ?? 0;
@@ -44,4 +54,35 @@ export function readState(text, store) {
   for (const v of Object.keys(found.do)) { delete found.states[v]; delete found.likelihoods[v]; }
   for (const v of Object.keys(found.states)) delete found.likelihoods[v];
   return found;
+}
+
+// Evidence by names, for a model that was read again and is another one now.
+export function byName({ model, evidence }) {
+  const { variables } = model;
+  return {
+    states: Object.entries(evidence.states).map(([v, k]) => [variables[v].name, variables[v].states[k]]),
+    do: Object.entries(evidence.do).map(([v, k]) => [variables[v].name, variables[v].states[k]]),
+    likelihoods: Object.entries(evidence.likelihoods).map(([v, vector]) => [variables[v].name, variables[v].states, vector]),
+  };
+}
+
+// The same as numbers of a model, and the names of variables whose evidence it has no place for. What is called as another
+// variable, or has other states, is left out as well.
+export function fromNames(named, { model }) {
+  const found = { states: {}, likelihoods: {}, do: {} }, lost = [];
+  const only = (those, wanted) => (those.indexOf(wanted) === those.lastIndexOf(wanted) ? those.indexOf(wanted) : -1);
+  const names = model.variables.map(({ name }) => name);
+  for (const kind of ["states", "do"]) {
+    for (const [name, state] of named[kind]) {
+      const v = only(names, name), k = v < 0 ? -1 : only(model.variables[v].states, state);
+      if (k < 0 || (kind === "do" && !model.causal)) lost.push(name);
+      else found[kind][v] = k;
+    }
+  }
+  for (const [name, states, vector] of named.likelihoods) {
+    const v = only(names, name);
+    if (v < 0 || model.variables[v].states.join("\n") !== states.join("\n")) lost.push(name);
+    else found.likelihoods[v] = vector;
+  }
+  return { found, lost };
 }

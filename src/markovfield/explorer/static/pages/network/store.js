@@ -1,5 +1,5 @@
 // What this tab knows: evidence, the selected variable, the answer. The server keeps no evidence: tabs are independent.
-import { readState, signature, writeState } from "./state.js";
+import { byName, fromNames, readMethod, readState, signature, writeState } from "./state.js";
 
 // A request that a newer one waits for is given up after so many milliseconds.
 const PATIENCE = 400;
@@ -7,6 +7,8 @@ const PATIENCE = 400;
 const PAUSE = 300;
 const MOST_PAST = 200;
 const NOTHING = { states: {}, likelihoods: {}, do: {} };
+// What this tab asked last, by names: the page is made anew when the model's file has changed.
+let last = null;
 
 export class Store {
   constructor(context, model) {
@@ -14,7 +16,7 @@ export class Store {
     this.model = model;
     this.offsets = [0];
     for (const { states } of model.variables) this.offsets.push(this.offsets.at(-1) + states.length);
-    this.method = "auto";
+    this.method = readMethod(context.state(), this);
     this.selected = null;
     this.answer = null;
     this.prior = null;
@@ -26,15 +28,29 @@ export class Store {
     this.wanted = false;
     this.picker = null;
     this.signature = signature(model);
-    this.evidence = readState(context.state(), this) ?? structuredClone(NOTHING);
-    // The last evidence that was answered: what a failure goes back to.
-    this.good = { evidence: structuredClone(NOTHING), past: 0 };
+    this.evidence = this.start(context.state());
+    // The last question that was answered: what a failure goes back to.
+    this.good = { evidence: structuredClone(NOTHING), method: "auto", past: 0 };
     context.onState((state) => {
       clearTimeout(this.saving);
       this.past.push(this.evidence);
+      this.gesture = false;
       this.evidence = readState(state, this) ?? structuredClone(NOTHING);
+      this.method = readMethod(state, this);
       this.refresh();
     });
+  }
+
+  // What the address says; where it speaks of the model as it was before, what it meant by names.
+  start(text) {
+    const told = readState(text, this);
+    if (told || !text || !last || !text.endsWith(`m=${last.signature}`)) return told ?? structuredClone(NOTHING);
+    const { found, lost } = fromNames(last.named, this);
+    if (lost.length) {
+      const one = lost.length === 1;
+      this.lost = `The evidence on ${lost.join(", ")} was left out: the model has no such variable${one ? "" : "s"} or state${one ? "" : "s"} any more.`;
+    }
+    return found;
   }
 
   on(what, f) {
@@ -84,7 +100,9 @@ export class Store {
     return this.refresh();
   }
 
+  // A variable that is set by intervention stays so, in the state that is clicked.
   toggle(v, state) {
+    if (v in this.evidence.do) return this.intervene(v, state);
     return this.change((e) => {
       const same = e.states[v] === state;
       delete e.likelihoods[v];
@@ -123,6 +141,7 @@ export class Store {
   undo() {
     if (!this.past.length) return undefined;
     this.evidence = this.past.pop();
+    this.gesture = false;
     return this.refresh();
   }
 
@@ -156,6 +175,7 @@ export class Store {
       const { evidence, method } = this;
       const past = this.past.length;
       this.asking = new AbortController();
+      this.stopped = false;
       // What takes long says that it is being done.
       const slow = setTimeout(() => this.emit("busy", true), PATIENCE);
       const start = performance.now();
@@ -164,14 +184,17 @@ export class Store {
         await this.freshPrior(method, this.asking.signal);
         this.answer = answer;
         this.answer.milliseconds = performance.now() - start;
-        this.good = { evidence, past };
+        this.good = { evidence, method, past };
+        last = { signature: this.signature, named: byName({ model: this.model, evidence }) };
         if (!this.wanted) {
-          this.context.tell(answer.doubts.join(" "));
+          this.context.tell([this.lost, ...answer.doubts].filter(Boolean).join(" "));
+          this.lost = null;
           this.save();
         }
         this.emit("answer");
       } catch (error) {
-        if (!this.wanted && error.name !== "AbortError") this.fail(error, evidence);
+        if (this.stopped) this.fail(new Error("The computation was stopped"), evidence, method);
+        else if (!this.wanted && error.name !== "AbortError") this.fail(error, evidence, method);
       } finally {
         clearTimeout(slow);
         this.emit("busy", false);
@@ -179,12 +202,24 @@ export class Store {
     }
   }
 
-  fail(error, evidence) {
-    if (evidence === this.good.evidence || error.gone) {
+  // Somebody does not want to wait.
+  stop() {
+    this.stopped = true;
+    this.asking?.abort();
+  }
+
+  fail(error, evidence, method) {
+    if ((evidence === this.good.evidence && method === this.good.method) || error.gone) {
       this.context.tell(error.message, "error");
       return;
     }
+    // Without an answer there is nothing to go back to, but a question without evidence.
+    if (!this.answer && this.stopped) {
+      this.context.tell(`${error.message}: the panel Plan has other methods.`, "error");
+      return;
+    }
     this.evidence = this.good.evidence;
+    this.method = this.good.method;
     this.past.length = Math.min(this.past.length, this.good.past);
     this.gesture = false;
     this.emit("evidence");
@@ -196,13 +231,24 @@ export class Store {
   // The bars behind: without evidence and interventions, by the same method.
   async freshPrior(method, signal) {
     if (this.priorKey === method) return;
-    this.prior = (await this.call("posteriors", { evidence: NOTHING, method }, signal)).values;
+    try {
+      this.prior = (await this.call("posteriors", { evidence: NOTHING, method }, signal)).values;
+    } catch (error) {
+      if (error.name === "AbortError" || error.gone) throw error;
+      this.prior = null;
+    }
     this.priorKey = method;
   }
 
   save() {
     clearTimeout(this.saving);
     this.saving = setTimeout(() => this.context.remember(writeState(this)), PAUSE);
+  }
+
+  // A change of the method is a question like another.
+  choose(method) {
+    this.method = method;
+    return this.refresh();
   }
 
   leave() {

@@ -4,6 +4,9 @@ import { asking, choice, field, variableLink } from "../parts.js";
 
 export const title = "Analyse";
 
+// What is less is what rounding leaves of nothing.
+const LEAST_BITS = 1e-9;
+
 export function mount(root, store) {
   const told = h("div"), tornado = h("div"), head = h("div");
   let state = 0;
@@ -19,21 +22,23 @@ export function mount(root, store) {
     for (const button of root.querySelectorAll("button.primary")) button.disabled = v === null || known;
   }
 
-  const observe = async () => {
-    const found = await store.call("observe_next", store.asked({ target: store.selected }));
-    const most = Math.max(found.rows[0]?.bits ?? 0, 1e-12);
-    return [h("p", { class: "hint" }, `The most telling of ${found.ranked} variables. `
+  const observe = async (signal) => {
+    const v = store.selected;
+    const found = await store.call("observe_next", store.asked({ target: v }), signal);
+    const most = Math.max(found.rows[0]?.bits ?? 0, LEAST_BITS);
+    if (most === LEAST_BITS) return h("p", { class: "hint" }, `Nothing that can be observed tells anything about ${store.name(v)}.`);
+    return [h("p", { class: "hint" }, `What tells most about ${store.name(v)}, of ${found.ranked} variable${found.ranked === 1 ? "" : "s"}. `
       + "Bits: the fall of the target's entropy. Value: of guessing its state right, 1 for a right guess."),
-    h("table", { class: "numbers" }, h("tr", {}, ["variable", "bits", "", "value"].map((word) => h("th", {}, word))),
+    h("table", { class: "numbers" }, h("tr", {}, ["variable", "bits", "", "value"].map((word, i) => h("th", { class: i ? "right" : null }, word))),
       found.rows.slice(0, 15).map((row) => h("tr", {}, h("td", {}, variableLink(store, row.variable)),
         h("td", { class: "right" }, number(row.bits, 3)),
         h("td", { class: "wide" }, h("span", { class: "track" }, h("span", { class: "after", style: { width: `${(100 * row.bits) / most}%` } }))),
         h("td", { class: "right" }, number(row.value, 3)))))];
   };
 
-  const sensitive = async () => {
+  const sensitive = async (signal) => {
     const v = store.selected;
-    const found = await store.call("tornado", store.asked({ target: v, state }));
+    const found = await store.call("tornado", store.asked({ target: v, state }), signal);
     const span = (row) => [Math.min(row.low, row.high), Math.max(row.low, row.high)];
     const rows = found.rows.toSorted((a, b) => (span(b)[1] - span(b)[0]) - (span(a)[1] - span(a)[0]));
     const low = Math.min(found.probability, ...rows.map((row) => span(row)[0]));
@@ -49,13 +54,13 @@ export function mount(root, store) {
           h("div", { class: "track" },
             h("span", { class: "span", style: { left: `${at(a)}%`, width: `${at(b) - at(a)}%` } }),
             h("span", { class: "now", style: { left: `${at(found.probability)}%` } })),
-          h("div", { class: "ends" }, `${percent(row.low)} … ${percent(row.high)}`));
+          h("div", { class: "ends" }, `halved ${percent(row.low)}, doubled ${percent(row.high)}`));
       }))];
   };
 
   root.append(head,
-    h("h4", {}, "What to observe next"), asking("Rank observations", told, observe, { "data-do": "observe" }), told,
-    ...(store.model.directed ? [h("h4", {}, "Sensitivity"), asking("Draw the tornado", tornado, sensitive, { "data-do": "tornado" }), tornado] : []));
+    h("h4", {}, "What to observe next"), asking("Rank observations", told, observe, { "data-do": "observe" }, store), told,
+    ...(store.model.directed ? [h("h4", {}, "Sensitivity"), asking("Draw the tornado", tornado, sensitive, { "data-do": "tornado" }, store), tornado] : []));
   const off = [store.on("select", show), store.on("evidence", show)];
   show();
   return () => off.forEach((f) => f());

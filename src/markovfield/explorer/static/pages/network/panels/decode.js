@@ -19,10 +19,10 @@ export function mount(root, store, graph) {
     picking.checked && !some.size ? h("span", { class: "hint" }, "click variables in the graph or the list; the others are summed out") : null);
   }
 
-  const work = async () => {
+  const work = async (signal) => {
     if (picking.checked && !some.size) throw new Error("Pick the variables first.");
     const wanted = picking.checked ? { variables: [...some] } : { n_best: Math.max(1, Math.min(20, Number(count.value) || 1)) };
-    const found = await store.call("best", store.asked(wanted));
+    const found = await store.call("best", store.asked(wanted), signal);
     const best = found.solutions[0].states;
     return [
       h("p", {}, h("span", { class: `badge ${found.optimal ? "good" : "warn"}` }, found.optimal ? "proven best" : `gap ${number(found.gap, 3)}`),
@@ -46,7 +46,7 @@ export function mount(root, store, graph) {
   root.append(
     h("p", { class: "hint" }, "The assignments of all variables that are likeliest together, given the evidence (MPE); or of some, with the others summed out (marginal MAP)."),
     h("div", { class: "line" }, field("n best", count), h("label", { class: "check" }, picking, "of picked variables only")), chosen,
-    h("div", { class: "line" }, asking("Decode", place, work, { "data-do": "decode" })), place);
+    h("div", { class: "line" }, asking("Decode", place, work, { "data-do": "decode" }, store)), place);
   show();
   return () => {
     store.pick(null);

@@ -9,9 +9,9 @@ export function mount(root, store) {
   const place = h("div"), residualPlace = h("div");
   let algebra = "sum", damping = 0, timer = null;
 
-  const run = async () => {
+  const run = async (signal) => {
     clearInterval(timer);
-    const found = await store.call("messages", store.asked({ algebra }));
+    const found = await store.call("messages", store.asked({ algebra }), signal);
     const n = found.names.length;
     const canvas = new Canvas("Messages on the factor graph");
     const lines = new Map();
@@ -92,8 +92,8 @@ export function mount(root, store) {
     h("details", { class: "fold" }, h("summary", {}, algebra === "sum" ? "Beliefs after this step" : "Max-beliefs after this step, the best state at one"), table)];
   };
 
-  const residuals = async () => {
-    const found = await store.call("residuals", store.asked({ damping }));
+  const residuals = async (signal) => {
+    const found = await store.call("residuals", store.asked({ damping }), signal);
     const logs = found.residuals.map((r) => Math.log10(Math.max(r ?? 1e-16, 1e-16)));
     const [low, high] = [Math.min(...logs, -6), Math.max(...logs, 0)];
     const width = 300, height = 140, left = 40, top = 8;
@@ -110,9 +110,9 @@ export function mount(root, store) {
 
   root.append(
     h("div", { class: "line" }, field("Algebra", choice("Algebra", [["sum", "sum (marginals)"], ["max", "max (best states)"]], algebra, (x) => { algebra = x; })),
-      asking("Send messages", place, run, { "data-do": "messages" })), place,
+      asking("Send messages", place, run, { "data-do": "messages" }, store)), place,
     h("h4", {}, "Residuals of loopy belief propagation"),
     h("div", { class: "line" }, field("Damping", choice("Damping", [0, 0.25, 0.5, 0.75].map((x) => [x, String(x)]), damping, (x) => { damping = Number(x); })),
-      asking("Run", residualPlace, residuals, { "data-do": "residuals" })), residualPlace);
+      asking("Run", residualPlace, residuals, { "data-do": "residuals" }, store)), residualPlace);
   return () => clearInterval(timer);
 }

@@ -13,10 +13,7 @@ export function mount(root, store) {
     const bounds = answer?.bounds ?? [null, null];
     replace(root,
       h("div", { class: "line" },
-        field("Method", choice("Method", store.model.methods.map((m) => [m, m]), store.method, (m) => {
-          store.method = m;
-          store.refresh();
-        })),
+        field("Method", choice("Method", store.model.methods.map((m) => [m, m]), store.method, (m) => store.choose(m))),
         field("Verb", choice("Verb", ["marginals", "decode", "sample", "log_partition"].map((x) => [x, x]), verb, (x) => { verb = x; show(); }))),
       answer ? [h("h4", {}, "This answer"), h("dl", { class: "facts" },
         h("dt", {}, "method"), h("dd", {}, answer.method),
@@ -30,7 +27,7 @@ export function mount(root, store) {
         h("dt", {}, "click to here"), h("dd", {}, duration(answer.milliseconds / 1000)))] : null,
       h("h4", {}, `What mf.${verb}(...) would do, told before it starts`), table);
     try {
-      const { rows } = await store.call("plan", store.asked({ verb }));
+      const { rows } = await store.call("plan", store.asked({ verb, method: store.method }));
       replace(table, h("dl", { class: "facts" }, rows.map(([label, text]) => [h("dt", {}, label), h("dd", {}, text)])));
     } catch (error) { replace(table, h("p", { class: "problem", role: "alert" }, error.message)); }
   }

@@ -36,7 +36,7 @@ export function mount(root, store, graph) {
       return;
     }
     try {
-      const found = await store.call("separation", { a: [...sets.a], b: [...sets.b], given: [...sets.given] });
+      const found = await store.call("separation", store.asked({ a: [...sets.a], b: [...sets.b], given: [...sets.given] }));
       if (!found.separated) marks.paths = found.paths.map((p) => p.nodes);
       graph.mark(marks);
       replace(place,
@@ -59,10 +59,13 @@ export function mount(root, store, graph) {
       show();
     }),
     action("Clear", () => { for (const set of Object.values(sets)) set.clear(); picking = "a"; show(); })), place);
-  if (store.selected !== null) sets.a.add(store.selected), (picking = "b");
-  sets.given.delete(store.selected);
+  // What is observed is given, not asked about.
+  if (store.selected !== null && !sets.given.has(store.selected)) sets.a.add(store.selected), (picking = "b");
   show();
+  // Interventions and likelihoods of the evidence count as well.
+  const off = store.on("answer", ask);
   return () => {
+    off();
     store.pick(null);
     graph.mark({});
   };

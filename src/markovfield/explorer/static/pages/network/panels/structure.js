@@ -9,8 +9,8 @@ export function mount(root, store, graph) {
   const treePlace = h("div"), stepPlace = h("div");
   let order = "min_fill";
 
-  const tree = async () => {
-    const found = await store.call("junction_tree");
+  const tree = async (signal) => {
+    const found = await store.call("junction_tree", {}, signal);
     const canvas = new Canvas("Junction tree");
     const names = (those) => those.map((v) => store.name(v)).join(", ");
     const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
@@ -52,8 +52,8 @@ export function mount(root, store, graph) {
         h("td", { class: "right" }, times)))))];
   };
 
-  const eliminate = async () => {
-    const found = await store.call("elimination", { order });
+  const eliminate = async (signal) => {
+    const found = await store.call("elimination", { order }, signal);
     const names = (those) => those.map((v) => store.name(v)).join(", ");
     const words = h("div", { class: "step" });
     const slider = h("input", { type: "range", min: "0", max: found.steps.length, value: "0", "aria-label": "Step of the elimination", oninput: () => show() });

@@ -30,8 +30,8 @@ export function mount(root, store, graph) {
     const place = h("div");
     const states = store.states(v);
     const pick = choice("State", states.map((s, k) => [k, s]), target, (k) => { target = Number(k); });
-    const work = async () => {
-      const found = await store.call("contributions", store.asked({ target: v, state: target, method: store.method }));
+    const work = async (signal) => {
+      const found = await store.call("contributions", store.asked({ target: v, state: target, method: store.method }), signal);
       const most = Math.max(...found.rows.map((row) => Math.abs(row.given_others ?? 0)), 1e-9);
       if (!found.rows.length) return h("p", { class: "hint" }, "There is no evidence on other variables yet.");
       return [
@@ -61,7 +61,7 @@ export function mount(root, store, graph) {
     if (target >= states.length) target = 0;
     const seen = store.evidence.states[v], set = store.evidence.do[v];
     const bars = states.map((state, k) => barRow(state, before?.[k], now?.[k] ?? 0, {
-      class: k === seen || k === set ? "on" : "", onclick: () => store.toggle(v, k), "aria-pressed": String(k === seen), "data-state": k,
+      class: k === seen ? "on" : k === set ? "on done" : "", onclick: () => store.toggle(v, k), "aria-pressed": String(k === seen || k === set), "data-state": k,
       error: errors?.[k] }));
     const doing = choice("do", [["", "no intervention"], ...states.map((s, k) => [k, `set to ${s}`])], set ?? "",
       (k) => (k === "" ? store.forget(v) : store.intervene(v, Number(k))));
@@ -75,7 +75,7 @@ export function mount(root, store, graph) {
         action("Forget", () => store.forget(v), { "data-do": "forget", disabled: !store.isSeen(v) && set === undefined }),
         action("Centre", () => { const parts = graph.nodes.get(v); if (parts) graph.centre(parts.at); }),
         action("Markov blanket", async () => {
-          const { blanket, parents, children, spouses } = await store.call("blanket", { variable: v });
+          const { blanket, parents, children, spouses } = await store.call("blanket", store.asked({ variable: v }));
           graph.mark({ dim: true, nodes: { "set-a": [v], near: blanket } });
           const say = (word, those) => (those.length ? `${word} ${those.map((u) => store.name(u)).join(", ")}` : null);
           store.context.tell(`Markov blanket of ${store.name(v)}: `
@@ -83,7 +83,8 @@ export function mount(root, store, graph) {
             || blanket.map((u) => store.name(u)).join(", ") || "nothing"));
         })),
       store.model.causal ? h("label", { class: "field" }, h("span", {}, "What if: do(...)"), doing) : null,
-      likelihoods(v), contributions(v));
+      // Of what is set by intervention they would say nothing.
+      set === undefined ? likelihoods(v) : null, contributions(v));
   }
 
   // What is made anew keeps the keyboard, and what was unfolded stays so.
@@ -115,7 +116,7 @@ export function mount(root, store, graph) {
       row.classList.toggle("on", store.evidence.states[v] === k);
       row.setAttribute("aria-pressed", String(store.evidence.states[v] === k));
     });
-    root.querySelector("[data-do=forget]").disabled = !store.isSeen(v);
+    root.querySelector("[data-do=forget]").disabled = !store.isSeen(v) && !(v in store.evidence.do);
   }
 
   show();
