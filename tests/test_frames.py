@@ -170,7 +170,7 @@ def test_models_are_drawn_or_listed(net: mf.BayesianNetwork, monkeypatch: pytest
     import matplotlib.pyplot as plt
 
     assert plt.get_fignums() == []
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     table = net._repr_html_()
     assert "<svg" not in table and "off, on" in table and "sprinkler, rain" in table
     assert "<svg" not in mf.Ising((40, 40), 0.2)._repr_html_()

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "markovfield"
 
 # From the bottom up; names on one line share a layer and may import each other.
 LAYERS = [
-    {"exceptions", "_validation", "_exports", "_hints", "arrays", "files", "text_files", "settings"},
+    {"exceptions", "_validation", "_exports", "_hints", "arrays", "extras", "files", "text_files", "settings"},
     {"kernels"},
     {"names", "semirings", "columns", "frames", "progress"},
     {"factors", "gaussian"},

@@ -69,7 +69,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     import sys
 
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["demo", "-o", str(tmp_path / "never")]) == 1
     assert 'pip install "markovfield[plot]"' in capsys.readouterr().err
     assert not (tmp_path / "never").exists()

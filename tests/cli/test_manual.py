@@ -72,9 +72,18 @@ def test_help_is_that_of_the_command(capsys: Any):
     assert "Usage: markovfield [OPTIONS] COMMAND" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["", "crf", "parse", "ssvm", "structured", "align", "logic", "gaussian"])
+def test_groups_alone_show_their_commands(name: str, capsys: Any):
+    assert main(name.split()) == 0
+    shown = capsys.readouterr()
+    assert not shown.err
+    assert "COMMAND [ARGS]" in shown.out and "Commands" in shown.out
+
+
 def test_help_of_everything(capsys: Any):
     assert main(["help", "--all"]) == 0
     text = " ".join(capsys.readouterr().out.split())
+    assert "<bool>" not in text and "<boolean>" not in text.lower(), "a switch takes no value"
     for name in commands(app):
         assert f"Usage: markovfield {name} " in text and EXAMPLES[name][0] in text
 

@@ -51,6 +51,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
         ("lattice ising --size 8 --time-limit nan", 2, "--time-limit must be positive, got nan"),
         ("lattice ising --size 8 --coupling nan", 2, "coupling=...) must be finite numbers, got nan"),
         ("lattice ising --size 8 --n-jobs 0", 2, "n_jobs must be at least 1, got 0"),
+        ("infer m.uai --task PRR", 2, "error: invalid value for '--task': 'PRR' is not one of"),
         ("lattice ising --siz 8", 2, "no such option: --siz"),
         ("lattice ising --size 8 --out x.bmp", 2, "the output's name ends in .png"),
         # What cannot be written is said before the work.

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings
 
 from markovfield.exceptions import ModelError
-from markovfield.graphs import MixedGraph, active_path, as_mixed_graph, d_separated, dependence, moralize, separated
+from markovfield.graphs import (
+    MixedGraph,
+    active_path,
+    as_mixed_graph,
+    d_separated,
+    dependence,
+    elimination_order,
+    moralize,
+    separated,
+)
 from tests.graphs import independence_cases as cases
 from tests.patience import patience
 
@@ -128,6 +137,8 @@ def test_empty_sets_are_separated_and_self_loops_mean_nothing():
 
 def test_what_is_not_a_graph_or_not_a_node_is_named():
     dag = nx.DiGraph([("A", "B"), ("B", "C")])
+    with pytest.raises(ModelError, match=r"needs a graph of networkx, got dict; a model's to_networkx\(\) makes one"):
+        elimination_order({"a": 2})
     with pytest.raises(ModelError, match=r"separated needs an undirected graph .* got a directed one"):
         separated(dag, "A", "C")
     with pytest.raises(ModelError, match=r"d_separated needs a directed graph .* got an undirected one"):

@@ -246,6 +246,6 @@ def test_several_images():
 
 def test_a_missing_matplotlib_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
     answer = mf.marginals(mf.MarkovNetwork({"A": 2}))
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'pip install "markovfield\[plot\]"'):
         plot.marginals(answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from markovfield.exceptions import FormatError, ImpossibleEvidenceError, MemoryLimitError, ModelError, StoppedError
+from markovfield.extras import EXTRAS, installed, missing
 
 __all__ = ["FAILED", "INTERRUPTED", "MISUSED", "OK", "CommandError", "explained"]
 
@@ -37,14 +38,18 @@ def explained(error: BaseException) -> tuple[str, int] | None:
         asked = str(error).partition(" for an array")[0]
         more = f": {asked[:1].lower()}{asked[1:]}" if asked else ""
         return f"the computation ran out of memory{more}", FAILED
-    if isinstance(error, ImportError) and "pip install" in str(error):
-        return str(error), FAILED
+    if isinstance(error, ImportError):
+        if "pip install" in str(error):
+            return str(error), FAILED
+        package = (error.name or "").partition(".")[0]
+        if package in EXTRAS and not installed(package):
+            return str(missing("this command", package)), FAILED
     if isinstance(error, CommandError | FormatError | ModelError):
         return str(error), MISUSED
     if isinstance(error, OSError):
         return _os_sentence(error), MISUSED
     # Typer's own usage errors, whose classes have moved between its versions.
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):
-        message = str(error.format_message()).strip().rstrip(".")
+        message = str(error.format_message()).strip().rstrip(".").replace("Value error, ", "")
         return f"{message[:1].lower()}{message[1:]} (see --help)", int(error.exit_code)
     return None

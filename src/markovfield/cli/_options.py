@@ -85,6 +85,6 @@ def method_of(*verbs: str) -> Any:
 
 Method = method_of("marginals")
 MemoryLimit = Annotated[str | None, typer.Option(metavar="SIZE", help="Refuse plans that need more memory, like 4GiB.")]
-TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after so many seconds.")]
+TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop after so many seconds.")]
 Jobs = Annotated[int | None, typer.Option("--n-jobs", metavar="N", help="Threads; all cores when not given.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, for machines.")]

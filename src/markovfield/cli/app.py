@@ -31,7 +31,7 @@ from markovfield.cli import (
 from markovfield.cli._errors import FAILED, INTERRUPTED, OK, CommandError, explained
 from markovfield.cli._reading import check_place, configured_method, read_evidence, read_query, writing
 from markovfield.cli._stdin import without_folder
-from markovfield.cli.manual import help_, with_examples
+from markovfield.cli.manual import group_alone, help_, obeying, with_examples
 from markovfield.cli.warmup import warmup
 from markovfield.io.networks import cost_sign
 from markovfield.progress import ProgressLine
@@ -71,6 +71,7 @@ def infer(
         options.Task,
         typer.Option(
             case_sensitive=False,
+            metavar="TASK",
             help="PR: log10 of the partition function. MAR: marginals. MPE (or MAP): likeliest assignment. "
             "MMAP: likeliest assignment of the query variables.",
         ),
@@ -206,7 +207,10 @@ with_examples(app)
 def run(arguments: Sequence[str]) -> int:
     """Obey a command line; the exit code. Only interruption and our own bugs come out as exceptions."""
     try:
-        returned = app(list(arguments) or ["--help"], prog_name="markovfield", standalone_mode=False)
+        command, words = obeying(app), list(arguments)
+        if group_alone(command, words):
+            words.append("--help")
+        returned = command(words, prog_name="markovfield", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has seen enough; keep the interpreter from complaining at exit.

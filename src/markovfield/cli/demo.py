@@ -15,6 +15,7 @@ from rich.text import Text
 import markovfield as mf
 from markovfield.cli import _demo_steps as steps
 from markovfield.cli._demo_page import Chapter, Picture, page
+from markovfield.extras import check_installed
 from markovfield.plot._style import pyplot
 from markovfield.progress import ProgressLine
 from markovfield.text_files import write_text
@@ -28,6 +29,7 @@ QUICK_TEXT, QUICK_HEIGHT = "FIELD", 10
 def tour(folder: Path, out: Console, err: Console, *, quick: bool = False) -> None:
     """Run the three chapters, say what was asked and answered, write pictures and ``index.html``."""
     started = time.perf_counter()
+    check_installed("the demo", "matplotlib")
     pyplot().switch_backend("agg")
     folder.mkdir(parents=True, exist_ok=True)
     out.print(Text("Markovfield", style="bold").append(": a tour in three chapters", style="default"))

@@ -26,7 +26,7 @@ from markovfield.text_files import write_text
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Models of numbers: fit, learn a graph, query, sample, forecast series.", no_args_is_help=True)
+app = typer.Typer(help="Models of numbers: fit, learn a graph, query, sample, forecast series.")
 
 ROWS_SHOWN = 40
 # What methods of real-valued data read.

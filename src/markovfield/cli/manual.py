@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from inspect import cleandoc
 from typing import Annotated, Any
 
 import typer
+import typer.main
 
 from markovfield.cli._errors import CommandError
 
-__all__ = ["EXAMPLES", "commands", "help_", "with_examples"]
+__all__ = ["EXAMPLES", "commands", "group_alone", "help_", "obeying", "with_examples"]
 
 # By the words of a command; a test obeys those whose files are easily had, and parses the others.
 EXAMPLES: dict[str, tuple[str, ...]] = {
@@ -87,9 +90,42 @@ def with_examples(app: typer.Typer) -> None:
             command.epilog = "\n\n".join((title, *EXAMPLES[name]))
 
 
+def obeying(app: typer.Typer) -> Any:
+    """The command that obeys an application's words.
+
+    In its help switches show no type, since they take no value, and paragraphs are filled.
+    """
+    command = typer.main.get_command(app)
+    waiting: list[Any] = [command]
+    while waiting:
+        found = waiting.pop()
+        waiting += getattr(found, "commands", {}).values()
+        for parameter in found.params:
+            _as_switch(parameter)
+        made = found.get_help_option
+        found.get_help_option = lambda context, made=made: _as_switch(made(context))
+        if found.help:
+            found.help = "\n\n".join(" ".join(part.split()) for part in cleandoc(found.help).split("\n\n"))
+    return command
+
+
+def _as_switch(parameter: Any) -> Any:
+    """The same parameter, without a type where it takes no value."""
+    if getattr(parameter, "is_bool_flag", False) and parameter.metavar is None:
+        parameter.metavar = ""
+    return parameter
+
+
+def group_alone(command: Any, words: Sequence[str]) -> bool:
+    """Whether words end at a group of commands, none of which they choose."""
+    for word in words:
+        command = getattr(command, "commands", {}).get(word)
+    return hasattr(command, "commands")
+
+
 def help_(
     context: typer.Context,
-    command: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]...", help="Of which command.")] = None,
+    command: Annotated[list[str] | None, typer.Argument(metavar="COMMAND", help="Of which command.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Of all commands, one after the other.")] = False,
 ) -> None:
     """Show the help of a command, or of all of them: every one comes with an example."""

@@ -16,6 +16,7 @@ from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
 from markovfield.cli._reading import check_place, read_evidence, read_query, save_picture, writing
 from markovfield.cli._stdin import data_file
+from markovfield.extras import check_installed
 from markovfield.io.columns import MISSING
 from markovfield.io.networks import check_ending
 from markovfield.learning.registry import resolve
@@ -219,6 +220,7 @@ def draw(
     if kind not in kinds:
         raise CommandError(f"--kind is one of {', '.join(kinds)}, got {kind!r}")
     check_place(output)
+    check_installed("a picture", "matplotlib")
     out, err = report.consoles()
     with ProgressLine(f"drawing {model.name}", err):
         network = mf.io.read_network(model)

@@ -22,6 +22,7 @@ from markovfield.cli import _options as options
 from markovfield.cli import _report as report
 from markovfield.cli._errors import INTERRUPTED, CommandError
 from markovfield.cli._reading import check_place, configured_method, read_evidence, save_picture, writing
+from markovfield.extras import check_installed
 from markovfield.files import atomic_writer
 from markovfield.inference.core.diagnostics import LEAST_STEPS
 from markovfield.inference.core.registry import resolve
@@ -241,6 +242,8 @@ def lattice(
     if ending in FILMS and clusters:
         raise CommandError("--clusters colours a picture, not a film: name a .png, .svg or .pdf")
     check_place(output)
+    if ending in (*PICTURES, *FILMS):
+        check_installed("a picture", "matplotlib")
     if time_limit is not None and not time_limit > 0:
         raise CommandError(f"--time-limit must be positive, got {time_limit:g}")
     shape = _shape(size)

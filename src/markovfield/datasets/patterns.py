@@ -12,6 +12,7 @@ from markovfield._validation import generator_of, whole_number
 from markovfield.arrays import FloatArray, short_repr
 from markovfield.datasets.reference import reference_path
 from markovfield.exceptions import ModelError
+from markovfield.extras import check_installed
 
 __all__ = ["Landscape", "binary_patterns", "horse", "house", "landscape", "photograph"]
 
@@ -165,6 +166,7 @@ def photograph(name: str) -> FloatArray:
     FileNotFoundError: there is no image 'no_such_image.png' in the reference data; set MARKOVFIELD_DATA ...
     """
     path = reference_path("images", name, what=f"image {name!r}")
+    check_installed("an image", "matplotlib")
     from matplotlib.image import imread
 
     pixels = np.asarray(imread(path))

@@ -10,6 +10,7 @@ from markovfield._validation import generator_of
 from markovfield.arrays import FloatArray, short_repr
 from markovfield.datasets.reference import reference_folder, reference_path
 from markovfield.exceptions import ModelError
+from markovfield.extras import check_installed
 
 __all__ = ["StereoPair", "random_dots", "stereo_pair"]
 
@@ -90,6 +91,7 @@ def _image(pair: str, name: str) -> FloatArray:
     folder = reference_folder() / "stereo" / pair
     found = next((name + ending for ending in ENDINGS if (folder / (name + ending)).is_file()), name)
     path = reference_path("stereo", pair, found, what=f"image {pair}/{name}", instead="random_dots()")
+    check_installed("an image", "PIL")
     from PIL import Image
 
     with Image.open(path) as image:

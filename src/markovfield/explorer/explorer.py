@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from markovfield.exceptions import ModelError
 from markovfield.explorer.core.subject import Subject, is_a
 from markovfield.explorer.pages import all_pages
+from markovfield.extras import check_installed
 
 if TYPE_CHECKING:
     import uvicorn
@@ -38,13 +39,11 @@ class Explorer:
     """
 
     def __init__(self, subject: Subject, port: int = 0) -> None:
-        try:
-            import uvicorn
-            import websockets  # noqa: F401
+        check_installed("the explorer", "starlette", "uvicorn", "websockets")
+        import uvicorn
 
-            from markovfield.explorer.application import application
-        except ImportError as error:
-            raise ImportError("the explorer needs a web server: pip install 'markovfield[explore]'") from error
+        from markovfield.explorer.application import application
+
         if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port < 2**16:
             raise ModelError(f"port must be a number from 0 (any free one) to 65535, got {port!r}")
         # Named as TCP, asyncio sends at once what is written; else each answer waits 40 ms for an acknowledgement.
@@ -142,7 +141,7 @@ def explore(model: Any, *, open_browser: bool = True, port: int = 0, block: bool
     Raises
     ------
     ImportError
-        Without the extra: ``pip install 'markovfield[explore]'``.
+        Without the extra: ``pip install "markovfield[explore]"``.
     ModelError
         Where there is no page for such a model, or the port is taken.
 

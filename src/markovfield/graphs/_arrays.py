@@ -36,6 +36,10 @@ class Elimination(NamedTuple):
 
 def graph_arrays(graph: nx.Graph, cardinalities: Mapping[Any, int] | None, caller: str) -> GraphArrays:
     """Check an undirected graph and its cardinalities (2 each when not given) and index them."""
+    if not hasattr(graph, "is_directed"):
+        raise ModelError(
+            f"{caller} needs a graph of networkx, got {type(graph).__name__}; a model's to_networkx() makes one"
+        )
     if graph.is_directed():
         raise ModelError(
             f"{caller} needs an undirected graph, got a directed one; moralise it or forget the directions"

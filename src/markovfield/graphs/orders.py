@@ -10,6 +10,7 @@ import numpy as np
 
 from markovfield._validation import generator_of
 from markovfield.exceptions import ModelError
+from markovfield.extras import check_installed
 from markovfield.graphs._arrays import GraphArrays, check_found, eliminated, graph_arrays
 
 if TYPE_CHECKING:
@@ -100,12 +101,9 @@ def elimination_order(
 
 def _cotengra_order(arrays: GraphArrays, seed: int) -> list[Any]:
     """The order in which a contraction of one tensor per edge sums out its indices."""
-    try:
-        import cotengra
-    except ImportError:
-        raise ModelError(
-            "elimination_order with method 'cotengra' needs the package cotengra: pip install 'markovfield[exact]'"
-        ) from None
+    check_installed("elimination_order with method 'cotengra'", "cotengra")
+    import cotengra
+
     edges = [tuple(map(str, pair)) for pair in arrays.scopes.reshape(-1, 2).tolist()]
     summed: list[str] = []
     if edges:

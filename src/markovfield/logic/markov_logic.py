@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import FormatError, ModelError
+from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.files import atomic_writer, write_archive
 from markovfield.frames import Tabular
@@ -273,11 +273,7 @@ class MarkovLogic(Tabular):
         if isinstance(evidence, os.PathLike) or (
             isinstance(evidence, str) and "\n" not in evidence and "(" not in evidence and evidence.strip()
         ):
-            try:
-                text = read_source(evidence).text()
-            except OSError as error:
-                raise FormatError(f"{os.fspath(evidence)}: {error.strerror or error}") from None
-            return read_facts(text, self._program, os.fspath(evidence))
+            return read_facts(read_source(evidence).text(), self._program, os.fspath(evidence))
         if isinstance(evidence, str):
             return read_facts(evidence, self._program)
         return [facts_of(evidence, self._program)]

@@ -8,10 +8,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from markovfield.extras import check_installed
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Canvas", "new_axes", "pyplot", "text_size"]
+__all__ = ["Canvas", "check_matplotlib", "new_axes", "pyplot", "text_size"]
 
 INK = "#1f2a36"
 MUTED = "#6b7885"
@@ -30,12 +32,16 @@ TITLE_SIZE = 12.5
 POINTS_PER_INCH = 72.0
 
 
+def check_matplotlib() -> None:
+    """One sentence on how to get matplotlib, where it is not: what every function that draws says first."""
+    check_installed("a picture", "matplotlib")
+
+
 def pyplot() -> Any:
-    """matplotlib.pyplot, or one sentence on how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('pictures need matplotlib: pip install "markovfield[plot]"') from error
+    """matplotlib.pyplot, or that sentence."""
+    check_matplotlib()
+    import matplotlib.pyplot as plt
+
     return plt
 
 

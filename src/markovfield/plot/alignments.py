@@ -58,6 +58,7 @@ def alignment(
     >>> ax.images[0].get_array().shape, len(ax.collections[0].get_offsets())
     ((2, 2), 2)
     """
+    style.check_matplotlib()
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import Rectangle
 

@@ -49,6 +49,7 @@ def answer(answer: Any, **settings: Any) -> Axes:
     >>> mf.plot.answer(mf.log_partition(net)).get_xlabel()
     'log Z'
     """
+    style.check_matplotlib()
     for kind in type(answer).__mro__:
         draw = DRAWN.get(kind.__name__)
         if draw is not None:

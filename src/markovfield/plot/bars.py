@@ -66,6 +66,7 @@ def marginals(
     >>> len(ax.containers[0])
     4
     """
+    style.check_matplotlib()
     structure = answer.graph.structure
     names = structure.names
     shown = list(names.variables)[:MOST_VARIABLES] if variables is None else list(variables)

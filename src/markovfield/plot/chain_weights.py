@@ -49,6 +49,7 @@ def chain_weights(crf: Any, *, top: int = 5, labels: list[Any] | None = None, ti
     >>> heat.images[0].get_array().shape, len(bars.patches)
     ((2, 2), 1)
     """
+    style.check_matplotlib()
     report = crf if isinstance(crf, WeightsReport) else crf.explain_weights(top)
     shown = list(report.labels) if labels is None else list(labels)
     unknown = [label for label in shown if label not in report.labels]

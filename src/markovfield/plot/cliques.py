@@ -62,6 +62,7 @@ def junction_tree(
     >>> sorted(text.get_text() for text in ax.texts)
     ['A, B', 'B', 'B, C']
     """
+    style.check_matplotlib()
     engine = JunctionTree() if method is None else method
     compiled = graph_of(model)
     problem = engine.prepare(compiled, Evidence.parse(compiled.structure, evidence))

@@ -48,6 +48,7 @@ def tree(tree: Tree, *, title: str = "", ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.texts]
     ['NP', 'DT', 'the', 'NN', 'dog']
     """
+    style.check_matplotlib()
     places, width = layout(tree, lambda text: style.text_size(text, bold=True)[0] + 2.0, GAP)
     text_height = style.text_size("X")[1]
     height = LEVEL * max(place.depth for place in places) + text_height
@@ -105,6 +106,7 @@ def spans(
     >>> len(ax.collections[0].get_array())
     6
     """
+    style.check_matplotlib()
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import LinearSegmentedColormap
 

@@ -56,6 +56,7 @@ def residuals(
     >>> ax.get_yscale(), len(ax.lines[0].get_ydata())
     ('log', 3)
     """
+    style.check_matplotlib()
     curves = [(label, *_curve(label, answer)) for label, answer in _labelled(answers)]
     ax = style.new_axes(ax, 6.6, 3.8)
     floor = min((float(v.min()) for _, v, _ in curves), default=1.0)
@@ -122,6 +123,7 @@ def bounds(
     >>> ax.lines[0].get_ydata().tolist()
     [5.0, 2.0, 1.0]
     """
+    style.check_matplotlib()
     pairs, names = _history(history)
     low, high = (np.where(np.isfinite(side), side, np.nan) for side in pairs.T)
     at = np.arange(1, len(pairs) + 1)

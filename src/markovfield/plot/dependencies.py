@@ -61,6 +61,7 @@ def arcs(
     >>> [text.get_text() for text in ax.texts]
     ['root', 'Rain', 'fell', 'nsubj', 'root']
     """
+    style.check_matplotlib()
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
@@ -148,6 +149,7 @@ def arc_probabilities(
     >>> ax.images[0].get_array().tolist()
     [[0.5, 0.5], [0.0, 0.5], [0.5, 0.0]]
     """
+    style.check_matplotlib()
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import Rectangle
 

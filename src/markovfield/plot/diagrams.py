@@ -74,6 +74,7 @@ def graph(
     >>> "heating" in [text.get_text() for text in ax.texts]
     True
     """
+    style.check_matplotlib()
     if kind not in ("auto", "directed", "factor", "primal"):
         raise ModelError(f"plot.graph(kind=...) is 'auto', 'directed', 'factor' or 'primal', got {kind!r}")
     check_layout(layout)

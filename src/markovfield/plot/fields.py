@@ -64,6 +64,7 @@ def spins(state: npt.ArrayLike, *, title: str | None = None, ax: Axes | None = N
     >>> ax.images[0].get_array().shape
     (3, 4)
     """
+    style.check_matplotlib()
     values = _square(state, "spins(state)").astype(np.float64)
     low = -1.0 if np.any(values < 0) else 0.0
     none = np.isnan(values) | ((values == 0) & (low < 0))
@@ -107,6 +108,7 @@ def regions(
     >>> ax.images[0].get_array().round(2).tolist()
     [[0.5, 0.5, 0.5], [0.5, 0.5, 0.5], [0.32, 0.32, 0.0]]
     """
+    style.check_matplotlib()
     values = _square(labels, "regions(labels)")
     wraps = (bool(periodic),) * 2 if isinstance(periodic, (bool, np.bool_)) else tuple(bool(p) for p in periodic)
     if len(wraps) != 2:
@@ -181,6 +183,7 @@ def animate(
     >>> path.stat().st_size > 0
     True
     """
+    style.check_matplotlib()
     pictures = [_square(frame, "animate(frames)").astype(np.float64) for frame in frames]
     if not pictures or len({p.shape for p in pictures}) > 1:
         raise ModelError("animate(frames) needs at least one frame, all of the same shape")

@@ -47,6 +47,7 @@ def fit_history(reports: Any, *, title: str | None = None, ax: Axes | None = Non
     >>> mf.plot.fit_history(fitted).get_yscale()
     'log'
     """
+    style.check_matplotlib()
     given = reports if isinstance(reports, Mapping) else {"": reports}
     curves = []
     for label, one in given.items():
@@ -105,6 +106,7 @@ def margin_history(
     >>> mf.plot.margin_history(svm).get_yscale()
     'log'
     """
+    style.check_matplotlib()
     axes = {"oracle_calls": "oracle calls", "passes": "passes", "seconds": "seconds"}
     if against not in axes:
         raise ModelError(f"against must be one of {', '.join(map(repr, axes))}, got {against!r}")

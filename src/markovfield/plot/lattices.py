@@ -72,6 +72,7 @@ def lattice(
     >>> ax.images[0].get_array().shape
     (2, 2)
     """
+    style.check_matplotlib()
     pixels = _pixels(values, shape)
     rows, columns = pixels.shape
     width = 8.0 if columns >= rows else 8.0 * columns / rows
@@ -107,6 +108,7 @@ def image_grid(
     >>> [ax.get_title(loc="left") for ax in axes]
     ['clean', 'noisy']
     """
+    style.check_matplotlib()
     grids = [_pixels(image, None) for image in images]
     if not grids or len({p.shape for p in grids}) > 1:
         raise ModelError("image_grid(images) needs at least one image, all of the same shape")

@@ -103,6 +103,7 @@ def posteriors(
     >>> "cold" in [text.get_text() for text in ax.texts]
     True
     """
+    style.check_matplotlib()
     compiled = graph_of(model)
     if max_states < 1:
         raise ModelError(f"plot.posteriors(max_states=...) must be at least 1, got {max_states}")

@@ -48,6 +48,7 @@ def penalty_path(learned: Any, *, truth: Any = None, title: str | None = None, a
     >>> ax.get_xscale(), len(ax.lines) >= 4
     ('log', True)
     """
+    style.check_matplotlib()
     path = getattr(learned, "details", learned)
     if not isinstance(path, PenaltyPath | GaussianPath):
         raise ModelError(

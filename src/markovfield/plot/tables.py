@@ -72,6 +72,7 @@ def table(
     >>> len(ax.patches)
     2
     """
+    style.check_matplotlib()
     found = _read(columns)
     if not found:
         raise ModelError("plot.table needs columns by name, or an answer with to_frame(), got nothing")

@@ -9,15 +9,16 @@ import tempfile
 import weakref
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from markovfield import extras
 from markovfield._validation import check_method
 from markovfield.arrays import IntArray
 from markovfield.exceptions import ModelError
+from markovfield.extras import check_installed
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.branch_and_bound.costs import CostScale, cost_scale
 from markovfield.inference.core._end_with_parent import command
@@ -39,7 +40,7 @@ _WORKER = Path(__file__).with_name("_toulbar2_worker.py")
 
 def installed() -> bool:
     """Whether pytoulbar2 is there to hand a model to."""
-    return find_spec("pytoulbar2") is not None
+    return extras.installed("pytoulbar2")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Toulbar2:
     Stopped by ``time_limit``, by the callback or by Ctrl-C, the answer is the best assignment so far with toulbar2's
     own bound; where it does not answer within 0.3 s, the best assignment that it had written, with no bound.
 
-    Needs the extra: ``pip install markovfield[exact]``.
+    Needs the extra: ``pip install "markovfield[exact]"``.
 
     Parameters
     ----------
@@ -89,11 +90,7 @@ class Toulbar2:
 
     def decode(self, graph: FactorGraph, evidence: Evidence, *, running: Running) -> Decoding:
         """The best assignment, or the best so far with its gap."""
-        if not installed():
-            raise ModelError(
-                "method 'toulbar2' needs the package pytoulbar2, which is not installed: "
-                "pip install markovfield[exact], or use branch_and_bound"
-            )
+        check_installed("method 'toulbar2'", "pytoulbar2", instead="use branch_and_bound")
         work = Toulbar2Process(self, prepare(graph, evidence))
         with work:
             stop = work.wait(running)

@@ -10,6 +10,7 @@ import numpy as np
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
+from markovfield.extras import check_installed
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.learning.max_margin.problem import HingeProblem, MarginMinimum, Watch
 
@@ -58,7 +59,7 @@ class MaxMarginMarkovNetwork:
 
     ``max_m losses m - 1/2 |features of the truth - features m|^2`` over marginals that agree with each other: as many
     numbers as tables of cliques have cells, in place of one for each output. It is for small problems, as the check on
-    all other solvers. clarabel comes with ``pip install 'markovfield[qp]'``.
+    all other solvers. clarabel comes with ``pip install "markovfield[qp]"``.
 
     Parameters
     ----------
@@ -112,10 +113,8 @@ class MaxMarginMarkovNetwork:
 
 def solved(polytope: Polytope, seconds: float | None = None) -> tuple[float, FloatArray]:
     """The optimum of the program, and its weights."""
-    try:
-        import clarabel  # type: ignore[import-untyped]
-    except ImportError:
-        raise ModelError("MaxMarginMarkovNetwork needs clarabel: pip install 'markovfield[qp]'") from None
+    check_installed("MaxMarginMarkovNetwork", "clarabel")
+    import clarabel  # type: ignore[import-untyped]
     from scipy.sparse import block_diag, bmat, csc_matrix, eye
 
     k, n = polytope.features.shape

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
+from markovfield.extras import check_installed
 from markovfield.logic.language.evidence import Facts
 from markovfield.logic.language.program import Predicate, Program
 
@@ -167,10 +168,9 @@ class Store:
 
 def connect(memory_limit: str | None) -> DuckDBPyConnection:
     """An empty database in memory, which can reach no file but what it spills to."""
-    try:
-        import duckdb
-    except ImportError:
-        raise ModelError("Markov logic needs lark and duckdb: pip install 'markovfield[logic]'") from None
+    check_installed("Markov logic", "duckdb")
+    import duckdb
+
     # What does not fit into memory goes to a folder that the database makes when it needs one.
     spill = Path(tempfile.gettempdir()) / f"markovfield-{os.getpid()}-{os.urandom(4).hex()}"
     connection = duckdb.connect(":memory:", config={"temp_directory": str(spill)})

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from markovfield.exceptions import ModelError
+from markovfield.extras import check_installed
 from markovfield.logic.language.lexer import Source, Token
 from markovfield.logic.language.syntax import (
     And,
@@ -70,12 +71,9 @@ _SHOWN = {
 
 @lru_cache
 def _parser() -> Lark:
-    try:
-        from lark import Lark
-        from lark import Token as LarkToken
-        from lark.lexer import Lexer
-    except ImportError:
-        raise ModelError("Markov logic needs lark and duckdb: pip install 'markovfield[logic]'") from None
+    from lark import Lark
+    from lark import Token as LarkToken
+    from lark.lexer import Lexer
 
     class Given(Lexer):
         """Hands on tokens that are there already."""
@@ -100,6 +98,7 @@ def read_formula(
 
     ``is_variable`` tells names of variables from constants.
     """
+    check_installed("Markov logic", "lark")
     from lark.exceptions import UnexpectedToken
 
     if not tokens:

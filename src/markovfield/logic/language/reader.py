@@ -253,10 +253,7 @@ def _with_signs(formula: Formula, signs: list[bool]) -> Formula:
 def read_file(path: Path) -> Program:
     """Read a program from a file; files it includes are looked for beside it."""
     path = Path(path)
-    try:
-        text = read_source(path).text()
-    except OSError as error:
-        raise FormatError(f"{path}: {error.strerror or error}") from None
+    text = read_source(path).text()
     program = Program()
     marked = "?" in text and _has_marked_variables(text)
     _Reader(program, marked).read(Source(str(path), text), path.parent, (path.resolve(),))
