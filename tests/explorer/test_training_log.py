@@ -7,6 +7,7 @@ import pytest
 
 import markovfield as mf
 from markovfield.exceptions import ModelError
+from markovfield.explorer.works import training_log
 from markovfield.explorer.works.training_log import MOST_POINTS, MOST_RUNS, TrainingLog
 from markovfield.inference.core.running import Progress
 
@@ -44,6 +45,18 @@ def test_a_fit_stops_when_asked():
     log.begin("second")
     assert log.callback(Progress(1, 0.0, 1.0)) is None
     assert [run["name"] for run in log.told()["runs"]] == ["<b>first</b>", "second"]
+
+
+def test_it_tells_how_long_nothing_was_heard(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(training_log.time, "monotonic", lambda: now[0])
+    log = TrainingLog()
+    log(Progress(1, 0.0, 1.0))
+    now[0] += 50
+    # A fit that is at its end says nothing more, and a page that is opened later has to know.
+    assert log.told()["quiet"] == 50
+    log(Progress(2, 0.0, 1.0))
+    assert log.told()["quiet"] == 0
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

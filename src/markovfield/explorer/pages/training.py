@@ -35,7 +35,7 @@ def _curves(subject: Subject, channel: Channel) -> None:
         told, runs = found["version"], {run["number"]: run for run in found["runs"]}
         fresh = [r for n, r in runs.items() if known.get(n) != (r["name"], r["steps"], r["stopped"])]
         known = {n: (r["name"], r["steps"], r["stopped"]) for n, r in runs.items()}
-        channel.send({"runs": fresh, "order": list(runs), "stopping": found["stopping"]})
+        channel.send({"runs": fresh, "order": list(runs), "stopping": found["stopping"], "quiet": found["quiet"]})
         channel.latest(PAUSE)
 
 

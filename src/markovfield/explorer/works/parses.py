@@ -198,7 +198,7 @@ class ParseWork:
             found = {"guarantee": "exact", "log_partition": _finite(total_of_pair)}
         return found | {
             "links": [[i, j, float(shares[i, j])] for i, j in links],
-            "probabilities": np.round(shares, 4),
+            "probabilities": np.round(shares, 6),
             "source": source,
             "target": target,
             # Directions are joined by their geometric mean, which is no posterior of one model.

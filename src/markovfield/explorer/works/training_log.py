@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from typing import Any
 
 from markovfield._validation import whole_number
@@ -46,6 +47,7 @@ class TrainingLog:
         self._runs: list[dict[str, Any]] = []
         self._version = 0
         self._stop = False
+        self._heard = time.monotonic()
 
     def __call__(self, progress: Any) -> bool | None:
         """The same as `callback`."""
@@ -64,6 +66,7 @@ class TrainingLog:
             self._add(self._runs[-1], point)
             self._version += 1
             self._runs[-1]["stopped"] = self._stop
+            self._heard = time.monotonic()
             self._lock.notify_all()
             return True if self._stop else None
 
@@ -72,6 +75,7 @@ class TrainingLog:
         with self._lock:
             self._start_run(str(name)[:200])
             self._stop = False
+            self._heard = time.monotonic()
             self._version += 1
             self._lock.notify_all()
 
@@ -95,7 +99,7 @@ class TrainingLog:
     def told(self, since: Any = 0) -> dict[str, Any]:
         """All runs with points ``[step, seconds, value, bound]``; none where nothing is newer than a version.
 
-        A number that there is not is None.
+        A number that there is not is None. ``quiet``: seconds since the last step.
         """
         since = whole_number(since, "since", 0)
         with self._lock:
@@ -107,6 +111,7 @@ class TrainingLog:
                 "version": self._version,
                 "runs": runs if self._version > since or not since else [],
                 "stopping": self._stop,
+                "quiet": time.monotonic() - self._heard,
             }
 
     def _start_run(self, name: str = "") -> None:

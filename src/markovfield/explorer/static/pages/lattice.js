@@ -145,7 +145,7 @@ export async function mount(root, context) {
 
   replace(root, h("div", { class: "work" },
     h("div", {}, controls),
-    h("div", { class: "wide" },
+    h("div", { class: "wide roomy" },
       panel("States", canvas, takeCanvas(context, "states", canvas)),
       panel("What is measured", facts, h("p", { class: "note" }, "Averages over the later half of the sweeps since the last change.")),
       panel("Energy beside Onsager's curve", charts[0], charts[2]),

@@ -98,7 +98,7 @@ export async function mount(root, context) {
     h("div", { class: "side" }, panel("Sentence", field(about.reads === "pair" ? "Source sentence" : READS[about.reads], text),
       about.reads === "pair" ? field("Target sentence", other) : field("n best", count),
       h("div", { class: "buttons" }, button(about.reads === "pair" ? "Align" : "Parse", () => ask(), { class: "primary", id: "parse" })),
-      h("p", {}, `A ${about.kind}.${labels}`), code)),
+      h("p", {}, `${about.kind}.${labels}`), code)),
     h("div", { class: "wide" }, h("div", { class: "span" }, panel(titles[0], said, main)),
       h("div", { class: "span" }, panel(titles[1], second)),
       about.task === "alignment" ? null : h("div", { class: "span" }, panel("Best ones", ways)))));

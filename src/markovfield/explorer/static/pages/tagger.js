@@ -124,7 +124,7 @@ export async function mount(root, context) {
     h("div", { class: "side" }, panel("Text", form, field("Text", text), field("n best", count),
       h("div", { class: "buttons" }, button("Tag", () => ask(), { class: "primary", id: "tag" }),
         button("Clear", () => { text.value = ""; text.dispatchEvent(new Event("input")); text.focus(); })),
-      h("p", {}, `A ${about.kind} with ${about.labels.length} labels.`), code)),
+      h("p", {}, `${about.kind}, ${about.labels.length} labels.`), code)),
     h("div", { class: "wide" },
       h("div", { class: "span" }, panel("Labels", said, labelsAt)),
       panel("Token", tokenAt), panel("Best labellings", bestAt),

@@ -20,7 +20,7 @@ export async function mount(root, context) {
     order = message.order;
     for (const known of [...runs.keys()]) if (!order.includes(known)) runs.delete(known);
     stopping = message.stopping;
-    heard = performance.now();
+    heard = performance.now() - 1000 * message.quiet;
     cancelAnimationFrame(frame);
     frame = requestAnimationFrame(draw);
   }, (closed) => { if (!closed) context.tell("The explorer was stopped.", "error"); });
