@@ -424,7 +424,6 @@ def test_errors_are_one_sentence(run: Any, folder: Path, tmp_path: Path):
         (("eval", folder / "words.txt", *model), "none of labels"),
         (("eval", empty, *model), "holds no sequences"),
         (("show", *model, "--label", "B-XP"), "the model has no label 'B-XP'"),
-        ((), "missing command"),
     ]
     for words, expected in cases:
         status, out, err = run(*words)
