@@ -216,6 +216,7 @@ TREE = "(S (NP (DT the) (NN dog)) (VP (VBD barked)))"
 SHOWN: dict[str, Callable[[], Any]] = {
     # Answers of the verbs.
     "Marginals": lambda: mf.marginals(network(), KNOWN),
+    "LiftedMarginals": lambda: mf.marginals(network(), KNOWN, method="lifted_belief_propagation"),
     "LogPartition": lambda: mf.log_partition(network(), KNOWN),
     "Decoding": lambda: mf.decode(network(), KNOWN, n_best=3),
     "Samples": lambda: mf.sample(network(), 200, rng=1),
@@ -268,6 +269,8 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "MixedGraphicalModel": lambda: mixed_path().details.model,
     "MarkovLogic": lambda: mf.MarkovLogic("Smokes(person)  1.1 Smokes(x)"),
     "GroundNetwork": ground,
+    "LazyNetwork": lambda: mf.MarkovLogic("Smokes(person)  1.1 Smokes(x)").lazy("!Smokes(Anna) Smokes(Bob)"),
+    "GroundExplanation": lambda: mf.explain(ground()),
     "CrossValidation": validated,
     "ClauseSteps": clause_steps,
     "Fold": lambda: validated().folds[0],
