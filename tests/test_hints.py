@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import pytest
@@ -63,3 +64,20 @@ def test_unknown_endings_name_the_known_ones(tmp_path):
         mf.read(path)
     with pytest.raises(mf.ModelError, match=r"names that end in \.bif, .*\.mfz, got .*net\.txt"):
         mf.write(mf.datasets.asia(), path)
+
+
+def test_asking_for_what_is_not_there_costs_nothing(monkeypatch: pytest.MonkeyPatch):
+    # The verbs ask every model what it has, so that hints are looked for when somebody reads them, and not before.
+    def looked(*_words: object, **_settings: object) -> list[str]:
+        raise AssertionError("a hint was looked for")
+
+    monkeypatch.setattr("markovfield._hints.get_close_matches", looked)
+    net = mf.datasets.asia()
+    assert not hasattr(net, "add_cpd")
+    assert mf.marginals(net).guarantee == "exact"
+
+
+def test_hints_survive_pickling():
+    with pytest.raises(AttributeError) as caught:
+        mf.datasets.asia().add_cpd  # noqa: B018
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["TRIED", "TRIED_OF_MODELS", "model_hint", "module_hint"]
+__all__ = ["TRIED", "TRIED_OF_MODELS", "NoSuchAttribute", "module_hint"]
 
 _QUERY = "mf.query(net, targets, evidence) for a few variables, mf.marginals(net, evidence) for all"
 _DECODE = "mf.decode(net, evidence)"
@@ -104,10 +104,25 @@ def module_hint(name: str, known: Iterable[str]) -> str:
     return f"module 'markovfield' has no attribute {name!r}{f'; did you mean mf.{close[0]}?' if close else ''}"
 
 
-def model_hint(model: object, name: str) -> str:
-    """What to say to ``model.name``, which does not exist."""
-    cls = type(model).__name__
-    if name in TRIED_OF_MODELS:
-        return f"{cls} has no {name}: use {TRIED_OF_MODELS[name]}"
-    close = [] if name.startswith("_") else get_close_matches(name, dir(type(model)), n=1, cutoff=0.75)
-    return f"{cls!r} object has no attribute {name!r}{f'; did you mean {close[0]}?' if close else ''}"
+class NoSuchAttribute(AttributeError):
+    """What ``model.name`` raises where there is none; its sentence is made when somebody reads it.
+
+    Verbs ask models what they have (``getattr(model, "answered_by", None)``), and that must cost nothing: to look for
+    names that are alike takes longer than a small network.
+
+    Examples
+    --------
+    >>> str(NoSuchAttribute(list, "appendd"))
+    "'list' object has no attribute 'appendd'; did you mean append?"
+    """
+
+    def __init__(self, cls: type, attribute: str) -> None:
+        super().__init__(cls, attribute)
+        self.cls, self.attribute = cls, attribute
+
+    def __str__(self) -> str:
+        kind, name = self.cls.__name__, self.attribute
+        if name in TRIED_OF_MODELS:
+            return f"{kind} has no {name}: use {TRIED_OF_MODELS[name]}"
+        close = [] if name.startswith("_") else get_close_matches(name, dir(self.cls), n=1, cutoff=0.75)
+        return f"{kind!r} object has no attribute {name!r}{f'; did you mean {close[0]}?' if close else ''}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from markovfield._hints import model_hint
+from markovfield._hints import NoSuchAttribute
 from markovfield.exceptions import ModelError
 
 __all__ = ["Names", "VariableName", "Variables", "check_name", "distinct_texts", "normalise_states"]
@@ -184,7 +184,7 @@ class Variables:
     if not TYPE_CHECKING:  # to a type checker, every name would be there
 
         def __getattr__(self, name: str) -> Any:
-            raise AttributeError(model_hint(self, name))
+            raise NoSuchAttribute(type(self), name)
 
     def __contains__(self, variable: object) -> bool:
         return variable in self._current_names()
