@@ -22,7 +22,7 @@ __all__ = ["GaussianPath", "LassoStep", "follow", "largest_penalty", "noise_leve
 MOST_REFIT = 60
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class GaussianPath(GraphPath):
     """Graphs from the empty one to a dense one, and which was chosen: ``details`` of what `GraphicalLasso` learns.
 

@@ -27,7 +27,7 @@ __all__ = ["MixedGroupLasso", "MixedPath"]
 RIDGE = 1e-4
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class MixedPath(Frozen, GraphPath):
     """Graphs along a path of penalties, and the model at the chosen one: ``details`` of what `MixedGroupLasso` learns.
 

@@ -45,7 +45,7 @@ class Step(NamedTuple):
     converged: bool
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PenaltyPath(GraphPath):
     """Graphs from the empty one to a dense one, and which was chosen: ``details`` of what `GroupLasso` learns.
 
