@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from markovfield.arrays import FloatArray
@@ -67,7 +67,19 @@ class GridCRF(GraphSettings, StructuredEstimator):
     unknown: Any = None
 
     def _model(self) -> GridModel:
-        return GridModel(**{field.name: getattr(self, field.name) for field in fields(GridModel)})
+        return GridModel(
+            connectivity=self.connectivity,
+            node_features=self.node_features,
+            edge_features=self.edge_features,
+            directional=self.directional,
+            interaction=self.interaction,
+            scales=self.scales,
+            window=self.window,
+            beta=self.beta,
+            n_bins=self.n_bins,
+            truncation=self.truncation,
+            unknown=self.unknown,
+        )
 
     def predict_marginals(self, X: Any, *, fixed: Any = None, constraints: Sequence[Any] | None = None) -> list[Any]:
         """For each image ``float64[rows, columns, n_classes]``: probabilities of the labels of every pixel."""
