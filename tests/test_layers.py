@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -167,3 +168,16 @@ def test_the_walk_sees_every_form_of_import():
         (6, "markovfield.models"),
         (7, "markovfield.plot"),
     ]
+
+
+# The package itself has its public names there, and pages of the explorer are told apart by what they show.
+IN_OTHER_WORDS = {"", "explorer/pages", "explorer/works", "logic", "logic/grounding", "logic/language"}
+FOLDERS = sorted({path.parent for path in MODULES} - {PACKAGE / folder for folder in IN_OTHER_WORDS})
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_the_docstring_of_a_folder_names_its_files(folder: Path):
+    said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+    named = {word.removesuffix(".py") for word in re.findall(r"`+([\w./]+)`+", said)}
+    own = {path.stem for path in folder.glob("*.py") if path.stem not in {"__init__", "__main__"}}
+    assert not own - named, f"{sorted(own - named)} of {folder.relative_to(PACKAGE)} are not in its docstring"

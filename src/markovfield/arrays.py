@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "FloatArray", "Frozen", "IntArray", "States", "distinct_rows", "offsets_of", "short_repr"]
+__all__ = [
+    "BoolArray",
+    "FloatArray",
+    "Frozen",
+    "IntArray",
+    "States",
+    "distinct_rows",
+    "log_sum",
+    "offsets_of",
+    "short_repr",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -53,6 +63,21 @@ def offsets_of(lengths: npt.ArrayLike) -> IntArray:
     [0, 2, 2, 5]
     """
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def log_sum(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
+    """log of the sum of exponentials along axes, without overflow; -inf where all are.
+
+    Examples
+    --------
+    >>> log_sum(np.array([[0.0, np.log(2.0)], [-np.inf, -np.inf]]), 1).round(4).tolist()
+    [1.0986, -inf]
+    """
+    most = np.max(values, axis=axis, keepdims=True)
+    safe = np.where(np.isfinite(most), most, 0.0)
+    with np.errstate(divide="ignore"):
+        found = np.log(np.sum(np.exp(values - safe), axis=axis))
+    return np.asarray(found + np.squeeze(safe, axis=axis))
 
 
 def distinct_rows(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
-from markovfield.cli import _demo_steps as steps
 from markovfield.cli import main
+from markovfield.cli.demo import steps
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ Files, in reading order:
 * `aligner`, `ibm`, `ibm_kernel`, `hmm_aligner`, `hmm_kernel`: models learnt from sentence pairs alone, by EM;
 * `symmetric`: both directions;
 * `statistics`, `link_features`: what a corpus without links says of a link;
-* `alignment_model`, `alignment_crf`: a conditional model of matchings, learnt from links.
+* `alignment_model`, `alignment_crf`, `alignment_ssvm`: a conditional model of matchings, learnt from links, by its
+  likelihood or by margins.
 
 Every pair of words that stand opposite each other has one number; an iteration of EM reads it once for each place.
 """

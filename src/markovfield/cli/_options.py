@@ -88,3 +88,25 @@ MemoryLimit = Annotated[str | None, typer.Option(metavar="SIZE", help="Refuse pl
 TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop after so many seconds.")]
 Jobs = Annotated[int | None, typer.Option("--n-jobs", metavar="N", help="Threads; all cores when not given.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, for machines.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Same seed, same answer.")]
+SavedTo = Annotated[Path, typer.Option("-o", "--out", "--output", metavar="FILE", help="Where to save the model.")]
+AllVariables = Annotated[bool, typer.Option("--all", help="Show all variables, not only the first 40.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--out", "--output", metavar="FILE", help="Standard output when not given.")
+]
+L2 = Annotated[float, typer.Option(min=0, help="Penalty on the weights' squares.")]
+L1 = Annotated[float, typer.Option(min=0, help="Penalty on the weights' absolute values.")]
+WrittenTo = Annotated[
+    Path | None,
+    typer.Option("-o", "--out", "--output", metavar="FILE", help="Where to write; its ending says the format."),
+]
+MissingWords = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TEXT", help="What stands for a missing value; may be repeated. Usual: nothing, ?, NA."),
+]
+CountColumn = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that counts rows.")]
+LeftOut = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out; may be repeated.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the model, such as connectivity=8; repeatable."),
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ __all__ = [
     "summary",
     "to_json",
     "write_json",
+    "wrote",
 ]
 
 ROWS_SHOWN = 40
@@ -112,6 +114,11 @@ def write_json(console: Console, body: Mapping[str, Any]) -> None:
     cleaned = {k: _number(v) if isinstance(v, float) else v for k, v in body.items()}
     text = json.dumps(cleaned, allow_nan=False, ensure_ascii=False, default=_plain)
     console.file.write(text + "\n")
+
+
+def wrote(console: Console, path: Path) -> None:
+    """The last line, where a file was written."""
+    console.print(Text(f"wrote {path}", style="dim"), soft_wrap=True)
 
 
 def _decoding_summary(answer: Decoding, sign: int) -> Text:

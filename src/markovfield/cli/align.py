@@ -57,7 +57,7 @@ Threshold = Annotated[
 def train(
     source: Source,
     target: Target,
-    output: Annotated[Path, typer.Option("-o", "--out", "--output", metavar="FILE", help="Where to save the model.")],
+    output: options.SavedTo,
     model: Annotated[Kind, typer.Option("-m", "--model", case_sensitive=False, help="What is learnt.")] = Kind.HMM,
     links: Annotated[
         Path | None, typer.Option(metavar="FILE", help="For crf: links of the sentence pairs, in either format.")
@@ -77,7 +77,7 @@ def train(
     l2: Annotated[float, typer.Option(min=0, help="For crf: penalty on the weights' squares.")] = 1.0,
     tokenise: Tokenise = None,
     normalise: Normalise = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same answer.")] = None,
+    seed: options.Seed = None,
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
     as_json: options.AsJson = False,
@@ -114,7 +114,7 @@ def train(
         return
     for side, fit in zip(sides, fits, strict=True):
         report.fit_lines(out, fit, f"{source.name}{', ' if side else ''}{side.removesuffix('_')}")
-    out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+    report.wrote(out, output)
 
 
 @app.command()
@@ -143,7 +143,7 @@ def predict(
         report.write_json(out, {"n_pairs": len(pairs), "n_links": n_links, "output": str(output)})
         return
     out.print(Text(f"{n_links} links in {len(pairs)} sentence pairs"))
-    out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+    report.wrote(out, output)
 
 
 @app.command("eval")

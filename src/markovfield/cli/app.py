@@ -86,7 +86,7 @@ def infer(
         Path | None, typer.Option("-o", "--out", "--output", metavar="FILE", help="Write a UAI result file.")
     ] = None,
     as_json: options.AsJson = False,
-    everything: Annotated[bool, typer.Option("--all", help="Show all variables, not only the first 40.")] = False,
+    everything: options.AllVariables = False,
 ) -> None:
     """Answer a question about a model: PR, MAR, MPE or MMAP."""
     check_place(output)
@@ -121,7 +121,7 @@ def infer(
         report.assignment_table(out, answer, known, title, everything=everything)
     out.print(report.summary(answer, sign))
     if output is not None:
-        out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+        report.wrote(out, output)
 
 
 def _check_query(task: str, query: Path | None, query_variables: list[str] | None) -> None:
@@ -194,7 +194,7 @@ def demo(
     quick: Annotated[bool, typer.Option(help="A smaller image.")] = False,
 ) -> None:
     """A tour in three chapters: a diagnosis, a noisy image, a junction tree. Writes pictures and a page."""
-    from markovfield.cli.demo import tour
+    from markovfield.cli.demo.tour import tour
 
     out, err = report.consoles()
     tour(output, out, err, quick=quick)

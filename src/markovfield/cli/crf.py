@@ -106,14 +106,14 @@ def train(
     dev: Dev = None,
     early_stopping: EarlyStopping = None,
     early_stopping_metric: Metric = "auto",
-    l1: Annotated[float, typer.Option(min=0, help="Penalty on the weights' absolute values.")] = 0.0,
-    l2: Annotated[float, typer.Option(min=0, help="Penalty on the weights' squares.")] = 1.0,
+    l1: options.L1 = 0.0,
+    l2: options.L2 = 1.0,
     solver: Solver = "lbfgs",
     max_iterations: MaxIterations = None,
     min_count: MinCount = 1,
     constraints: Constraints = None,
     order: Annotated[int, typer.Option(min=1, max=2, help="2 for weights of triples of labels.")] = 1,
-    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same answer.")] = None,
+    seed: options.Seed = None,
     encoding: Encoding = "utf-8",
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
@@ -209,9 +209,7 @@ def tag(
     n_best: Annotated[
         int, typer.Option(min=1, metavar="N", help="The N best labellings, each after a line '# rank probability'.")
     ] = 1,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--out", "--output", metavar="FILE", help="Standard output when not given.")
-    ] = None,
+    output: options.Output = None,
     encoding: Encoding = "utf-8",
     n_jobs: options.Jobs = None,
     as_json: options.AsJson = False,

@@ -33,7 +33,7 @@ def decode(
         float | None, typer.Option(metavar="SECONDS", help="Answer after so many seconds with the best so far.")
     ] = None,
     memory_limit: options.MemoryLimit = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same answer.")] = None,
+    seed: options.Seed = None,
     n_jobs: options.Jobs = None,
     output: Annotated[
         Path | None,
@@ -42,7 +42,7 @@ def decode(
         ),
     ] = None,
     as_json: options.AsJson = False,
-    everything: Annotated[bool, typer.Option("--all", help="Show all variables, not only the first 40.")] = False,
+    everything: options.AllVariables = False,
 ) -> None:
     """The likeliest assignment, its score, and how far from the best it can be.
 
@@ -85,7 +85,7 @@ def decode(
         )
     out.print(report.summary(answer, sign))
     if output is not None:
-        out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+        report.wrote(out, output)
 
 
 def _write(path: Path, answer: mf.Decoding, positions: list[int] | None) -> None:

@@ -43,21 +43,15 @@ def fit(
     inference: Annotated[
         str | None, typer.Option(metavar="NAME", help="Where the likelihood's expectations come from.")
     ] = None,
-    weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that counts rows.")] = None,
+    weights: options.CountColumn = None,
     hidden: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A variable without a column; may be repeated.")
     ] = None,
-    missing: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="What stands for a missing value; may be repeated. Usual: nothing, ?, NA."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same answer.")] = None,
+    missing: options.MissingWords = None,
+    seed: options.Seed = None,
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--out", "--output", metavar="FILE", help="Where to write; its ending says the format."),
-    ] = None,
+    output: options.WrittenTo = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Fit the parameters of a model to a table of data; arcs and factors stay as they are."""
@@ -94,7 +88,7 @@ def fit(
         return
     report.fit_lines(out, fitted, model.name)
     if output is not None:
-        out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+        report.wrote(out, output)
 
 
 def configured_fit(method: str, form: str, given: dict[str, Any]) -> Any:

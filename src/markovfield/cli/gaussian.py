@@ -49,7 +49,7 @@ Known = Annotated[
         "-e", "--evidence", "--observe", metavar="NAME=VALUE", help="A number, or a state by name; may be repeated."
     ),
 ]
-Ignore = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out; may be repeated.")]
+Ignore = options.LeftOut
 
 
 def _columns(data: Path, ignore: list[str] | None) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _save(model: Any, output: Path | None, out: Any) -> None:
     if output is not None:
         with writing(output):
             mf.save(model, output)
-        out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+        report.wrote(out, output)
 
 
 @app.command()
@@ -164,7 +164,7 @@ def learn(
     penalty: Annotated[float | None, typer.Option(help="One penalty, in place of a choice on a path.")] = None,
     selection: Annotated[str | None, typer.Option(metavar="NAME", help="ebic, cv, stability (of some).")] = None,
     ignore: Ignore = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same answer.")] = None,
+    seed: options.Seed = None,
     time_limit: options.TimeLimit = None,
     output: Out = None,
     as_json: options.AsJson = False,

@@ -28,10 +28,7 @@ NO_STRUCTURE = "none"
 STRUCTURES = "hill_climbing, chow_liu, pc"
 PICTURES = (".png", ".svg", ".pdf")
 
-Out = Annotated[
-    Path | None,
-    typer.Option("-o", "--out", "--output", metavar="FILE", help="Where to write; its ending says the format."),
-]
+Out = options.WrittenTo
 
 
 def query(
@@ -114,15 +111,10 @@ def learn(
     estimate: Annotated[
         str, typer.Option(metavar="NAME", help="auto, maximum_likelihood, dirichlet or expectation_maximization.")
     ] = "auto",
-    weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that counts rows.")] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out; may be repeated.")
-    ] = None,
-    missing: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="What stands for a missing value; may be repeated. Usual: nothing, ?, NA."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same answer.")] = None,
+    weights: options.CountColumn = None,
+    ignore: options.LeftOut = None,
+    missing: options.MissingWords = None,
+    seed: options.Seed = None,
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
     output: Out = None,
@@ -169,7 +161,7 @@ def learn(
         return
     report.learnt_table(out, learnt, found)
     if output is not None:
-        out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+        report.wrote(out, output)
 
 
 def _columns(data: Path, missing: tuple[str, ...], network: Any) -> dict[str, Any]:
@@ -237,4 +229,4 @@ def draw(
     if as_json:
         report.write_json(out, {"output": str(output), "kind": kind})
         return
-    out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+    report.wrote(out, output)

@@ -163,7 +163,7 @@ def train(
         f"{size['n_trees']} trees, {size['n_symbols']} symbols, {size['n_rules']} rules, {size['n_words']} words",
         soft_wrap=True,
     )
-    out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+    report.wrote(out, output)
 
 
 @app.command(DEFAULT)
@@ -184,9 +184,7 @@ def predict(
     mbr: Mbr = False,
     flat: Annotated[bool, typer.Option("--flat", help="A flat tree where there is no parse.")] = False,
     max_words: Annotated[int | None, typer.Option(min=1, metavar="N", help="Longer sentences get no parse.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--out", "--output", metavar="FILE", help="Standard output when not given.")
-    ] = None,
+    output: options.Output = None,
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
     as_json: options.AsJson = False,

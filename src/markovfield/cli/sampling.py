@@ -284,7 +284,7 @@ def lattice(
             _draw_lattice(output, simulation, film, shape, clusters, not free)
     _tell_lattice(out, chosen, runs, burn_in, temperature, as_json)
     if output is not None and not as_json:
-        out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+        report.wrote(out, output)
     if stopped:
         err.print(Text(f"stopped after {simulation.sweeps} of {sweeps} sweeps", style="yellow"), soft_wrap=True)
         raise typer.Exit(INTERRUPTED)

@@ -56,7 +56,7 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `
 def train(
     data: Data,
     model: Annotated[Kind, typer.Option("-m", "--model", case_sensitive=False, help="What the examples are.")],
-    output: Annotated[Path, typer.Option("-o", "--out", "--output", metavar="FILE", help="Where to save the model.")],
+    output: options.SavedTo,
     cost: Annotated[float, typer.Option("-C", "--cost", help="What hinges cost beside the squares of weights.")] = 1.0,
     loss: Annotated[str, typer.Option(metavar="NAME", help="hamming, zero_one or f1.")] = "hamming",
     rescaling: Annotated[str, typer.Option(metavar="NAME", help="margin or slack.")] = "margin",
@@ -67,11 +67,8 @@ def train(
     early_stopping: Annotated[
         int | None, typer.Option(min=1, metavar="PASSES", help="Stop after so many without a lower loss of --dev.")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the model, such as connectivity=8; repeatable."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same answer.")] = None,
+    settings: options.Settings = None,
+    seed: options.Seed = None,
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
     as_json: options.AsJson = False,
@@ -86,11 +83,7 @@ def train(
     space, name = ESTIMATORS[model]
     kind = getattr(getattr(mf, space), name)
     shared = {"C": cost, "loss": loss, "rescaling": rescaling, "solver": solver, "early_stopping": early_stopping}
-    try:
-        svm = kind(**given, **shared, rng=seed, n_jobs=n_jobs)
-    except TypeError:
-        known = sorted(set(kind._get_param_names()) - set(shared) - {"rng", "n_jobs"})
-        raise CommandError(f"--set knows {', '.join(known)} for {model.value}, got {', '.join(given)}") from None
+    svm = structured.made(kind, model, given, shared, rng=seed, n_jobs=n_jobs)
     watched = {} if dev is None else dict(zip(("X_dev", "y_dev"), _read(dev, model, "compare with"), strict=True))
     with ProgressLine(f"training on {data.name}", err) as waiting:
         svm.fit(X, y, **watched, time_limit=time_limit, callback=waiting.callback)
@@ -100,7 +93,7 @@ def train(
         report.write_json(out, {"model": str(output), **svm.report_.to_dict()})
         return
     out.print(Text(repr(svm.report_)), soft_wrap=True)
-    out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+    report.wrote(out, output)
 
 
 @app.command()

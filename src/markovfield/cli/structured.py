@@ -25,7 +25,7 @@ from markovfield.structured.examples import read_examples, write_outputs
 if TYPE_CHECKING:
     from markovfield.structured.estimator import StructuredEstimator
 
-__all__ = ["app", "evaluate", "predict", "setting", "write_scores"]
+__all__ = ["app", "evaluate", "made", "predict", "setting", "write_scores"]
 
 app = typer.Typer(help="Conditional models of matrices, images and graphs: train, predict, eval.")
 
@@ -62,7 +62,7 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `
 def train(
     data: Data,
     model: Annotated[Kind, typer.Option("-m", "--model", case_sensitive=False, help="What the examples are.")],
-    output: Annotated[Path, typer.Option("-o", "--out", "--output", metavar="FILE", help="Where to save the model.")],
+    output: options.SavedTo,
     objective: Annotated[
         str, typer.Option(metavar="NAME", help="likelihood, pseudo_likelihood, piecewise, expected_loss, ...")
     ] = "likelihood",
@@ -72,16 +72,13 @@ def train(
     solver: Annotated[
         str, typer.Option(metavar="NAME", help="auto, lbfgs, steepest_descent, sgd, adagrad, adam.")
     ] = "auto",
-    l2: Annotated[float, typer.Option(min=0, help="Penalty on the weights' squares.")] = 1.0,
-    l1: Annotated[float, typer.Option(min=0, help="Penalty on the weights' absolute values.")] = 0.0,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the model, such as connectivity=8; repeatable."),
-    ] = None,
+    l2: options.L2 = 1.0,
+    l1: options.L1 = 0.0,
+    settings: options.Settings = None,
     taxonomy: Annotated[
         Path | None, typer.Option(metavar="FILE", help="For hierarchy: JSON, the parent of each class and inner node.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same answer.")] = None,
+    seed: options.Seed = None,
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
     as_json: options.AsJson = False,
@@ -99,11 +96,7 @@ def train(
         given["taxonomy"] = _taxonomy(taxonomy, y)
     kind = getattr(mf, ESTIMATORS[model])
     shared = {"objective": objective, "inference": inference, "solver": solver, "l2": l2, "l1": l1}
-    try:
-        estimator = kind(**given, **shared, rng=seed, n_jobs=n_jobs)
-    except TypeError:
-        known = sorted(set(kind._get_param_names()) - set(shared) - {"rng", "n_jobs", "taxonomy"})
-        raise CommandError(f"--set knows {', '.join(known)} for {model.value}, got {', '.join(given)}") from None
+    estimator = made(kind, model, given, shared, rng=seed, n_jobs=n_jobs)
     with ProgressLine(f"training on {data.name}", err) as waiting:
         estimator.fit(X, y, time_limit=time_limit, callback=waiting.callback)
     with writing(output):
@@ -113,7 +106,7 @@ def train(
         report.write_json(out, report.fit_json(fitted))
         return
     report.fit_lines(out, fitted, data.name)
-    out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+    report.wrote(out, output)
 
 
 @app.command()
@@ -144,7 +137,7 @@ def predict(
         )
         return
     out.print(Text(repr(found)), soft_wrap=True)
-    out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+    report.wrote(out, output)
 
 
 @app.command("eval")
@@ -206,6 +199,15 @@ def _kind(estimator: StructuredEstimator) -> Kind:
         if known == name:
             return kind
     raise CommandError(f"a {name} has examples that no .npz file holds: use it from Python")
+
+
+def made(kind: Any, model: StrEnum, given: dict[str, Any], shared: dict[str, Any], **words: Any) -> Any:
+    """The estimator with what options and ``--set`` say; ``given`` has the latter."""
+    try:
+        return kind(**given, **shared, **words)
+    except TypeError:
+        known = sorted({*kind._get_param_names()} - {*shared, *words, "taxonomy"})
+        raise CommandError(f"--set knows {', '.join(known)} for {model.value}, got {', '.join(given)}") from None
 
 
 def setting(text: str) -> tuple[str, Any]:

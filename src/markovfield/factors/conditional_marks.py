@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.factors.factor_kinds import NOISY_MAX, TABLE, table_cells
-from markovfield.factors.remembered import Shelf, remembered
+from markovfield.factors.remembered import Shelf, Told, remembered
 
 if TYPE_CHECKING:
     from markovfield.factors.structure import Structure
@@ -27,8 +27,8 @@ IntArray = npt.NDArray[Any]
 ROW_TOLERANCE = 1e-12
 SPARE_CELLS = 10**6
 
-# Under this key a structure that lost marks keeps the one that has them all; and that one, those that it became.
-DECLARED = "declared"
+# A structure that lost marks keeps the one that has them all; and that one, those that it became.
+DECLARED: Told[Structure] = Told()
 _WITH_MARKS: Shelf[Structure] = Shelf(1000)
 
 
@@ -93,7 +93,7 @@ def _with_marks(s: Structure, factors: IntArray) -> Structure:
         child[factors] = s.child[factors]
         child.flags.writeable = False
         found = kept[factors.tobytes()] = replace(s, child=child)
-        found.cache[DECLARED] = s
+        DECLARED.tell(found, s)
     return found
 
 

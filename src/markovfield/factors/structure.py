@@ -80,13 +80,13 @@ class Structure(Frozen):
         return f"Structure({n} variable{'s' * (n != 1)}, {m} factor{'s' * (m != 1)}, {self.n_cells} cells)"
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {DECLARED: self.cache.get(DECLARED)}
+        return super().__getstate__() | {"declared": DECLARED.of(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        declared = state.pop(DECLARED)
+        declared = state.pop("declared")
         super().__setstate__(state)
         if declared is not None:
-            self.cache[DECLARED] = declared
+            DECLARED.tell(self, declared)
 
     @classmethod
     def from_arrays(
@@ -184,8 +184,8 @@ class Structure(Frozen):
     @property
     def declared(self) -> Structure:
         """The structure with all marks that its model set; this may keep only those that its tables bear out."""
-        found: Structure = self.cache.get(DECLARED, self)
-        return found
+        found = DECLARED.of(self)
+        return self if found is None else found
 
     @cached_property
     def is_marked(self) -> bool:

@@ -12,7 +12,8 @@ Files, in reading order:
 * `symbolic_kernel`: tree, counts, supernodes; `factor_kernel`, `solve_kernel`, `inverse_kernel`: their numbers;
 * `dense_kernel`: what these do inside a supernode, by `markovfield.kernels.tiles`;
 * `subspace`: a Gaussian whose precision may be singular in known directions, under linear constraints;
-* `constrained_field`: `ConstrainedField`, a field with those, or on a lattice; `grid_names`: names of its sites.
+* `constrained_field`: `ConstrainedField`, a field with those, or on a lattice; `grid_names`: names of its sites;
+* `mixed_field`: `MixedField`, of discrete and real-valued variables together.
 
 One factorisation, made once and kept, answers all questions. For a planar lattice of n variables it takes about n^1.5
 operations and n log n memory; in the worst case n^3 and n^2. Dense matrices are made only where asked for, and up to

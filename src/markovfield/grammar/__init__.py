@@ -14,7 +14,8 @@ Files, in reading order:
 * `probabilities`, `inside_outside`, `expected_brackets`, `pcfg`: grammars with probabilities; EM; the tree of highest
   expected F1; the estimator;
 * `span_features`, `pairs`, `pairs_kernel`: features of runs of words; weights of features and of pairs with labels;
-* `parser`, `span_model`, `span_parser`: what parsers share; trees of labelled spans without a grammar;
+* `parser`, `span_model`, `span_parser`, `grammar_ssvm`: what parsers share; trees of labelled spans without a grammar,
+  by likelihood or by margins;
 * `discriminative`: trees of a grammar, with weights of rules and features of spans.
 
 A tree of n words takes time and memory linear in its nodes everywhere, and nothing here is recursive.

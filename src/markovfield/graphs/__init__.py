@@ -10,7 +10,7 @@ Files, in reading order:
 * `joint_table`, `canonical`: a joint distribution as one table; canonical potentials (Hammersley and Clifford);
 * `topological`: topological sorts, listed and counted;
 * `orders`, `elimination`: elimination orders, and the kernels that search for them;
-* `triangulation`, `decomposable`, `junction_tree`: chordal graphs, perfect sequences, trees of cliques;
+* `triangulation`, `decomposable`, `junction_trees`: chordal graphs, perfect sequences, trees of cliques;
 * `planar`: embeddings in the plane and the torus;
 * `mixed_graph`: one type for graphs with several kinds of edge;
 * `_arrays`, `_nodes`, `_orientation`, `_walks`: index arrays, checks, partly directed graphs, open walks.

@@ -7,6 +7,7 @@ another.
 In reading order:
 
 * ``verbs.py``: the questions; ``discrete.py``, ``gaussian``: the same for factor graphs and for Gaussian fields;
+* ``predict.py``: what each row of a table says of the variables it does not show;
 * ``automatic.py``, ``explain.py``: what ``method="auto"`` tries, and what it would cost;
 * ``core``: the answers, evidence, limits of time and memory, the registry of methods;
 * ``problem``, ``constants``: a graph made ready for inference, and the constants of its tables taken out;

@@ -23,14 +23,14 @@ from markovfield.inference.constants.sums import centre_sums
 from markovfield.inference.core.answers import LogPartition, Marginals, Samples
 from markovfield.inference.core.decodings import Decoding, Solution
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.method import MethodLike, Question, check_decodes, taken
+from markovfield.inference.core.method import InferenceMethod, MethodLike, Question, check_decodes, taken
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.names import VariableName
 
 __all__ = ["decode", "log_partition", "marginals", "sample"]
 
 
-def _extra(method: Any, question: Question, **asked: Any) -> dict[str, Any]:
+def _extra(method: InferenceMethod, question: Question, **asked: Any) -> dict[str, Any]:
     """What only some methods take. A start nobody would use is an error."""
     extra = taken(method, **asked)
     if question.init is not None:

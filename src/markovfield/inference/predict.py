@@ -16,7 +16,7 @@ from markovfield.frames import to_frame
 from markovfield.inference.automatic import choose
 from markovfield.inference.core.batches import prediction_columns
 from markovfield.inference.core.evidence import Evidence, no_evidence, rows
-from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.method import InferenceMethod, MethodLike
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.inference.verbs import Callback, graph_of, marginals
@@ -162,7 +162,9 @@ def _batches(graph: FactorGraph, given: Rows, method: MethodLike, running: Runni
             yield _one(graph, Evidence(given[start]), chosen, running)
 
 
-def _one(graph: FactorGraph, evidence: Evidence, method: Any, running: Running) -> dict[VariableName, FloatArray]:
+def _one(
+    graph: FactorGraph, evidence: Evidence, method: InferenceMethod, running: Running
+) -> dict[VariableName, FloatArray]:
     try:
         answer = marginals(graph, evidence, method=method, n_jobs=running.n_jobs)  # type: ignore[arg-type]
     except ImpossibleEvidenceError:

@@ -13,7 +13,7 @@ Files, in reading order:
 * `conll`, `crfsuite_items`: sequences with labels, dependency trees;
 * `columns`: tables of data; sentence pairs and links between their words;
 * `trees`: trees of constituents in brackets;
-* `archive`, `_text`: our own format for every model; text files, compressed or not.
+* `archive`, `real_valued`: our own format for every model; those with real-valued variables.
 
 Reading is linear in the file; the archive allocates nothing that the size of the file does not bound.
 """

@@ -151,16 +151,7 @@ def _conditional(model: ConditionalGaussianNetwork) -> tuple[dict[str, Any], Arr
 
 def _conditional_of(about: dict[str, Any], arrays: Arrays) -> ConditionalGaussianNetwork:
     states, parents = _states(about), _parents(about)
-    net, numbers, at = ConditionalGaussianNetwork(states), _numbers(arrays, "numbers", None), 0
-
-    def take(*shape: int) -> FloatArray:
-        nonlocal at
-        size = math.prod(shape)
-        if at + size > len(numbers):
-            raise FormatError("its tables are larger than its numbers")
-        at += size
-        found: FloatArray = numbers[at - size : at].reshape(shape)
-        return found
+    net, take = ConditionalGaussianNetwork(states), _tables(arrays)
 
     for name, above in zip(states, parents, strict=True):
         if any(p not in states for p in above):
@@ -188,12 +179,25 @@ def _mixed(model: MixedGraphicalModel) -> tuple[dict[str, Any], Arrays]:
 
 def _mixed_of(about: dict[str, Any], arrays: Arrays) -> MixedGraphicalModel:
     states, pairs = _states(about), about.get("couplings")
-    numbers, at = _numbers(arrays, "numbers", None), 0
+    take = _tables(arrays)
     sizes = {v: len(s) for v, s in states.items() if s is not None}
     p = len(states) - len(sizes)
     known = isinstance(pairs, list) and all(isinstance(e, list) and len(e) == 2 for e in pairs)
     if not known or any(type(v) not in (str, int) or v not in sizes for pair in pairs or () for v in pair):
         raise FormatError("its couplings are not pairs of discrete variables")
+
+    precision, linear = take(p, p), take(p)
+    shifts = {v: take(n, p) for v, n in sizes.items()}
+    fields = {v: take(n) for v, n in sizes.items()}
+    couplings = {(a, b): take(sizes[a], sizes[b]) for a, b in pairs or ()}
+    return MixedGraphicalModel(
+        states, precision=precision, linear=linear, shifts=shifts, fields=fields, couplings=couplings
+    )
+
+
+def _tables(arrays: Arrays) -> Callable[..., FloatArray]:
+    """A function that takes the next table of some shape off the numbers."""
+    numbers, at = _numbers(arrays, "numbers", None), 0
 
     def take(*shape: int) -> FloatArray:
         nonlocal at
@@ -204,13 +208,7 @@ def _mixed_of(about: dict[str, Any], arrays: Arrays) -> MixedGraphicalModel:
         found: FloatArray = numbers[at - size : at].reshape(shape)
         return found
 
-    precision, linear = take(p, p), take(p)
-    shifts = {v: take(n, p) for v, n in sizes.items()}
-    fields = {v: take(n) for v, n in sizes.items()}
-    couplings = {(a, b): take(sizes[a], sizes[b]) for a, b in pairs or ()}
-    return MixedGraphicalModel(
-        states, precision=precision, linear=linear, shifts=shifts, fields=fields, couplings=couplings
-    )
+    return take
 
 
 def _variables(about: dict[str, Any]) -> list[Any]:

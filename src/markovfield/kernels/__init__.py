@@ -11,8 +11,11 @@ Files, in reading order:
 * `interpreter`: kernels as plain Python, where nothing is compiled yet and the work is small;
 * `exponential`, `logarithm`: exp and log as polynomials that loops over arrays can vectorise;
 * `log_space`: sums of numbers given by their logs;
-* `simd`, `products`: eight numbers at a time, for rows too short for the loop vectoriser;
+* `sigmoid`: the logistic function, in 32 bits as well;
+* `simd`, `products`: eight numbers at a time, for rows too short for the loop vectoriser; `tiles`: products of small
+  dense blocks kept in registers;
 * `random`: streams of xoshiro256++ (Blackman and Vigna 2021), one for each Markov chain or shard, never for a thread;
+  `random_lanes`: many of them side by side;
 * `bitsets`: sets of vertices as rows of 64-bit words, with a small generator of their own;
 * `union_find`: disjoint sets in one array;
 * `forest`: an order of a forest of factors, its log Z and exact samples.

@@ -5,6 +5,7 @@ Sources: Murphy 19.3 and 19.4, Caetano 2 to 4; each file names its equations.
 Files, in reading order:
 
 * `markov_network`: variables with states, and factors over them, plain and structured;
+* `generators`: hierarchical log-linear models as they are written;
 * `features`, `log_linear`: log-potentials linear in parameters, which every undirected model is (Murphy 19.37);
 * `bayesian_network`: each variable with its distribution given its parents; tables and noisy-max;
 * `gaussian_network`: linear-Gaussian networks (Murphy 19.4.4.1); `gaussian/`: Gaussian Markov random fields on

@@ -12,9 +12,14 @@ In reading order:
 * `models`: what x and w mean: factors of any arity, graphs, several labels, taxonomies, energies, hidden states;
 * `objectives`: what training minimises: likelihood, pseudo-likelihood, piecewise, expected loss;
 * `losses`, `oracles`: what mistakes cost, and outputs of highest score and loss, for max-margin training
-  (`margin_fit`, `margin_report`, `latent_margin`; solvers stand in `learning.max_margin`);
-* `prediction`: best outputs, marginals, samples, and how far they can be trusted;
-* `classifier`, `estimators`, `margin_estimators`: a model, an objective and a solver as one, and the named estimators.
+  (`margin_fit`, `kernel_fit`, `margin_report`, `latent_margin`; solvers stand in `learning.max_margin`, those of hinges
+  by name in `margin_training`);
+* `prediction`, `hidden_labels`, `constraints`: best outputs, marginals, samples, and how far they can be trusted;
+  labels whose hidden states are summed over; combinations of labels that are ruled out;
+* `conditional_estimator`, `settings`, `estimator`, `form_estimator`, `margin_estimator`: what estimators share: of all
+  models, of factor graphs, of structures, and structural SVMs; `archive`: their files;
+* `classifier`, `estimators`, `margin_estimators`, `ranking_ssvm`: a model, an objective and a solver as one, and
+  the named estimators; `training` runs the solver, `examples` reads files.
 
 Models of text and of images stand in `sequence` and `vision`.
 """

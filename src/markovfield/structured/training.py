@@ -134,7 +134,7 @@ def train(
         batch = _taken(objective, model.encode(X, Y, sample_weight))
         evaluated = objective.on(batch, running=running.quiet, rng=rng)
         method = getattr(evaluated, "method", None)
-        if hasattr(method, "verbs") and is_sampler(method):
+        if method is not None and hasattr(method, "verbs") and is_sampler(method):
             raise ModelError(f"{chosen.name} cannot follow a sampler's gradient: use 'sgd', 'adagrad' or 'adam'")
         details = batch.details
 

@@ -8,9 +8,10 @@ Files, in reading order:
 
 * `segmentation`: `ImageSegmentation`, with densities of colours from labelled pixels, or by EM without any;
 * `_observations`: those densities, Gaussian or on a grid of cells;
-* `_labels`: labels from a decoding, and a warning where that was not finished;
+* `_labels`: settings, and labels from a decoding, with a warning where that was not finished;
 * `image_features`: features of pixels at several scales and of pairs of neighbours, for many images at once;
-* `grid_model`, `grid_crf`: `GridCRF`, labels of pixels with all weights learned from labelled images;
+* `grid_model`, `grid_crf`, `grid_ssvm`: `GridCRF` and `GridSSVM`, labels of pixels with all weights learned from
+  labelled images;
 * `stereo`: `StereoMatching`, costs of disparities, smoothness, and the share of wrong disparities.
 
 Building a model is linear in pixels times labels (or disparities); pairs of neighbours share tables, and disparities of

@@ -1,20 +1,40 @@
-"""From a decoding to a picture of labels, with a word about what was not finished."""
+"""What both readers of pictures share: their settings, and labels with a word about what was not finished."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, Self
 
 import numpy as np
 
 from markovfield.arrays import IntArray
+from markovfield.exceptions import ModelError
 from markovfield.inference.constants.scale import extremes
 from markovfield.inference.core.convergence import warn_caller, without_warnings
 from markovfield.inference.core.decodings import Decoding
 
-__all__ = ["labels_of"]
+__all__ = ["Settings", "labels_of"]
 
 # A gap above this share of what the labels cost, next to the best of every factor by itself, is far from closed.
 FAR = 0.05
+
+
+class Settings:
+    """The fields of a dataclass as parameters."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's parameters, as scikit-learn asks for them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters of the constructor; returns this object."""
+        known = self.get_params()
+        for name, value in parameters.items():
+            if name not in known:
+                raise ModelError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}")
+            setattr(self, name, value)
+        return self
 
 
 def labels_of(decode: Callable[[], Decoding], shape: tuple[int, ...]) -> IntArray:

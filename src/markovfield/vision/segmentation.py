@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from markovfield.inference.core.running import Running
 from markovfield.inference.verbs import Callback, decode, marginals
 from markovfield.models.potts import Potts
 from markovfield.progress import shows_progress
-from markovfield.vision._labels import labels_of
+from markovfield.vision._labels import Settings, labels_of
 from markovfield.vision._observations import GaussianDensities, HistogramDensities, Observation
 
 __all__ = ["ImageSegmentation"]
@@ -38,7 +38,7 @@ IMPOSSIBLE = 100.0
 
 
 @dataclass(eq=False)
-class ImageSegmentation:
+class ImageSegmentation(Settings):
     """Labels for the pixels of an image: each class has its colours, and neighbours tend to be of one class.
 
         p(y, x) = p(y) prod over pixels of p(x_t | y_t),  log p(y) = sum over neighbours of w_st [y_s = y_t] - log Z
@@ -111,19 +111,6 @@ class ImageSegmentation:
     max_iterations: int = 30
     tolerance: float = 1e-4
     rng: int | np.random.Generator | None = None
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's parameters, as scikit-learn asks for them."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def set_params(self, **parameters: Any) -> ImageSegmentation:
-        """Set parameters of the constructor; returns this object."""
-        known = self.get_params()
-        for name, value in parameters.items():
-            if name not in known:
-                raise ModelError(f"ImageSegmentation has no parameter {name!r}; it has {', '.join(known)}")
-            setattr(self, name, value)
-        return self
 
     # ---- fitting --------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from markovfield.inference.verbs import Callback, decode, marginals
 from markovfield.models._sites import Sites, pair_graph, sites_of
 from markovfield.names import Names
 from markovfield.progress import shows_progress
-from markovfield.vision._labels import labels_of
+from markovfield.vision._labels import Settings, labels_of
 
 __all__ = ["StereoMatching", "disparity_error"]
 
@@ -31,7 +31,7 @@ STEPS = 32
 
 
 @dataclass(eq=False)
-class StereoMatching:
+class StereoMatching(Settings):
     """The disparity of each pixel of a left view: how far left its match lies in the right view.
 
         log p(y) = - sum over pixels of cost[s, y_s] - sum over neighbours of weight f(y_s - y_t) - log Z
@@ -93,19 +93,6 @@ class StereoMatching:
     data_truncation: float = 3.0
     window: int = 1
     contrast: float = 0.0
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's parameters, as scikit-learn asks for them."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def set_params(self, **parameters: Any) -> StereoMatching:
-        """Set parameters of the constructor; returns this object."""
-        known = self.get_params()
-        for name, value in parameters.items():
-            if name not in known:
-                raise ModelError(f"StereoMatching has no parameter {name!r}; it has {', '.join(known)}")
-            setattr(self, name, value)
-        return self
 
     # ---- the model ------------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ import pytest
 
 import markovfield as mf
 from markovfield.exceptions import ModelError, StoppedError
+from markovfield.learning.core.penalties import penalties_for
 from markovfield.learning.gaussian.graphical_lasso import GraphicalLasso
 from markovfield.learning.gaussian.moments import GaussianMoments
-from markovfield.learning.structures.penalty_path import penalties_for
 
 
 def pairs_of(graph) -> set[frozenset]:

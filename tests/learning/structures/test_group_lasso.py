@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 import markovfield as mf
 from markovfield.learning.core.data import DataTable, encode
 from markovfield.learning.structures.group_lasso import GroupLasso
-from markovfield.learning.structures.penalty_path import noise_level, penalties_for
+from markovfield.learning.structures.penalty_path import noise_level
 from tests.learning.structures.test_hill_climbing import drawn
 from tests.learning.structures.test_regressions import correlated_spins, spin_table
 
@@ -321,15 +321,6 @@ def test_the_moral_graph_of_a_learned_structure():
 def test_learned_then_fitted(thirty):
     net = mf.learn_structure(thirty[2], "group_lasso").to_network()
     assert isinstance(net, mf.MarkovNetwork)
-
-
-def test_the_end_of_the_path():
-    assert penalties_for(100.0, 20.0, 5, 0.1)[[0, -1]].tolist() == pytest.approx([100.0, 10.0])
-    assert penalties_for(1000.0, 20.0, 5, None)[-1] == pytest.approx(20.0)
-    assert penalties_for(1e6, 20.0, 5, None)[-1] == pytest.approx(1e4)
-    assert penalties_for(1.0, 20.0, 5, None)[-1] == pytest.approx(0.5)
-    assert penalties_for(0.0, 20.0, 5, None).tolist() == [0.0]
-    assert penalties_for(3.0, 20.0, 1, None).tolist() == [3.0]
 
 
 def test_at_the_level_of_noise_each_variable_has_an_edge():

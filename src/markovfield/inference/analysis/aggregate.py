@@ -108,7 +108,7 @@ def aggregate(
     return float(math.exp(best))
 
 
-def _marginals(method: Any, graph: FactorGraph, evidence: Evidence, running: Running) -> Marginals:
+def _marginals(method: MethodLike, graph: FactorGraph, evidence: Evidence, running: Running) -> Marginals:
     found: Marginals = resolve(method, "marginals").marginals(graph, evidence, running=running)
     return found
 
@@ -141,7 +141,7 @@ def _supported(evidence: Evidence, sign: float = 0.0) -> Evidence:
     return Evidence(evidence.states, changed)
 
 
-def _count(method: Any, graph: FactorGraph, evidence: Evidence, running: Running) -> int:
+def _count(method: MethodLike, graph: FactorGraph, evidence: Evidence, running: Running) -> int:
     """Sum-product over zero-one potentials, in floats up to what they hold, else in integers modulo primes."""
     support = graph.with_tables(np.where(graph.log_tables == -np.inf, -np.inf, 0.0))
     known = _supported(evidence)
@@ -198,7 +198,7 @@ def _reaches_zero(graph: FactorGraph, evidence: Evidence) -> bool:
     return bool((zeros & graph.reads_own_cells()[reduced.factors]).any())
 
 
-def _lowest(method: Any, graph: FactorGraph, evidence: Evidence, common: dict[str, Any]) -> float:
+def _lowest(method: MethodLike, graph: FactorGraph, evidence: Evidence, common: dict[str, Any]) -> float:
     """The lowest score of all assignments that agree with the evidence: the best of the negated model.
 
     It is -inf where one of them has potential zero.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, offsets_of
 from markovfield.exceptions import MemoryLimitError, ModelError
+from markovfield.factors.remembered import Told
 from markovfield.factors.structure import Structure
 from markovfield.inference.belief_propagation.edges_kernel import (
     MessageLayout,
@@ -153,10 +154,10 @@ def sealed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def forest_of(problem: Problem) -> Forest:
     """The forest of a problem, kept with its structure; raises where there is a cycle."""
-    found = find_forest(problem)
+    found = _forest_or_cycle(problem)
     if isinstance(found, Forest):
         return found
-    v = int(problem.structure.cache["cycle"])
+    v = found
     raise ModelError(
         f"variable {problem.graph.variables[v]!r} lies on a cycle of the factor graph, and belief "
         "propagation with schedule 'tree' needs a forest: use schedule 'auto', or junction_tree"
@@ -165,15 +166,25 @@ def forest_of(problem: Problem) -> Forest:
 
 def find_forest(problem: Problem) -> Forest | None:
     """The forest of a problem, or None; both kept with its structure."""
+    found = _forest_or_cycle(problem)
+    return found if isinstance(found, Forest) else None
+
+
+_FOREST: Told[Forest | int] = Told()
+
+
+def _forest_or_cycle(problem: Problem) -> Forest | int:
+    """The forest of a problem, or a variable on a cycle; kept with its structure."""
     s = problem.structure
-    if "forest" in s.cache or "cycle" in s.cache:
-        found: Forest | None = s.cache.get("forest")
+    found = _FOREST.of(s)
+    if found is not None:
         return found
     layout, sizes = message_layout(s)
     order, parent_edge, closing = grow_forest(layout)
     if closing >= 0:
-        s.cache["cycle"] = _variable_on_cycle(layout, parent_edge, closing, problem.graph.n_variables)
-        return None
+        on_cycle = int(_variable_on_cycle(layout, parent_edge, closing, problem.graph.n_variables))
+        _FOREST.tell(s, on_cycle)
+        return on_cycle
     arity = np.diff(s.scope_offsets)
     factor_cost = 10.0 + sizes * arity
     variable_cost = 10.0 + np.bincount(s.scopes, minlength=s.n_variables) * s.cardinalities
@@ -186,7 +197,7 @@ def find_forest(problem: Problem) -> Forest | None:
         cut_work(factor_cost),
         max(int(arity.max(initial=0)) - 1, 0),
     )
-    s.cache["forest"] = forest
+    _FOREST.tell(s, forest)
     return forest
 
 

@@ -21,6 +21,7 @@ from markovfield.factors.factor_kinds import NOISY_MAX, cell_reader
 from markovfield.factors.remembered import remembered
 from markovfield.inference.constants.cancelling import collect_unary_parts
 from markovfield.inference.constants.scale import (
+    EXTREMES,
     MANY_FACTORS,
     Extremes,
     extremes,
@@ -256,5 +257,5 @@ def taken_out(graph: FactorGraph, constants: FloatArray) -> tuple[FactorGraph, f
     pool = np.where(np.isnan(shift), 0.0, graph.log_tables - shift)
     pool.flags.writeable = False
     view = graph.with_tables(pool)
-    view.cache["extremes"] = Extremes(extremes(graph).top - constants, extremes(graph).low - constants)
+    EXTREMES.tell(view, Extremes(extremes(graph).top - constants, extremes(graph).low - constants))
     return view, float(constants.sum())

@@ -13,12 +13,13 @@ import numpy.typing as npt
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import NOISY_MAX, TABLE, caps, cell_reader, table_cells
-from markovfield.factors.remembered import remembered
+from markovfield.factors.remembered import Told, remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
 from markovfield.kernels.interpreter import CELL, small
 
 __all__ = [
+    "EXTREMES",
     "MANY_FACTORS",
     "Extremes",
     "ScoreScale",
@@ -149,6 +150,10 @@ def few_cells(s: Structure) -> tuple[IntArray, IntArray, IntArray] | None:
     return factors, starts.astype(np.int64), np.concatenate([np.zeros(0, np.int64), *cells])
 
 
+# Known of a graph before it is looked at, where it was made of another.
+EXTREMES: Told[Extremes] = Told()
+
+
 def extremes(graph: FactorGraph) -> Extremes:
     """The extremes of every factor, found once per graph; time is linear in the cells that factors read, those of a
     run of factors with one table counted once.
@@ -162,16 +167,17 @@ def extremes(graph: FactorGraph) -> Extremes:
     >>> found.top.tolist(), found.low.tolist(), found.total
     ([3.0], [1.0], 3.0)
     """
-    found: Extremes | None = graph.cache.get("extremes")
+    found = EXTREMES.of(graph)
     if found is None:
-        found = graph.cache["extremes"] = _extremes(graph, 1)
+        found = _extremes(graph, 1)
+        EXTREMES.tell(graph, found)
     return found
 
 
 def some_extremes(graph: FactorGraph) -> Extremes:
     """Those of all factors, or, of a graph of very many, of some thousand spread evenly."""
     m = graph.structure.n_factors
-    if m <= MANY_FACTORS or "extremes" in graph.cache:
+    if m <= MANY_FACTORS or EXTREMES.of(graph) is not None:
         return extremes(graph)
     return _extremes(graph, m // LOOKED_AT)
 
@@ -205,7 +211,7 @@ def _extremes(graph: FactorGraph, every: int) -> Extremes:
 def most_total(graph: FactorGraph) -> float:
     """No score is larger in absolute value; a rough bound for graphs of very many factors."""
     m = graph.structure.n_factors
-    return extremes(graph).total if m <= MANY_FACTORS or "extremes" in graph.cache else m * largest_cell(graph)
+    return extremes(graph).total if m <= MANY_FACTORS or EXTREMES.of(graph) is not None else m * largest_cell(graph)
 
 
 @remembered

@@ -11,6 +11,7 @@ In reading order:
 * ``component_counts.py``: the same of a union of many examples, with the log Z and the weight of each;
 * ``row_counts.py``: those of many rows of clamps, as copies of the graph in one union where the method allows it;
 * ``loss_counts.py``: the same weighted by a loss (Murphy 19.80);
+* ``batches.py``: marginals for many rows of evidence;
 * ``running.py``: threads, time limit and callback; ``limits.py``: memory;
 * ``convergence.py``: the one warning of what did not converge;
 * ``diagnostics.py``, ``autocovariance_kernel.py``: effective sample sizes, split R-hat and standard errors (Vehtari,

@@ -7,7 +7,7 @@ connected components apart (`Components`) answer in one call; the others are ask
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from markovfield.factors.structure import Structure
 from markovfield.inference.core.answers import ByComponent, Marginals
 from markovfield.inference.core.counts import Counts, CountsMethod, is_sampler, row_by_row, together
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.method import taken
+from markovfield.inference.core.method import InferenceMethod, MarginalsMethod, taken
 from markovfield.inference.core.running import Running
 
 __all__ = ["Apart", "ComponentCounts", "Part", "counts_by_component", "parts_of", "set_apart"]
@@ -76,7 +76,7 @@ _PARTS: Shelf[tuple[Part, ...]] = Shelf(2)
 
 
 def counts_by_component(
-    method: Any,
+    method: InferenceMethod,
     graph: FactorGraph,
     evidence: Evidence,
     variable_offsets: npt.ArrayLike,
@@ -153,7 +153,7 @@ def counts_by_component(
         counts = row.counts
     else:
         extra = taken(method, init=init, rng=generator_of(rng) if "rng" in method.abilities else None)
-        answer = marginals = method.marginals(graph, evidence, running=running, **extra)
+        answer = marginals = cast("MarginalsMethod", method).marginals(graph, evidence, running=running, **extra)
         counts = marginals.expected_counts
     if n == 1:
         return ComponentCounts(np.array([float(np.sum(answer.log_partition))]), counts, answer)
@@ -265,7 +265,7 @@ def _part(s: Structure, factors: IntArray, begin: int, end: int, low: IntArray, 
 
 
 def _one_by_one(
-    method: Any, graph: FactorGraph, evidence: Evidence, offsets: IntArray, running: Running, rng: Any
+    method: InferenceMethod, graph: FactorGraph, evidence: Evidence, offsets: IntArray, running: Running, rng: Any
 ) -> ComponentCounts:
     """The same by one question for each example."""
     counts = np.zeros(graph.structure.n_cells)
@@ -282,7 +282,7 @@ def _one_by_one(
         likelihoods = tuple((v - begin, x) for v, x in evidence.likelihoods if begin <= v < end)
         known = Evidence(evidence.states[begin:end], likelihoods)
         single = FactorGraph(part.structure, tables)
-        answer = method.marginals(single, known, running=running.quiet, **extra)
+        answer = cast("MarginalsMethod", method).marginals(single, known, running=running.quiet, **extra)
         values[i] = answer.log_partition
         counts[part.first_cell : part.last_cell] += answer.expected_counts
         single.cache.clear()

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from markovfield.factors.factor_kinds import cell_reader
 from markovfield.inference.core.answers import ByComponent, Guarantee, Marginals, Samples
 from markovfield.inference.core.diagnostics import error_floor
 from markovfield.inference.core.evidence import Evidence
-from markovfield.inference.core.method import MethodLike
+from markovfield.inference.core.method import InferenceMethod, MarginalsMethod, MethodLike, SampleMethod
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 
@@ -124,7 +124,13 @@ def resolve_counts(method: MethodLike) -> Any:
 
 
 def row_by_row(
-    method: Any, graph: FactorGraph, clamps: Rows, weights: FloatArray, n_samples: int, rng: Any, running: Running
+    method: InferenceMethod,
+    graph: FactorGraph,
+    clamps: Rows,
+    weights: FloatArray,
+    n_samples: int,
+    rng: Any,
+    running: Running,
 ) -> Counts:
     """One question for each row, answered by messages, by enumeration or by samples."""
     total = np.zeros(graph.structure.n_cells)
@@ -134,17 +140,18 @@ def row_by_row(
     converged, iterations = True, 0
     parts: Any = None
     samples = is_sampler(method)
+    sampling, summing = cast("SampleMethod", method), cast("MarginalsMethod", method)
     extra: dict[str, Any] = {"rng": rng} if samples or "rng" in method.abilities else {}
     for i, row in enumerate(clamps):
         found: Marginals | Samples
         try:
             if samples:
-                found = drawn = method.sample(graph, n_samples, Evidence(row), running=running, **extra)
+                found = drawn = sampling.sample(graph, n_samples, Evidence(row), running=running, **extra)
                 counts, errors = counts_of_samples(drawn)
                 variance = np.zeros(len(total)) if variance is None else variance
                 variance += np.square(weights[i] * errors)
             else:
-                found = answer = method.marginals(graph, Evidence(row), running=running, **extra)
+                found = answer = summing.marginals(graph, Evidence(row), running=running, **extra)
                 counts = answer.expected_counts
                 parts = answer._components if len(clamps) == 1 else None
         except ImpossibleEvidenceError:
@@ -165,7 +172,7 @@ def row_by_row(
     )
 
 
-def is_sampler(method: Any) -> bool:
+def is_sampler(method: InferenceMethod) -> bool:
     """Whether counts are averages over samples: those over Markov chains are taken from the chains' samples."""
     return "sample" in method.verbs and ("marginals" not in method.verbs or "rng" in method.abilities)
 

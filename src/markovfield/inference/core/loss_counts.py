@@ -15,7 +15,7 @@ What samples is refused: a difference of two sampled expectations is noise.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from markovfield.inference.core.answers import Guarantee
 from markovfield.inference.core.component_counts import counts_by_component, set_apart
 from markovfield.inference.core.counts import is_sampler
 from markovfield.inference.core.evidence import Evidence, no_evidence
+from markovfield.inference.core.method import InferenceMethod
 from markovfield.inference.core.running import Running
 
 __all__ = ["LossCounter", "LossCounts", "TiltingMethod"]
@@ -101,7 +102,7 @@ class LossCounter:
 
     def __init__(
         self,
-        method: Any,
+        method: InferenceMethod,
         structure: Structure,
         variable_offsets: npt.ArrayLike,
         *,
@@ -163,7 +164,8 @@ class LossCounter:
         rest = np.bincount(self._example, above * self._marginals, self.n_examples)
         above[rest[self._example] <= 0.0] = 0.0
         graph = FactorGraph(s, self._pool[: s.n_cells], marks_hold=True)
-        counts = self.method.tilted(graph, self._evidence, above, self.offsets, running=self.running.quiet)
+        method = cast("TiltingMethod", self.method)
+        counts = method.tilted(graph, self._evidence, above, self.offsets, running=self.running.quiet)
         graph.cache.clear()  # what was worked out for it refers to it
         weighted = rest[of_cell] * counts + floor[of_cell] * self._counts
         return weighted, rest[of_cell] * (counts - self._counts)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DecodeMethod",
+    "InferenceMethod",
     "LogPartitionMethod",
     "MarginalsMethod",
     "Method",

@@ -20,6 +20,7 @@ from markovfield.factors.structure import Structure
 from markovfield.inference.core.component_counts import counts_by_component
 from markovfield.inference.core.counts import Counts, CountsMethod, JoiningMethod, Rows, row_by_row, together
 from markovfield.inference.core.evidence import Evidence, rows
+from markovfield.inference.core.method import InferenceMethod
 from markovfield.inference.core.running import Running
 from markovfield.kernels.compilations import clock
 
@@ -33,7 +34,7 @@ _COPIES: Shelf[Structure] = Shelf(4)
 
 
 def counts_of(
-    method: Any,
+    method: InferenceMethod,
     graph: FactorGraph,
     clamps: npt.ArrayLike | None,
     weights: npt.ArrayLike | None,
@@ -75,7 +76,13 @@ def counts_of(
 
 
 def _joined(
-    method: Any, graph: FactorGraph, clamps: Rows, weights: FloatArray, n_samples: int, rng: Any, running: Running
+    method: InferenceMethod,
+    graph: FactorGraph,
+    clamps: Rows,
+    weights: FloatArray,
+    n_samples: int,
+    rng: Any,
+    running: Running,
 ) -> Counts:
     """Rows that do not disturb each other, together; the others one by one."""
     s = graph.structure
@@ -107,7 +114,13 @@ def _joined(
 
 
 def _side_by_side(
-    method: Any, graph: FactorGraph, clamps: Rows, weights: FloatArray, n_samples: int, rng: Any, running: Running
+    method: InferenceMethod,
+    graph: FactorGraph,
+    clamps: Rows,
+    weights: FloatArray,
+    n_samples: int,
+    rng: Any,
+    running: Running,
 ) -> Counts:
     """One question about as many copies of the graph as there are rows."""
     n, s = len(clamps), graph.structure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,16 @@ class _Beliefs:
     radius: float
     converged: bool
     residuals: tuple[float, ...]
+
+    def ended(self, method: str, running: Running) -> dict[str, Any]:
+        """What every answer says of how it was got."""
+        return {
+            "converged": self.converged,
+            "iterations": len(self.residuals),
+            "residuals": self.residuals,
+            "method": method,
+            "seconds": running.seconds,
+        }
 
     @property
     def bound(self) -> Guarantee:
@@ -134,11 +144,7 @@ class GaussianBeliefPropagation:
             guarantee=found.bound,
             variances_guarantee=found.bound,
             means_guarantee="exact" if found.converged else "approximate",
-            converged=found.converged,
-            iterations=len(found.residuals),
-            residuals=found.residuals,
-            method=self.name,
-            seconds=running.seconds,
+            **found.ended(self.name, running),
         )
 
     def log_partition(self, field: GaussianField, known: GaussianEvidence, *, running: Running) -> LogPartition:
@@ -148,11 +154,7 @@ class GaussianBeliefPropagation:
         return LogPartition(
             log_partition=found.log_partition + extra,
             guarantee=found.bound,
-            converged=found.converged,
-            iterations=len(found.residuals),
-            residuals=found.residuals,
-            method=self.name,
-            seconds=running.seconds,
+            **found.ended(self.name, running),
         )
 
     def decode(
@@ -180,11 +182,7 @@ class GaussianBeliefPropagation:
             values,
             variables,
             gap=gap,
-            converged=found.converged,
-            iterations=len(found.residuals),
-            residuals=found.residuals,
-            method=self.name,
-            seconds=running.seconds,
+            **found.ended(self.name, running),
         )
 
 

@@ -105,6 +105,16 @@ class ConjugateGradient:
         )
         return solved[:, 0], float(error.max(initial=0.0)), iterations
 
+    def _ended(self, residual: float, iterations: int, running: Running) -> dict[str, Any]:
+        """What every answer says of how it was got."""
+        return {
+            "converged": residual <= 10 * self.tolerance,
+            "iterations": iterations,
+            "residuals": (residual,),
+            "method": self.name,
+            "seconds": running.seconds,
+        }
+
     def _draws(
         self,
         field: GaussianField,
@@ -166,11 +176,7 @@ class ConjugateGradient:
             guarantee="approximate",
             means_guarantee="approximate",
             variances_guarantee="approximate",
-            converged=residual <= 10 * self.tolerance,
-            iterations=iterations,
-            residuals=(residual,),
-            method=self.name,
-            seconds=running.seconds,
+            **self._ended(residual, iterations, running),
         )
 
     def log_partition(
@@ -194,11 +200,7 @@ class ConjugateGradient:
             log_partition=value,
             standard_error=error,
             guarantee="approximate",
-            converged=residual <= 10 * self.tolerance,
-            iterations=iterations,
-            residuals=(residual,),
-            method=self.name,
-            seconds=running.seconds,
+            **self._ended(residual, iterations, running),
         )
 
     def decode(
@@ -220,11 +222,7 @@ class ConjugateGradient:
             values,
             variables,
             gap=np.inf if len(free) else 0.0,
-            converged=residual <= 10 * self.tolerance,
-            iterations=iterations,
-            residuals=(residual,),
-            method=self.name,
-            seconds=running.seconds,
+            **self._ended(residual, iterations, running),
         )
 
     def sample(
@@ -250,9 +248,5 @@ class ConjugateGradient:
             field=field,
             values=values,
             guarantee="approximate",
-            converged=residual <= 10 * self.tolerance,
-            iterations=iterations,
-            residuals=(residual,),
-            method=self.name,
-            seconds=running.seconds,
+            **self._ended(residual, iterations, running),
         )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from markovfield.arrays import FloatArray, States, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import DISTANCE, TABLE
-from markovfield.factors.remembered import remembered
+from markovfield.factors.remembered import Shelf, remembered
 from markovfield.factors.structure import Structure
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.running import Running
@@ -212,9 +213,20 @@ def _cost(sites: Sites) -> float:
     return float(10 * len(sites.table) + np.diff(sites.link_offsets).sum() + 10 * (degree * sites.card[general]).sum())
 
 
-def _kept(problem: Problem) -> dict[Any, Any]:
-    """Where a layout may be kept: with the graph, unless evidence has made the problem another one."""
-    return problem.as_tables.cache if problem.reduced is None and not len(problem.likelihood) else {}
+T = TypeVar("T")
+_IN_ORDER: Shelf[tuple[Sites, FloatArray]] = Shelf(1)
+_COLOURED: Shelf[tuple[Sites, FloatArray, list[list[tuple[int, int]]]]] = Shelf(1)
+
+
+def _kept(shelf: Shelf[T], problem: Problem, make: Callable[[], T]) -> T:
+    """A layout, kept with the graph, unless evidence has made the problem another one."""
+    same = problem.reduced is None and not len(problem.likelihood)
+    return shelf.get(problem.as_tables, None, make) if same else make()
+
+
+def _in_order(problem: Problem) -> tuple[Sites, FloatArray]:
+    sites = sites_of(problem)
+    return sites, tables_of(problem, sites)
 
 
 @dataclass(eq=False)
@@ -234,12 +246,7 @@ class SingleSite:
     @classmethod
     def of(cls, problem: Problem, rule: Any = HEAT_BATH, at_random: bool = False) -> SingleSite:
         """Lay a problem out; kept with its graph where the evidence changes nothing."""
-        cache = _kept(problem)
-        if "single_site" not in cache:
-            sites = sites_of(problem)
-            cache["single_site"] = sites, tables_of(problem, sites)
-        sites, tables = cache["single_site"]
-        return cls(sites, tables, rule, at_random)
+        return cls(*_kept(_IN_ORDER, problem, lambda: _in_order(problem)), rule, at_random)
 
     def _run(self, kernel: Any, states: States, stream: Any, count: int, out: Any) -> None:
         kernel(self.sites, self.tables, self.rule, self._scan, 1.0, states, stream, count, out)
@@ -274,10 +281,7 @@ class ColouredSites:
     @classmethod
     def of(cls, problem: Problem, running: Running, n_chains: int) -> ColouredSites:
         """Colour a problem's sites greedily and cut each colour into shards."""
-        cache = _kept(problem)
-        if "coloured" not in cache:
-            cache["coloured"] = cls._layout(problem)
-        sites, tables, shards = cache["coloured"]
+        sites, tables, shards = _kept(_COLOURED, problem, lambda: cls._layout(problem))
         quiet = Running(running.n_jobs)
         several = max((len(part) for part in shards), default=0) > 1
         return cls(sites, tables, shards, quiet, several and n_chains < (running.n_jobs or os.cpu_count() or 1))

@@ -14,6 +14,7 @@ import numpy as np
 
 from markovfield.kernels.compiler import kernel
 from markovfield.kernels.random import draw_index, draw_unit
+from markovfield.kernels.union_find import find
 
 __all__ = ["BlockModel", "draw_trees"]
 
@@ -93,14 +94,6 @@ def _work(model):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _root(parent, v):  # type: ignore[no-untyped-def]
-    while parent[v] != v:
-        parent[v] = parent[parent[v]]
-        v = parent[v]
-    return v
-
-
-@kernel
 def _take(model, work, count, number):  # type: ignore[no-untyped-def]
     """Move those of the first ``count`` waiting variables that close no cycle into a block; how many wait on."""
     variable_offsets, variable_factors = model.variable_offsets, model.variable_factors
@@ -113,7 +106,7 @@ def _take(model, work, count, number):  # type: ignore[no-untyped-def]
         for j in range(variable_offsets[v], variable_offsets[v + 1]):
             f = variable_factors[j]
             if holder_block[f] == number:
-                r = _root(parent, holder[f])
+                r = find(parent, holder[f])
                 # Two factors that lead to one set would make a cycle.
                 if seen[r] == turn + i:
                     fits = False
@@ -129,7 +122,7 @@ def _take(model, work, count, number):  # type: ignore[no-untyped-def]
         for j in range(variable_offsets[v], variable_offsets[v + 1]):
             f = variable_factors[j]
             if holder_block[f] == number:
-                parent[_root(parent, holder[f])] = v
+                parent[find(parent, holder[f])] = v
             holder[f], holder_block[f] = v, number
     return left
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +25,70 @@ __all__ = ["AlphaBetaSwap", "AlphaExpansion", "first_states", "states_by_merit"]
 
 
 @dataclass(frozen=True)
-class AlphaExpansion:
+class _MoveMaking:
+    """Moves from assignment to assignment, one after the other, until none of a whole cycle improves."""
+
+    max_iterations: int = 100
+
+    name: ClassVar[str]
+    exact: ClassVar[bool] = False
+    needs: ClassVar[str] = "pairwise"
+    verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"init"})
+
+    def __post_init__(self) -> None:
+        check_method(self, least={"max_iterations": 1})
+
+    def decode(
+        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Decoding | None = None
+    ) -> Decoding:
+        """An assignment that no such move improves."""
+        pairs = pair_problem(self.name, graph, evidence, shrink=False)
+        order = states_by_merit(pairs)
+        expanding = isinstance(self, AlphaExpansion)
+        cycle = [(-1, beta) for beta in order] if expanding else list(combinations(order, 2))
+        moves = Moves(pairs, first_states(self.name, pairs, init, order), keep=expanding)
+        converged = False
+        stopped = False
+        residuals: list[float] = []
+        # Moves tried since the last one that changed anything: when all have been, none is left.
+        idle, n_moves = 0, len(cycle)
+        try:
+            if init is None:
+                moves.foresee(running)
+            if init is None and not expanding:
+                # Swaps alone rarely leave where they start: one cycle of expansions is a cheap better one.
+                for beta in order:
+                    moves.expand(beta, running)
+            while not converged and len(residuals) < self.max_iterations:
+                before = moves.score
+                for alpha, beta in cycle:
+                    improved = moves.expand(beta, running) if expanding else moves.swap(alpha, beta, running)
+                    idle = 0 if improved else idle + 1
+                    if idle >= n_moves:
+                        break
+                converged = idle >= n_moves
+                residuals.append(moves.score - before)
+        except STOPS:
+            stopped = True
+        if not converged and not stopped:
+            warn_not_converged(self.name, len(residuals), residuals[-1], 0.0)
+        problem = pairs.problem
+        return decoding_of_states(
+            graph,
+            [(problem.states(moves.states), pairs.score(moves.states))],
+            gap=np.inf,
+            guarantee="lower",
+            method=self.name,
+            converged=converged,
+            iterations=len(residuals),
+            residuals=tuple(residuals),
+            seconds=running.seconds,
+        )
+
+
+@dataclass(frozen=True)
+class AlphaExpansion(_MoveMaking):
     """Change to the best assignment in which any variables take one state and the others stay, state after state.
 
     One such move is a maximum flow (Boykov, Veksler and Zabih 2001). The score never falls, and at the end no single
@@ -60,30 +122,11 @@ class AlphaExpansion:
     ([2, 2, 2, 2], 4.8)
     """
 
-    max_iterations: int = 100
-
     name: ClassVar[str] = "alpha_expansion"
-    exact: ClassVar[bool] = False
-    needs: ClassVar[str] = "pairwise"
-    verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init"})
-
-    def __post_init__(self) -> None:
-        check_method(self, least={"max_iterations": 1})
-
-    def decode(
-        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Decoding | None = None
-    ) -> Decoding:
-        """An assignment that no expansion improves."""
-
-        def cycle(order: list[int]) -> Iterator[tuple[int, int]]:
-            return ((-1, beta) for beta in order)
-
-        return _decode(self, cycle, graph, evidence, running, init)
 
 
 @dataclass(frozen=True)
-class AlphaBetaSwap:
+class AlphaBetaSwap(_MoveMaking):
     """Change to the best assignment in which the variables in two states choose anew between them, pair after pair.
 
     Every such move is a cut where the pairs' costs are a semi-metric: equal states cost nothing and different ones
@@ -110,77 +153,7 @@ class AlphaBetaSwap:
     ([3, 3, 3], 3.0)
     """
 
-    max_iterations: int = 100
-
     name: ClassVar[str] = "alpha_beta_swap"
-    exact: ClassVar[bool] = False
-    needs: ClassVar[str] = "pairwise"
-    verbs: ClassVar[frozenset[str]] = frozenset({"decode"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"init"})
-
-    def __post_init__(self) -> None:
-        check_method(self, least={"max_iterations": 1})
-
-    def decode(
-        self, graph: FactorGraph, evidence: Evidence, *, running: Running, init: Decoding | None = None
-    ) -> Decoding:
-        """An assignment that no swap improves."""
-
-        def cycle(order: list[int]) -> Iterator[tuple[int, int]]:
-            return combinations(order, 2)
-
-        return _decode(self, cycle, graph, evidence, running, init)
-
-
-def _decode(
-    method: Any,
-    cycle: Callable[[list[int]], Iterator[tuple[int, int]]],
-    graph: FactorGraph,
-    evidence: Evidence,
-    running: Running,
-    init: Decoding | None,
-) -> Decoding:
-    pairs = pair_problem(method.name, graph, evidence, shrink=False)
-    order = states_by_merit(pairs)
-    expanding = method.name == AlphaExpansion.name
-    moves = Moves(pairs, first_states(method.name, pairs, init, order), keep=expanding)
-    converged = False
-    stopped = False
-    residuals: list[float] = []
-    # Moves tried since the last one that changed anything: when all have been, none is left.
-    idle, n_moves = 0, sum(1 for _ in cycle(order))
-    try:
-        if init is None:
-            moves.foresee(running)
-        if init is None and not expanding:
-            # Swaps alone rarely leave the neighbourhood of their start; one cycle of expansions is a cheap better one.
-            for beta in order:
-                moves.expand(beta, running)
-        while not converged and len(residuals) < method.max_iterations:
-            before = moves.score
-            for alpha, beta in cycle(order):
-                improved = moves.expand(beta, running) if expanding else moves.swap(alpha, beta, running)
-                idle = 0 if improved else idle + 1
-                if idle >= n_moves:
-                    break
-            converged = idle >= n_moves
-            residuals.append(moves.score - before)
-    except STOPS:
-        stopped = True
-    if not converged and not stopped:
-        warn_not_converged(method.name, len(residuals), residuals[-1], 0.0)
-    problem = pairs.problem
-    return decoding_of_states(
-        graph,
-        [(problem.states(moves.states), pairs.score(moves.states))],
-        gap=np.inf,
-        guarantee="lower",
-        method=method.name,
-        converged=converged,
-        iterations=len(residuals),
-        residuals=tuple(residuals),
-        seconds=running.seconds,
-    )
 
 
 def states_by_merit(pairs: PairProblem) -> list[int]:

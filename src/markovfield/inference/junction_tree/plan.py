@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,10 @@ PARALLEL_OPERATIONS = 1e7
 STEP_OPERATIONS = 2e8
 # Cliques beyond 2**MAX_LOG2 states are not even laid out.
 MAX_LOG2 = 50.0
+
+
+# Subtrees that may run side by side, and the top of the trees in pieces.
+Parts = tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +85,6 @@ class Plan:
     roots: npt.NDArray[np.int64] = field(repr=False)
     fixed_values: npt.NDArray[np.int64] = field(repr=False)
     homeless: npt.NDArray[np.int64] = field(repr=False)
-    cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
 
     def cliques(self) -> list[tuple[int, ...]]:
         """Variables of each clique by position, in axis order: residual first, then separator."""
@@ -90,43 +94,37 @@ class Plan:
             for a, b in zip(lay.axis_offsets[:-1].tolist(), lay.axis_offsets[1:].tolist(), strict=True)
         ]
 
-    def parts(self, upward: bool) -> tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]]:
+    def parts(self, upward: bool) -> Parts:
         """Whole subtrees that may run side by side, and the top of the trees in pieces, in the order of a pass.
 
         Small plans are one piece. Parts depend on the plan alone, never on the number of threads.
         """
-        found = self.cache.get("parts")
-        if found is None:
-            if self.operations < PARALLEL_OPERATIONS:
-                found = (([], [self.falling]), ([], [self.rising]))
-            else:
-                tasks, top = self._cut()
-                rising = ([t[::-1].copy() for t in tasks], [t[::-1].copy() for t in reversed(top)])
-                found = ((tasks, top), rising)
-            self.cache["parts"] = found
-        return found[upward]  # type: ignore[no-any-return]
+        return self._both_parts[upward]
 
-    @property
+    @cached_property
+    def _both_parts(self) -> tuple[Parts, Parts]:
+        if self.operations < PARALLEL_OPERATIONS:
+            return ([], [self.falling]), ([], [self.rising])
+        tasks, top = self._cut()
+        return (tasks, top), ([t[::-1].copy() for t in tasks], [t[::-1].copy() for t in reversed(top)])
+
+    @cached_property
     def parts_read_apart(self) -> bool:
         """Whether no two of the subtrees that may run side by side read the same cell, or cells between its first and
         last."""
-        found = self.cache.get("apart")
-        if found is None:
-            owner = np.full(self.n_cliques + 1, -1, np.int64)
-            for i, task in enumerate(self.parts(upward=False)[0]):
-                owner[task] = i
-            part = owner[self.layout.home]  # factors without a home find the last entry
-            inside = np.flatnonzero(part >= 0)
-            low, high = (reach[inside] for reach in cells_reached(self.structure))
-            order = np.argsort(low, kind="stable")
-            part, low, reach = part[inside][order], low[order], np.maximum.accumulate(high[order])
-            # Stretches of cells that factors cover, each with gaps around it: one part must have all of its factors.
-            stretch = offsets_of(low[1:] > reach[:-1])[: len(part)]
-            found = bool(((stretch[1:] != stretch[:-1]) | (part[1:] == part[:-1])).all())
-            self.cache["apart"] = found
-        return found  # type: ignore[no-any-return]
+        owner = np.full(self.n_cliques + 1, -1, np.int64)
+        for i, task in enumerate(self.parts(upward=False)[0]):
+            owner[task] = i
+        part = owner[self.layout.home]  # factors without a home find the last entry
+        inside = np.flatnonzero(part >= 0)
+        low, high = (reach[inside] for reach in cells_reached(self.structure))
+        order = np.argsort(low, kind="stable")
+        part, low, reach = part[inside][order], low[order], np.maximum.accumulate(high[order])
+        # Stretches of cells that factors cover, each with gaps around it: one part must have all of its factors.
+        stretch = offsets_of(low[1:] > reach[:-1])[: len(part)]
+        return bool(((stretch[1:] != stretch[:-1]) | (part[1:] == part[:-1])).all())
 
-    def _cut(self) -> tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.int64]]]:
+    def _cut(self) -> Parts:
         everything = self.falling
         inputs = np.diff(self.layout.input_offsets)
         cost = self.layout.size.astype(np.float64) * (inputs + 1.0)

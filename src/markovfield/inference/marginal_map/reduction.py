@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, offsets_of
+from markovfield.arrays import FloatArray, log_sum, offsets_of
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import NOISY_MAX
 from markovfield.factors.structure import Structure
@@ -187,17 +187,8 @@ class _Elimination:
         for u in scope:
             self.of_variable[u] -= gone
         rest = tuple(u for u in scope if u != v)
-        self._add((rest, _log_sum(total, axis)))
+        self._add((rest, log_sum(total, axis)))
         return list(rest)
-
-
-def _log_sum(table: FloatArray, axis: int) -> FloatArray:
-    """log of the sum of exponentials along an axis."""
-    top = table.max(axis=axis, keepdims=True)
-    top[np.isneginf(top)] = 0.0
-    with np.errstate(divide="ignore"):
-        found: FloatArray = np.log(np.exp(table - top).sum(axis=axis)) + np.squeeze(top, axis)
-    return found
 
 
 def _spread(table: FloatArray, own: Sequence[int], scope: Sequence[int]) -> FloatArray:

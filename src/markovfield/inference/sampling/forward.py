@@ -15,6 +15,7 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import NOISY_MAX
+from markovfield.factors.remembered import Told, remembered
 from markovfield.factors.structure import Structure
 from markovfield.factors.to_tables import noisy_max_scores
 from markovfield.inference.core.answers import Samples
@@ -50,17 +51,12 @@ class _Forward:
         return tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
 
-def _topological(structure: Structure, name: str) -> list[int]:
-    """Factors, parents' before their children's; an error when the structure is not that of a directed model."""
-    found: list[int] | None = structure.cache.get("forward order")
-    if found is not None:
-        return found
+@remembered
+def _topological(structure: Structure) -> list[int] | None:
+    """Factors, parents' before their children's; None when the structure is not that of a directed model."""
     n = structure.n_variables
     if sorted(structure.child.tolist()) != list(range(n)):
-        raise ModelError(
-            f"{name} needs a directed model, with one conditional distribution (rows that sum to one, no cycle) for "
-            "each variable and nothing else; take junction_tree"
-        )
+        return None
     children: list[list[int]] = [[] for _ in range(n)]
     waiting = [0] * n
     factor_of = np.argsort(structure.child).tolist()
@@ -75,17 +71,24 @@ def _topological(structure: Structure, name: str) -> list[int]:
             waiting[c] -= 1
             if not waiting[c]:
                 ready.append(c)
-    found = structure.cache["forward order"] = [factor_of[v] for v in ready]
-    return found
+    return [factor_of[v] for v in ready]
+
+
+_FORWARD: Told[_Forward] = Told()
 
 
 def _forward(graph: FactorGraph, name: str) -> _Forward:
     """The cumulative tables of a graph of tables, each stored once, own axis fastest; kept with the graph."""
-    known: _Forward | None = graph.cache.get("forward")
+    known = _FORWARD.of(graph)
     if known is not None:
         return known
     s = graph.structure
-    order = _topological(s, name)
+    order = _topological(s)
+    if order is None:
+        raise ModelError(
+            f"{name} needs a directed model, with one conditional distribution (rows that sum to one, no cycle) for "
+            "each variable and nothing else; take junction_tree"
+        )
     cards = s.cardinalities.tolist()
     offsets, parents, steps, table_at = [0], [], [], []
     pieces: list[FloatArray] = []
@@ -119,7 +122,7 @@ def _forward(graph: FactorGraph, name: str) -> _Forward:
     sums = [np.cumsum(np.exp(p), axis=1) for p in pieces]
     # Divided by their last entry, so that states of probability zero at the end of a row are never drawn.
     cumulative = np.concatenate([np.zeros(0), *((c / c[:, -1:]).ravel() for c in sums)])
-    known = graph.cache["forward"] = _Forward(
+    known = _Forward(
         _sealed(s.child[order], np.int32),
         _sealed(offsets, np.int64),
         _sealed(parents, np.int32),
@@ -129,6 +132,7 @@ def _forward(graph: FactorGraph, name: str) -> _Forward:
         _sealed(cumulative, np.float64),
         _sealed(logs, np.float64),
     )
+    _FORWARD.tell(graph, known)
     return known
 
 

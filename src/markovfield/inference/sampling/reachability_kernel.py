@@ -9,18 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from markovfield.kernels.compiler import kernel
+from markovfield.kernels.union_find import find
 
 __all__ = ["FROZEN", "MOVES", "SPLIT", "UNDECIDED", "hard_components", "reach"]
 
 MOVES, SPLIT, FROZEN, UNDECIDED = 0, 1, 2, 3
-
-
-@kernel
-def _root(parent, v):  # type: ignore[no-untyped-def]
-    while parent[v] != v:
-        parent[v] = parent[parent[v]]
-        v = parent[v]
-    return v
 
 
 @kernel
@@ -30,10 +23,10 @@ def hard_components(scope_offsets, scopes, hard, n):  # type: ignore[no-untyped-
     for f in range(len(hard)):
         if hard[f]:
             for k in range(scope_offsets[f] + 1, scope_offsets[f + 1]):
-                a, b = _root(parent, np.int64(scopes[k - 1])), _root(parent, np.int64(scopes[k]))
+                a, b = find(parent, np.int64(scopes[k - 1])), find(parent, np.int64(scopes[k]))
                 parent[max(a, b)] = min(a, b)
     for v in range(n):
-        parent[v] = _root(parent, v)
+        parent[v] = find(parent, v)
     return parent
 
 

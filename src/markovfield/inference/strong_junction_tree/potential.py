@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, log_sum
 from markovfield.gaussian.mixed_field import CanonicalFactor
 
-__all__ = ["Moments", "Potential", "absorbed", "log_sum", "multiply", "table"]
+__all__ = ["Moments", "Potential", "absorbed", "multiply", "table"]
 
 LOG_2PI = float(np.log(2 * np.pi))
 
@@ -89,15 +89,6 @@ def absorbed(factor: CanonicalFactor, states: Mapping[int, IntArray], numbers: M
 def table(discrete: tuple[int, ...], constant: FloatArray) -> Potential:
     """A potential of discrete variables only."""
     return Potential(discrete, (), constant, np.zeros((*constant.shape, 0)), np.zeros((*constant.shape, 0, 0)))
-
-
-def log_sum(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
-    """log of the sum of exponentials along axes, without overflow; -inf where all are."""
-    most = np.max(values, axis=axis, keepdims=True)
-    safe = np.where(np.isfinite(most), most, 0.0)
-    with np.errstate(divide="ignore"):
-        found = np.log(np.sum(np.exp(values - safe), axis=axis))
-    return np.asarray(found + np.squeeze(safe, axis=axis))
 
 
 def ordered(potential: Potential) -> Potential:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from markovfield.arrays import FloatArray
     from markovfield.gaussian.gaussian_field import GaussianField
 
-__all__ = ["EdgeMove", "LearnedGraph", "undirected_graph"]
+__all__ = ["EdgeMove", "Learned", "LearnedGraph", "undirected_graph"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,41 @@ class EdgeMove:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LearnedGraph(Tabular):
+class Learned(Tabular):
+    """What every structure learned from data says of itself: over which variables, by whom, how well and how long."""
+
+    variables: tuple[VariableName, ...]
+    states: tuple[tuple[Any, ...], ...]
+    method: str
+    score: float | None = None
+    score_name: str | None = None
+    history: tuple[Any, ...] = ()
+    iterations: int = 1
+    converged: bool = True
+    stopped: str | None = None
+    seconds: float = 0.0
+
+    def _states(self) -> dict[VariableName, Any]:
+        """For each variable its states, or how many there are where they are named by their numbers."""
+        return {
+            v: len(s) if s == tuple(range(len(s))) and not any(isinstance(x, bool) for x in s) else s
+            for v, s in zip(self.variables, self.states, strict=True)
+        }
+
+    def _line(self, joins: str, count: int) -> str:
+        """One line, with so many edges or arcs."""
+        n = len(self.variables)
+        parts = [f"{n} variable{'s' * (n != 1)}, {count} {joins}{'s' * (count != 1)}"]
+        if self.score is not None:
+            parts.append(f"{self.score_name} {self.score:.8g}")
+        parts.append(f"{self.method}, {self.seconds:.3g} s")
+        if not self.converged:
+            parts.append(f"stopped by {self.stopped}")
+        return f"{type(self).__name__}({'; '.join(parts)})"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LearnedGraph(Learned):
     """An undirected structure learned from data.
 
     Attributes
@@ -59,18 +93,8 @@ class LearnedGraph(Tabular):
         What else a method has to show: a path of penalties, frequencies of edges, a goodness of fit.
     """
 
-    variables: tuple[VariableName, ...]
-    states: tuple[tuple[Any, ...], ...]
     graph: nx.Graph
-    method: str
     generators: tuple[tuple[VariableName, ...], ...] | None = None
-    score: float | None = None
-    score_name: str | None = None
-    history: tuple[Any, ...] = ()
-    iterations: int = 1
-    converged: bool = True
-    stopped: str | None = None
-    seconds: float = 0.0
     notes: tuple[str, ...] = ()
     gaussian: GaussianField | None = field(default=None, repr=False)
     details: Any = field(default=None, repr=False)
@@ -113,12 +137,7 @@ class LearnedGraph(Tabular):
             from markovfield.models.gaussian.markov_field import GaussianMarkovField
 
             return GaussianMarkovField(self.graph)
-        net = MarkovNetwork(
-            {
-                v: len(s) if s == tuple(range(len(s))) and not any(isinstance(x, bool) for x in s) else s
-                for v, s in zip(self.variables, self.states, strict=True)
-            }
-        )
+        net = MarkovNetwork(self._states())
         scopes = self.generators
         if scopes is None:
             scopes = (*((v,) for v in self.variables), *self.edges)
@@ -127,14 +146,7 @@ class LearnedGraph(Tabular):
         return net
 
     def __repr__(self) -> str:
-        n, edges = len(self.variables), self.graph.number_of_edges()
-        parts = [f"{n} variable{'s' * (n != 1)}, {edges} edge{'s' * (edges != 1)}"]
-        if self.score is not None:
-            parts.append(f"{self.score_name} {self.score:.8g}")
-        parts.append(f"{self.method}, {self.seconds:.3g} s")
-        if not self.converged:
-            parts.append(f"stopped by {self.stopped}")
-        return f"LearnedGraph({'; '.join(parts)})"
+        return self._line("edge", self.graph.number_of_edges())
 
 
 def undirected_graph(table: DataTable, edges: Iterable[tuple[int, int]], weights: Iterable[float] = ()) -> nx.Graph:

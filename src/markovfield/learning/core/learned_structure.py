@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from markovfield.exceptions import ModelError
-from markovfield.frames import Tabular, drawing
+from markovfield.frames import drawing
 from markovfield.learning.core.data import DataTable
-from markovfield.learning.core.learned_graph import LearnedGraph
+from markovfield.learning.core.learned_graph import Learned, LearnedGraph
 from markovfield.models import BayesianNetwork
 from markovfield.names import VariableName
 
@@ -36,7 +36,7 @@ class Move:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LearnedStructure(Tabular):
+class LearnedStructure(Learned):
     """A structure learned from data.
 
     Attributes
@@ -56,18 +56,8 @@ class LearnedStructure(Tabular):
         False when the search was stopped before its end, by a limit, the callback or Ctrl-C; `stopped` says by which.
     """
 
-    variables: tuple[VariableName, ...]
-    states: tuple[tuple[Any, ...], ...]
     dag: nx.DiGraph
-    method: str
-    score: float | None = None
-    score_name: str | None = None
-    history: tuple[Move, ...] = ()
     separating_sets: Mapping[frozenset[VariableName], frozenset[VariableName]] = field(default_factory=dict)
-    iterations: int = 1
-    converged: bool = True
-    stopped: str | None = None
-    seconds: float = 0.0
     _cpdag: MixedGraph | None = field(default=None, repr=False)
 
     @cached_property
@@ -101,25 +91,13 @@ class LearnedStructure(Tabular):
 
     def to_network(self) -> BayesianNetwork:
         """A `BayesianNetwork` with this structure and no numbers yet: `markovfield.fit` gives them."""
-        net = BayesianNetwork(
-            {
-                v: len(s) if s == tuple(range(len(s))) and not any(isinstance(x, bool) for x in s) else s
-                for v, s in zip(self.variables, self.states, strict=True)
-            }
-        )
+        net = BayesianNetwork(self._states())
         for v in self.variables:
             net.set_parents(v, sorted(self.dag.predecessors(v), key=self.variables.index))
         return net
 
     def __repr__(self) -> str:
-        n, arcs = len(self.variables), self.dag.number_of_edges()
-        parts = [f"{n} variable{'s' * (n != 1)}, {arcs} arc{'s' * (arcs != 1)}"]
-        if self.score is not None:
-            parts.append(f"{self.score_name} {self.score:.8g}")
-        parts.append(f"{self.method}, {self.seconds:.3g} s")
-        if not self.converged:
-            parts.append(f"stopped by {self.stopped}")
-        return f"LearnedStructure({'; '.join(parts)})"
+        return self._line("arc", self.dag.number_of_edges())
 
 
 def graph_of(table: DataTable, arcs: Iterable[tuple[int, int]]) -> nx.DiGraph:

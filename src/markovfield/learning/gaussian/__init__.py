@@ -6,11 +6,12 @@ Sources: Murphy 19.4.4 (zeros of the precision and of the covariance), 19.5.7.3 
 Files, in reading order:
 
 * `moments`: columns of numbers, and the means and covariances that all else reads; `learned`, what comes back;
-* `goodness`, `graph_maximum`, `newton_on_graph`, `conjugate_gradients`: maximum likelihood with zeros in the precision;
-  `covariance_graph_maximum`: with zeros in the covariance; `incomplete`: EM where values are missing;
-  `covariance_selection`, `covariance_graphs`: the methods of `fit` that call these;
-* `lasso_solver`, `lasso_path`, `graphical_lasso`: sparse precisions by a penalty; `joint_solver`,
-  `joint_graphical_lasso`: of several classes; `neighbourhood_selection`: by regressions;
+* `goodness`, `graph_maximum`, `graph_maximum_kernel`, `newton_on_graph`, `conjugate_gradients`: maximum likelihood with
+  zeros in the precision; `covariance_graph_maximum`: with zeros in the covariance; `incomplete`: EM where values are
+  missing; `covariance_selection`, `covariance_graphs`: the methods of `fit` that call these;
+* `lasso_solver`, `lasso_kernel`, `lasso_path`, `graphical_lasso`: sparse precisions by a penalty; `joint_solver`,
+  `joint_kernel`, `joint_graphical_lasso`: of several classes; `neighbourhood_selection`, `neighbourhood_kernel`: by
+  regressions;
 * `hyper_wishart`, `decomposable_search`: posteriors on chordal graphs, and the search among these;
 * `hyperparameters`: of priors on lattices and graphs, by the marginal likelihood;
 * `independence`: tests of zeros of the precision and of the covariance.

@@ -14,11 +14,11 @@ from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.learning.core.learned_graph import EdgeMove, LearnedGraph
+from markovfield.learning.core.penalties import what_stopped
 from markovfield.learning.gaussian.goodness import log_determinant
 from markovfield.learning.gaussian.hyper_wishart import hyper_inverse_wishart, log_constant, members_of, prior_scale
 from markovfield.learning.gaussian.learned import learned_graph
 from markovfield.learning.gaussian.moments import GaussianMoments, guard_dense, not_definite, read_moments
-from markovfield.learning.structures.penalty_path import what_stopped
 
 __all__ = ["DecomposableSearch"]
 
@@ -121,7 +121,7 @@ class DecomposableSearch:
             history=tuple(history),
             iterations=len(history),
             converged=stop is None,
-            stopped=None if stop is None else what_stopped(stop),
+            stopped=what_stopped(stop),
             details=details,
         )
 

@@ -13,9 +13,10 @@ from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.limits import memory_limit_bytes
-from markovfield.inference.core.running import STOPS, Running
+from markovfield.inference.core.running import Running
 from markovfield.kernels.interpreter import CELL, small
 from markovfield.learning.core.learned_graph import LearnedGraph
+from markovfield.learning.core.penalties import ByPenalty, halvings, over_folds, penalties_for, what_stopped
 from markovfield.learning.gaussian.lasso_path import (
     GaussianPath,
     LassoStep,
@@ -29,14 +30,13 @@ from markovfield.learning.gaussian.lasso_path import (
 from markovfield.learning.gaussian.lasso_solver import ALIKE
 from markovfield.learning.gaussian.learned import learned_graph, on_scale
 from markovfield.learning.gaussian.moments import GaussianMoments, NumberTable, guard_dense, read_numbers
-from markovfield.learning.structures.penalty_path import halvings, penalties_for, what_stopped
 from markovfield.learning.structures.regressions import one_blas_thread
 
 __all__ = ["GraphicalLasso"]
 
 
 @dataclass(frozen=True)
-class GraphicalLasso:
+class GraphicalLasso(ByPenalty):
     """Sparse precision matrices: maximum likelihood with a penalty on the absolute value of every entry.
 
     What is minimised over positive definite matrices X, for the covariance S of the data, is
@@ -144,8 +144,7 @@ class GraphicalLasso:
             choices={"selection": ("ebic", "cv", "stability")},
         )
         memory_limit_bytes(self.memory_limit)
-        if self.threshold > 1:
-            raise ModelError(f"threshold of GraphicalLasso is a share of subsamples, at most 1, got {self.threshold}")
+        self._check_threshold()
 
     def learn(self, data: Any, *, weights: Any, running: Running, rng: np.random.Generator) -> LearnedGraph:
         """Follow the path, choose; stopped after its first step, choose by EBIC among the steps made."""
@@ -224,20 +223,13 @@ class GraphicalLasso:
         steps, stop = self._follow(s, penalties, factors, running, relax=relax)
         constant = n * math.log(2 * math.pi) + 2 * float(np.log(scale).sum())
         ebic = ebic_of(steps, moments.n_rows, n, self.gamma, constant)
-        chosen = len(steps) - 1
-        if self.penalty is None and (self.selection is not None or stop is not None):
-            chosen = len(steps) - 1 - int(np.argmax(ebic[::-1]))  # of equal graphs the least shrunk
-        more: dict[str, Any] = {}
-        try:
-            if stop is None and table is not None and self.penalty is None and self.selection == "cv":
-                found = self._held_out(table, penalties[: len(steps)], factors, running, rng)
-                more["held_out"], more["held_out_error"] = found
-                chosen = int(np.argmax(more["held_out"]))
-            elif stop is None and table is not None and self.penalty is None and self.selection == "stability":
-                frequencies = self._frequencies(table, penalties[: chosen + 1], factors, running, rng)
-                more["frequencies"], more["expected_false"] = frequencies
-        except STOPS as caught:
-            stop = caught
+        rows = table if self.penalty is None else None
+        chosen, more, stop = self._choose(
+            ebic,
+            stop,
+            None if rows is None else lambda n: self._held_out(rows, penalties[:n], factors, running, rng),
+            None if rows is None else lambda n: self._frequencies(rows, penalties[:n], factors, running, rng),
+        )
         path = path_of(
             moments.variables,
             steps,
@@ -254,13 +246,7 @@ class GraphicalLasso:
     def _answer(
         self, moments: GaussianMoments, steps: list[LassoStep], path: GaussianPath, stop: BaseException | None
     ) -> LearnedGraph:
-        at = path.chosen
-        taken = path.strengths[at] != 0 if path.frequencies is None else path.frequencies >= self.threshold
-        scores = {"ebic": path.ebic[at], "objective": -path.objectives[at]}
-        name = "ebic" if self.penalty is None and self.selection in ("ebic", "stability") else "objective"
-        if path.held_out is not None:
-            name, scores["held_out"] = "held_out", path.held_out[at]
-        stopped = None if stop is None else what_stopped(stop)
+        taken, stopped = self._taken(path), what_stopped(stop)
         unfinished = [f"{step.penalty:.4g}" for step in steps if not step.minimum.converged]
         notes = []
         if unfinished:
@@ -268,20 +254,16 @@ class GraphicalLasso:
             stopped = stopped or "max_iterations"
         if moments.n_rows <= moments.n_variables:
             notes.append(f"{moments.n_rows:g} rows of {moments.n_variables} variables: only the penalty bounds it")
-        if path.expected_false is not None:
-            notes.append(f"at most {path.expected_false:.3g} false edges are expected, were all false edges alike")
-        elif self.penalty is None and self.selection is not None and at == len(steps) - 1 and path.n_edges[-1]:
-            notes.append("the last penalty of the path was chosen: smaller ones might be better")
+        notes += self._choice_notes(path)
         if not all(step.has_maximum for step in steps):
             notes.append("the largest graphs of the path have no maximum-likelihood estimate, and were not chosen from")
         return learned_graph(
             moments,
-            path.precisions[at],
+            path.precisions[path.chosen],
             [edge for edge, t in zip(path.edges, taken, strict=True) if t],
-            [float(x) for x in path.strengths[at][taken]],
+            [float(x) for x in path.strengths[path.chosen][taken]],
             method=self.name,
-            score=float(scores[name]),
-            score_name="minus the objective" if name == "objective" else name,
+            **self._score(path),
             iterations=sum(step.minimum.iterations for step in steps),
             converged=stopped is None,
             stopped=stopped,
@@ -318,8 +300,7 @@ class GraphicalLasso:
                 entries = step.minimum.precision.tocoo()
                 fit = float((test[entries.coords[0], entries.coords[1]] * entries.data).sum())
                 found[k, i] = 0.5 * (step.minimum.log_determinant - fit - constant)
-        mean = shares @ found / shares.sum()
-        return mean, found.std(axis=0, ddof=1) / math.sqrt(self.folds)
+        return over_folds(found, shares)
 
     def _frequencies(
         self,
@@ -345,6 +326,4 @@ class GraphicalLasso:
                 times[i][at] += 1
                 ever[at] = True
             edges += int(ever.sum())
-        most: FloatArray = times.max(axis=0) / self.subsamples
-        pairs = max(n * (n - 1) // 2, 1)
-        return most, (edges / self.subsamples) ** 2 / ((2 * self.threshold - 1) * pairs)
+        return self._stability(times, edges)

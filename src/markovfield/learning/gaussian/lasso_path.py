@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import MemoryLimitError
-from markovfield.frames import Tabular
 from markovfield.inference.core.running import STOPS, Running
+from markovfield.learning.core.penalties import GraphPath, entering
 from markovfield.learning.gaussian.lasso_solver import ALIKE, LassoMinimum, dense, minimise
 from markovfield.learning.gaussian.newton_on_graph import newton_on_graph
 from markovfield.names import VariableName
@@ -23,8 +22,8 @@ __all__ = ["GaussianPath", "LassoStep", "follow", "largest_penalty", "noise_leve
 MOST_REFIT = 60
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GaussianPath(Tabular):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GaussianPath(GraphPath):
     """Graphs from the empty one to a dense one, and which was chosen: ``details`` of what `GraphicalLasso` learns.
 
     Attributes
@@ -54,32 +53,16 @@ class GaussianPath(Tabular):
         SciPy CSC arrays, on the scale of the data (for a joint graphical lasso, a tuple of them for each penalty).
     """
 
-    penalties: FloatArray
     edges: tuple[tuple[VariableName, VariableName], ...]
     strengths: FloatArray
-    n_edges: npt.NDArray[np.int64]
     objectives: FloatArray
     gaps: FloatArray
-    log_likelihoods: FloatArray
-    df: npt.NDArray[np.int64]
-    ebic: FloatArray
-    chosen: int
-    held_out: FloatArray | None = None
     held_out_error: FloatArray | None = None
     frequencies: FloatArray | None = None
     expected_false: float | None = None
     precisions: tuple[Any, ...] = field(repr=False)
 
-    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
-        names = ("penalties", "n_edges", "objectives", "gaps", "log_likelihoods", "df", "ebic")
-        return {name: getattr(self, name)[:limit] for name in names}
-
-    def __repr__(self) -> str:
-        n, at = len(self.penalties), self.chosen
-        return (
-            f"GaussianPath({n} penalt{'y' if n == 1 else 'ies'}, {self.n_edges.min(initial=0)} to "
-            f"{self.n_edges.max(initial=0)} edges; chosen {self.penalties[at]:.4g} with {self.n_edges[at]})"
-        )
+    columns: ClassVar[tuple[str, ...]] = ("penalties", "n_edges", "objectives", "gaps", "log_likelihoods", "df", "ebic")
 
 
 class LassoStep(NamedTuple):
@@ -214,12 +197,8 @@ def path_of(
     """What a path shows: ``strengths`` are COO arrays, ``constant`` what a row's log-likelihood adds to the loss."""
     n = len(variables)
     keys = [entries.coords[0].astype(np.int64) * n + entries.coords[1] for entries in strengths]
-    every, entered = np.unique(np.concatenate(keys), return_index=True)
-    table = np.zeros((len(steps), len(every)))
-    for line, key, entries in zip(table, keys, strengths, strict=True):
-        line[np.searchsorted(every, key)] = entries.data
-    order = np.argsort(entered, kind="stable")
-    pairs = np.column_stack(np.divmod(every[order], n)) if n else np.zeros((0, 2), np.int64)
+    every, table = entering(keys, [entries.data for entries in strengths])
+    pairs = np.column_stack(np.divmod(every, n)) if n else np.zeros((0, 2), np.int64)
     if more.get("frequencies") is not None:
         more["frequencies"] = more["frequencies"][pairs[:, 0], pairs[:, 1]]
     n_edges = np.array([step.n_edges for step in steps])
@@ -227,7 +206,7 @@ def path_of(
     return GaussianPath(
         penalties=np.array([step.penalty for step in steps]),
         edges=tuple((variables[a], variables[b]) for a, b in pairs.tolist()),
-        strengths=table[:, order],
+        strengths=table,
         n_edges=n_edges,
         objectives=np.array([step.minimum.objective for step in steps]),
         gaps=np.array([step.minimum.gap for step in steps]),

@@ -122,7 +122,7 @@ class BlockFrankWolfe:
                     before = kept.dual
                     found, primal = watch.everywhere(mean if self.averaged else kept.w)
                     watch.note(primal, kept.dual)
-                    if watch.primal - kept.dual <= self.gap * abs(watch.primal):
+                    if watch.closed(kept.dual, self.gap):
                         break
                     order = range(len(found))
                 else:
@@ -142,9 +142,7 @@ class BlockFrankWolfe:
                 step = max(first, self.max_passes)
                 watch.everywhere(mean if self.averaged else kept.w)
         except STOPS as stop:
-            message = str(stop) or "stopped by the keyboard"
-            if not len(watch.weights):
-                watch.weights = kept.w.copy()
+            message = watch.stopped(stop, kept.w)
         if watch.history:
             keeper.offer(partial(now, step), now=True)
         return watch.ended(kept.dual, self.gap, message, n_planes=kept.n_planes)

@@ -85,7 +85,7 @@ class CuttingPlane:
             for _ in range(self.max_passes):
                 found, primal = watch.everywhere(at)
                 watch.note(primal, dual.value)
-                if watch.primal - dual.value <= self.gap * abs(watch.primal):
+                if watch.closed(dual.value, self.gap):
                     break
                 dual.add(found, watch.primal - dual.value)
                 at = dual.w

@@ -90,14 +90,12 @@ class DualExtragradient:
                 dual = max(dual, mean.dual)
                 if (number + 1) % self.check_every == 0 or number == self.max_passes - 1:
                     watch.note(watch.everywhere(mean.features)[1], dual)
-                    if watch.primal - dual <= self.gap * abs(watch.primal):
+                    if watch.closed(dual, self.gap):
                         break
                 else:
                     watch.note(np.nan, dual)
         except STOPS as stop:
-            message = str(stop) or "stopped by the keyboard"
-            if not len(watch.weights):
-                watch.weights = mean.features.copy()
+            message = watch.stopped(stop, mean.features)
         return watch.ended(dual, self.gap, message)
 
 

@@ -92,12 +92,10 @@ class ExcessiveGap:
                 dual = max(dual, known.dual)
                 if (number + 1) % self.check_every == 0 or number == self.max_passes - 1:
                     watch.note(watch.everywhere(w)[1], dual)
-                    if watch.primal - dual <= self.gap * abs(watch.primal):
+                    if watch.closed(dual, self.gap):
                         break
                 else:
                     watch.note(np.nan, dual)
         except STOPS as stop:
-            message = str(stop) or "stopped by the keyboard"
-            if not len(watch.weights):
-                watch.weights = w.copy()
+            message = watch.stopped(stop, w)
         return watch.ended(dual, self.gap, message)

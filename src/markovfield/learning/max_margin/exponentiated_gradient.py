@@ -80,7 +80,7 @@ class ExponentiatedGradient:
             for number in range(self.max_passes):
                 if number % self.check_every == 0:
                     watch.note(watch.everywhere(w)[1], dual)
-                    if watch.primal - dual <= self.gap * abs(watch.primal):
+                    if watch.closed(dual, self.gap):
                         break
                 else:
                     watch.note(np.nan, dual)
@@ -105,7 +105,5 @@ class ExponentiatedGradient:
             else:
                 watch.everywhere(w)
         except STOPS as stop:
-            message = str(stop) or "stopped by the keyboard"
-            if not len(watch.weights):
-                watch.weights = w.copy()
+            message = watch.stopped(stop, w)
         return watch.ended(dual, self.gap, message)

@@ -58,7 +58,7 @@ class FrankWolfe:
             for _ in range(self.max_passes):
                 found, primal = watch.everywhere(w)
                 watch.note(primal, dual)
-                if watch.primal - dual <= self.gap * abs(watch.primal):
+                if watch.closed(dual, self.gap):
                     break
                 features, total = np.zeros(problem.n_weights), 0.0
                 for planes in found:
@@ -77,7 +77,5 @@ class FrankWolfe:
                 loss += step * (total - loss)
                 dual = loss - 0.5 * float(w @ w)
         except STOPS as stop:
-            message = str(stop) or "stopped by the keyboard"
-            if not len(watch.weights):
-                watch.weights = w.copy()
+            message = watch.stopped(stop, w)
         return watch.ended(dual, self.gap, message)

@@ -111,7 +111,7 @@ class KernelFrankWolfe:
                     if primal < watch.primal:
                         watch.primal, watch.weights = primal, kept.a.copy()
                     watch.note(primal, kept.dual)
-                    if watch.primal - kept.dual <= self.gap * abs(watch.primal):
+                    if watch.closed(kept.dual, self.gap):
                         break
                 else:
                     watch.note(np.nan, kept.dual)

@@ -193,6 +193,16 @@ class Watch:
         """Remember a pass."""
         self.history.append(MarginPass(self.calls, self.running.seconds, primal, dual))
 
+    def stopped(self, stop: BaseException, w: FloatArray) -> str:
+        """What ended it from outside, in words; the weights are these where no primal was worked out before."""
+        if not len(self.weights):
+            self.weights = w.copy()
+        return str(stop) or "stopped by the keyboard"
+
+    def closed(self, dual: float, gap: float) -> bool:
+        """Whether the dual is as near to the least primal as was asked for."""
+        return self.primal - dual <= gap * abs(self.primal)
+
     def ended(self, dual: float, gap: float, message: str, **details: object) -> MarginMinimum:
         """The answer: weights of the least primal."""
         found = MarginMinimum(

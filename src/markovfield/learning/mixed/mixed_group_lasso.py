@@ -6,20 +6,19 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray, Frozen
 from markovfield.exceptions import ModelError
-from markovfield.frames import Tabular
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.learning.core.learned_graph import LearnedGraph
+from markovfield.learning.core.penalties import ByPenalty, GraphPath, penalties_for, what_stopped
 from markovfield.learning.mixed.columns import MixedTable
 from markovfield.learning.mixed.pseudo_likelihood import MixedProblem
 from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.solvers.proximal_gradient import ProximalGradient
 from markovfield.learning.solvers.solve import solve
-from markovfield.learning.structures.penalty_path import noise_level, penalties_for, what_stopped
+from markovfield.learning.structures.penalty_path import noise_level
 from markovfield.models.mixed.mixed_graphical_model import MixedGraphicalModel
 
 __all__ = ["MixedGroupLasso", "MixedPath"]
@@ -28,8 +27,8 @@ __all__ = ["MixedGroupLasso", "MixedPath"]
 RIDGE = 1e-4
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MixedPath(Frozen, Tabular):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class MixedPath(Frozen, GraphPath):
     """Graphs along a path of penalties, and the model at the chosen one: ``details`` of what `MixedGroupLasso` learns.
 
     Attributes
@@ -48,30 +47,14 @@ class MixedPath(Frozen, Tabular):
         The same graph fitted with hardly any penalty.
     """
 
-    penalties: FloatArray
-    n_edges: npt.NDArray[np.int64]
-    log_likelihoods: FloatArray
-    df: npt.NDArray[np.int64]
-    ebic: FloatArray
-    chosen: int
-    held_out: FloatArray | None = None
     model: MixedGraphicalModel = field(repr=False)
     refitted: MixedGraphicalModel = field(repr=False)
 
-    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
-        names = ("penalties", "n_edges", "log_likelihoods", "df", "ebic")
-        return {name: getattr(self, name)[:limit] for name in names}
-
-    def __repr__(self) -> str:
-        n, at = len(self.penalties), self.chosen
-        return (
-            f"MixedPath({n} penalt{'y' if n == 1 else 'ies'}, 0 to {self.n_edges.max(initial=0)} edges; chosen "
-            f"{self.penalties[at]:.4g} with {self.n_edges[at]})"
-        )
+    columns: ClassVar[tuple[str, ...]] = ("penalties", "n_edges", "log_likelihoods", "df", "ebic")
 
 
 @dataclass(frozen=True)
-class MixedGroupLasso:
+class MixedGroupLasso(ByPenalty):
     """Pairwise graphs of discrete and real-valued variables, by pseudo-likelihood with a penalty on every edge.
 
     The model is `MixedGraphicalModel`: given all others a real-valued variable is a linear regression, a discrete one a
@@ -148,9 +131,7 @@ class MixedGroupLasso:
         total = float(table.weights.sum())
         fitted = np.array([relaxed[s[1]][0] for s in steps])
         ebic = fitted - 0.5 * df * np.log(max(total, 1.0)) - 2 * self.gamma * edges * np.log(names)
-        chosen, held_out = len(steps) - 1, None
-        if self.penalty is None and (self.selection is not None or stop is not None):
-            chosen = len(steps) - 1 - int(np.argmax(ebic[::-1]))
+        chosen, held_out = self._likeliest(ebic, stop), None
         if self.penalty is None and self.selection == "cv" and stop is None:
             held_out = self._held_out(problem, penalties, running, rng)
             chosen = int(np.argmax(held_out))
@@ -185,8 +166,7 @@ class MixedGroupLasso:
             found.append((i, j, float(np.linalg.norm((theta[problem.n_own :] * scale)[mine]))))
         for i, j, strength in sorted(found, key=lambda e: (at[e[0]], at[e[1]])):
             graph.add_edge(i, j, weight=strength)
-        searched = self.penalty is None and self.selection is not None
-        last = searched and path.chosen == len(path.penalties) - 1 and len(active) > 0
+        last = self._searches and path.chosen == len(path.penalties) - 1 and len(active) > 0
         score = path.ebic if path.held_out is None else path.held_out
         return LearnedGraph(
             variables=table.variables,
@@ -197,7 +177,7 @@ class MixedGroupLasso:
             score_name="ebic" if path.held_out is None else "held_out",
             iterations=len(path.penalties),
             converged=stop is None,
-            stopped=None if stop is None else what_stopped(stop),
+            stopped=what_stopped(stop),
             notes=("the last penalty of the path was chosen: smaller ones might be better",) if last else (),
             details=path,
         )

@@ -19,8 +19,9 @@ from markovfield.inference.core.running import Running
 from markovfield.kernels.interpreter import CELL, small
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.core.learned_graph import LearnedGraph, undirected_graph
+from markovfield.learning.core.penalties import halvings
 from markovfield.learning.structures.coded_rows import CodedRows
-from markovfield.learning.structures.penalty_path import follow, halvings, tables_of
+from markovfield.learning.structures.penalty_path import follow, tables_of
 from markovfield.learning.structures.regressions import Regressions, one_blas_thread
 from markovfield.names import Names, VariableName
 

@@ -11,27 +11,20 @@ import numpy as np
 from markovfield._validation import check_method
 from markovfield.arrays import FloatArray
 from markovfield.exceptions import ModelError
-from markovfield.inference.core.running import STOPS, Running
+from markovfield.inference.core.running import Running
 from markovfield.kernels.interpreter import CELL, small
 from markovfield.learning.core.data import DataTable
 from markovfield.learning.core.learned_graph import LearnedGraph, undirected_graph
+from markovfield.learning.core.penalties import ByPenalty, halvings, over_folds, penalties_for, what_stopped
 from markovfield.learning.structures.coded_rows import CodedRows
-from markovfield.learning.structures.penalty_path import (
-    Step,
-    follow,
-    halvings,
-    noise_level,
-    path_of,
-    penalties_for,
-    what_stopped,
-)
+from markovfield.learning.structures.penalty_path import Step, follow, noise_level, path_of
 from markovfield.learning.structures.regressions import Regressions, one_blas_thread
 
 __all__ = ["GroupLasso"]
 
 
 @dataclass(frozen=True)
-class GroupLasso:
+class GroupLasso(ByPenalty):
     """Which pairs interact, by pseudo-likelihood with a penalty on the norm of each pair's table.
 
     The model is pairwise: a table for each variable and one for each edge. What is minimised is minus the
@@ -123,8 +116,7 @@ class GroupLasso:
             raise ModelError(
                 f"selection of GroupLasso must be 'ebic', 'cv', 'stability' or None, got {self.selection!r}"
             )
-        if self.threshold > 1:
-            raise ModelError(f"threshold of GroupLasso is a share of subsamples, at most 1, got {self.threshold}")
+        self._check_threshold()
 
     def learn(self, table: DataTable, *, running: Running, rng: np.random.Generator) -> LearnedGraph:
         """Follow the path, choose; stopped after its first step, choose by EBIC among the steps made."""
@@ -152,48 +144,35 @@ class GroupLasso:
         steps, stop = follow(fit, penalties, self.max_edges, relax=self.penalty is None)
         df = np.array([_parameters(rows, step) for step in steps])
         ebic = np.array([_ebic(rows, s, d, fit.total, self.gamma) for s, d in zip(steps, df, strict=True)])
-        chosen = len(steps) - 1
-        if self.penalty is None and (self.selection is not None or stop is not None):
-            chosen = len(steps) - 1 - int(np.argmax(ebic[::-1]))  # of equal graphs the least shrunk
-        more: dict[str, Any] = {}
-        try:
-            if stop is None and self.selection == "cv" and self.penalty is None:
-                more["held_out"], more["held_out_error"] = self._held_out(rows, penalties[: len(steps)], running, rng)
-                chosen = int(np.argmax(more["held_out"]))
-            elif stop is None and self.selection == "stability":
-                found = self._frequencies(rows, penalties[: chosen + 1], running, rng)
-                more["frequencies"], more["expected_false"] = found
-        except STOPS as caught:
-            stop = caught
+        chosen, more, stop = self._choose(
+            ebic,
+            stop,
+            (lambda n: self._held_out(rows, penalties[:n], running, rng)) if self.penalty is None else None,
+            lambda n: self._frequencies(rows, penalties[:n], running, rng),
+        )
         path = path_of(rows, steps, ebic, df, chosen, **more)
         return self._answer(rows, steps, path, fit, stop)
 
     def _answer(
         self, rows: CodedRows, steps: list[Step], path: Any, fit: Regressions, stop: BaseException | None
     ) -> LearnedGraph:
-        table, at = rows.table, path.chosen
+        table, taken = rows.table, self._taken(path)
         names = {v: i for i, v in enumerate(table.variables)}
-        taken = path.strengths[at] != 0 if path.frequencies is None else path.frequencies >= self.threshold
         kept = [(names[a], names[b]) for (a, b), t in zip(path.edges, taken, strict=True) if t]
-        scores = {"ebic": path.ebic[at], "objective": -path.objectives[at]}
-        name = "ebic" if self.penalty is None and self.selection in ("ebic", "stability") else "objective"
-        if path.held_out is not None:
-            name, scores["held_out"] = "held_out", path.held_out[at]
-        stopped = None if stop is None else what_stopped(stop)
+        stopped = what_stopped(stop)
         unfinished = [f"{step.penalty:.4g}" for step in steps if not step.converged]
         if unfinished and stopped is None:
             stopped = "max_iterations"
         return LearnedGraph(
             variables=table.variables,
             states=table.states,
-            graph=undirected_graph(table, kept, [float(x) for x in path.strengths[at][taken]]),
+            graph=undirected_graph(table, kept, [float(x) for x in path.strengths[path.chosen][taken]]),
             method=self.name,
-            score=float(scores[name]),
-            score_name="minus the objective" if name == "objective" else name,
+            **self._score(path),
             iterations=fit.iterations,
             converged=stopped is None,
             stopped=stopped,
-            notes=_notes(rows, path, unfinished, searched=self.penalty is None and self.selection is not None),
+            notes=(*_notes(rows, unfinished), *self._choice_notes(path)),
             details=path,
         )
 
@@ -214,8 +193,7 @@ class GroupLasso:
                 fit.minimise(float(penalty), float(scaled[i - 1]) if i else None)
                 found[k, i] = fit.held_out(out) / out.sum()
             shares[k] = out.sum()
-        mean = shares @ found / shares.sum()
-        return mean, found.std(axis=0, ddof=1) / math.sqrt(self.folds)
+        return over_folds(found, shares)
 
     def _frequencies(
         self, rows: CodedRows, penalties: FloatArray, running: Running, rng: np.random.Generator
@@ -235,9 +213,7 @@ class GroupLasso:
                 times[i] += inside
                 ever |= inside
             edges += int(ever.sum())
-        most: FloatArray = times.max(axis=0) / self.subsamples
-        pairs = max(p * (p - 1) // 2, 1)
-        return most, (edges / self.subsamples) ** 2 / ((2 * self.threshold - 1) * pairs)
+        return self._stability(times, edges)
 
 
 def _parameters(rows: CodedRows, step: Step) -> int:
@@ -252,7 +228,7 @@ def _ebic(rows: CodedRows, step: Step, df: int, total: float, gamma: float) -> f
     return likelihood - 0.5 * df * math.log(max(total, 1.0)) - 2 * gamma * len(step.pairs) * math.log(p)
 
 
-def _notes(rows: CodedRows, path: Any, unfinished: list[str], *, searched: bool) -> tuple[str, ...]:
+def _notes(rows: CodedRows, unfinished: list[str]) -> list[str]:
     names = rows.table.variables
     constant = [names[v] for v in range(len(names)) if v not in rows.kept]
     notes = []
@@ -260,8 +236,4 @@ def _notes(rows: CodedRows, path: Any, unfinished: list[str], *, searched: bool)
         notes.append(f"{', '.join(map(repr, constant[:6]))} never change{'s' * (len(constant) == 1)}: no edges")
     if unfinished:
         notes.append(f"max_iterations ended the search for the minimum at penalty {', '.join(unfinished[:6])}")
-    if path.expected_false is not None:
-        notes.append(f"at most {path.expected_false:.3g} false edges are expected, were all false edges alike")
-    elif searched and path.chosen == len(path.penalties) - 1 and path.n_edges[-1]:
-        notes.append("the last penalty of the path was chosen: smaller ones might be better")
-    return tuple(notes)
+    return notes

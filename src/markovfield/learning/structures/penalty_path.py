@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.arrays import FloatArray
-from markovfield.exceptions import MemoryLimitError, StoppedError
-from markovfield.frames import Tabular
+from markovfield.exceptions import MemoryLimitError
 from markovfield.inference.core.running import STOPS
+from markovfield.learning.core.penalties import GraphPath, entering
 from markovfield.learning.structures.coded_rows import CodedRows
 from markovfield.learning.structures.regressions import Regressions
 from markovfield.names import VariableName
@@ -22,12 +22,9 @@ __all__ = [
     "PenaltyPath",
     "Step",
     "follow",
-    "halvings",
     "noise_level",
     "path_of",
-    "penalties_for",
     "tables_of",
-    "what_stopped",
 ]
 
 RELAXED = 0.01
@@ -48,8 +45,8 @@ class Step(NamedTuple):
     converged: bool
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PenaltyPath(Tabular):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PenaltyPath(GraphPath):
     """Graphs from the empty one to a dense one, and which was chosen: ``details`` of what `GroupLasso` learns.
 
     Attributes
@@ -77,43 +74,14 @@ class PenaltyPath(Tabular):
         Log-potentials at the chosen penalty, of each variable and of each edge; centred, -inf for states never seen.
     """
 
-    penalties: FloatArray
     edges: tuple[tuple[VariableName, VariableName], ...]
     strengths: FloatArray
-    n_edges: npt.NDArray[np.int64]
     objectives: FloatArray
-    log_likelihoods: FloatArray
-    df: npt.NDArray[np.int64]
-    ebic: FloatArray
-    chosen: int
-    held_out: FloatArray | None = None
     held_out_error: FloatArray | None = None
     frequencies: FloatArray | None = None
     expected_false: float | None = None
     fields: Mapping[VariableName, FloatArray] = field(repr=False)
     couplings: Mapping[tuple[VariableName, VariableName], FloatArray] = field(repr=False)
-
-    def _columns(self, limit: int | None = None) -> dict[Any, Any]:
-        names = ("penalties", "n_edges", "objectives", "log_likelihoods", "df", "ebic")
-        return {name: getattr(self, name)[:limit] for name in names}
-
-    def __repr__(self) -> str:
-        n, at = len(self.penalties), self.chosen
-        return (
-            f"PenaltyPath({n} penalt{'y' if n == 1 else 'ies'}, 0 to {self.n_edges.max(initial=0)} edges; "
-            f"chosen {self.penalties[at]:.4g} with {self.n_edges[at]})"
-        )
-
-
-def penalties_for(largest: float, least: float, count: int, smallest: float | None) -> FloatArray:
-    """Penalties from the largest down, in equal ratios, to ``smallest`` times it.
-
-    None ends at ``least``, between a hundredth and a half of the largest.
-    """
-    if largest <= 0:
-        return np.zeros(1)
-    ratio = min(max(0.01, least / largest), 0.5) if smallest is None else smallest
-    return np.asarray(np.geomspace(largest, ratio * largest, count)) if count > 1 else np.array([largest])
 
 
 def noise_level(total: float, n_variables: int) -> float:
@@ -124,21 +92,6 @@ def noise_level(total: float, n_variables: int) -> float:
     from scipy.special import ndtri
 
     return 2 * math.sqrt(total) * max(1.0, -float(ndtri(1 / max(n_variables - 1, 2))))
-
-
-def halvings(largest: float, penalty: float) -> FloatArray:
-    """Penalties from about the largest down to the one wanted, each half of the one before."""
-    times = max(math.ceil(math.log2(max(largest / penalty, 1.0))), 0)
-    return np.asarray(penalty * 2.0 ** np.arange(times, -1, -1), np.float64)
-
-
-def what_stopped(stop: BaseException) -> str:
-    """In words, for an answer that was stopped."""
-    if isinstance(stop, TimeoutError):
-        return "the time limit"
-    if isinstance(stop, MemoryLimitError):
-        return "the memory limit"
-    return "the callback" if isinstance(stop, StoppedError) else "the keyboard"
 
 
 def follow(
@@ -219,13 +172,8 @@ def path_of(rows: CodedRows, steps: list[Step], ebic: FloatArray, df: Any, chose
     """What a path shows; ``frequencies`` in ``more`` are ``float64[p, p]``."""
     names, kept, offsets, p = rows.table.variables, rows.kept, rows.offsets, len(rows.kept)
     keys = [step.pairs @ np.array([p, 1]) for step in steps]
-    every, entered = np.unique(np.concatenate(keys), return_index=True)
-    strengths = np.zeros((len(steps), len(every)))
-    for step, key, line in zip(steps, keys, strengths, strict=True):
-        line[np.searchsorted(every, key)] = step.norms
-    order = np.argsort(entered)
-    strengths = strengths[:, order]
-    ever = np.column_stack(np.divmod(every[order], p)) if p else np.zeros((0, 2), np.intp)
+    every, strengths = entering(keys, [step.norms for step in steps])
+    ever = np.column_stack(np.divmod(every, p)) if p else np.zeros((0, 2), np.intp)
     spins = np.flatnonzero((rows.widths[ever] == 1).all(axis=1))
     first, second = offsets[:-1][ever[spins]].T
     for step, line in zip(steps, strengths, strict=True):

@@ -8,10 +8,11 @@ Files, in reading order:
 * `problem`: a log-linear model and its data, rows told apart and counted once; `moments`: of data and of models;
 * `likelihood`: minus the log-likelihood and its gradient, clamped less free expectations; `likelihood_fit`: by it;
 * `sites_kernel`, `local_objective`: one variable given the others; `local_fit`, and the methods that fit by it:
-  `pseudo_likelihood`, `ratio_matching`, `minimum_probability_flow`; `dense_spins`: fully connected machines;
+  `pseudo_likelihood`, `ratio_matching`, `minimum_probability_flow`; `differences`: binary variables as logistic
+  regressions; `dense_spins`: fully connected machines;
 * `composite_likelihood`: blocks of variables given the others;
 * `stochastic`: Markov chains that follow the parameters; `persistent_chains` (stochastic maximum likelihood) and
-  `contrastive_divergence`;
+  `contrastive_divergence`; `slice_chains`: those of MC-SAT; `layers`: machines with a training of their own;
 * `hidden`: generalised EM; `posterior`: uncertainty of the parameters;
 * `iterative_scaling`: generalised and improved;
 * `fitting`: penalties, starts and reports.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from markovfield._validation import check_method
 from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import DataTable
+from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.undirected.differences import Differences
 from markovfield.learning.undirected.fitting import fits_exactly, minimise, reported, start_of
 from markovfield.learning.undirected.likelihood import Likelihood
@@ -17,7 +20,26 @@ from markovfield.learning.undirected.problem import Problem
 from markovfield.learning.undirected.sites_kernel import PSEUDO
 from markovfield.models import LogLinear
 
-__all__ = ["fit_local", "likelihood_if_cheap"]
+__all__ = ["LocalFit", "fit_local", "likelihood_if_cheap"]
+
+
+@dataclass(frozen=True)
+class LocalFit:
+    """The settings that methods with a local objective share; see `MaximumLikelihood` for what they mean."""
+
+    l2: float = 0.0
+    l1: float = 0.0
+    group_l1: float = 0.0
+    penalty: Penalty | None = None
+    solver: Any = "auto"
+    checkpoint: Any = None
+
+    exact: ClassVar[bool] = False
+    verbs: ClassVar[frozenset[str]] = frozenset({"fit"})
+    missing_values: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_method(self, least={"l2": 0, "l1": 0, "group_l1": 0})
 
 
 def likelihood_if_cheap(problem: Problem, parameters: Any) -> float:

@@ -7,13 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from markovfield._validation import check_method
 from markovfield.inference.core.running import Running
 from markovfield.learning.boltzmann.updates import Training
 from markovfield.learning.core.data import DataTable
-from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.undirected.layers import fit_layers, no_training
-from markovfield.learning.undirected.local_fit import fit_local
+from markovfield.learning.undirected.local_fit import LocalFit, fit_local
 from markovfield.learning.undirected.sites_kernel import FLOW
 from markovfield.models import RestrictedBoltzmannMachine
 
@@ -21,7 +19,7 @@ __all__ = ["MinimumProbabilityFlow"]
 
 
 @dataclass(frozen=True)
-class MinimumProbabilityFlow:
+class MinimumProbabilityFlow(LocalFit):
     """The parameters under which least probability flows from the data to states one change away, at the start.
 
     Minimised is the sum over rows, variables and their other states of exp((score of the change - score of the row) /
@@ -44,21 +42,9 @@ class MinimumProbabilityFlow:
     0.3
     """
 
-    l2: float = 0.0
-    l1: float = 0.0
-    group_l1: float = 0.0
-    penalty: Penalty | None = None
-    solver: Any = "auto"
-    checkpoint: Any = None
     training: Training | None = None
 
     name: ClassVar[str] = "minimum_probability_flow"
-    exact: ClassVar[bool] = False
-    verbs: ClassVar[frozenset[str]] = frozenset({"fit"})
-    missing_values: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_method(self, least={"l2": 0, "l1": 0, "group_l1": 0})
 
     def fit(self, model: Any, table: DataTable, *, rng: np.random.Generator, running: Running) -> Any:
         """A new model with the estimated parameters."""

@@ -7,19 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from markovfield._validation import check_method
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import DataTable
-from markovfield.learning.solvers.penalty import Penalty
 from markovfield.learning.undirected.dense_spins import dense_model, fit_dense
-from markovfield.learning.undirected.local_fit import fit_local
+from markovfield.learning.undirected.local_fit import LocalFit, fit_local
 from markovfield.learning.undirected.sites_kernel import PSEUDO
 
 __all__ = ["PseudoLikelihood"]
 
 
 @dataclass(frozen=True)
-class PseudoLikelihood:
+class PseudoLikelihood(LocalFit):
     """The parameters that make each variable most likely given all others, with no log Z to compute.
 
     Minimised is ``-sum over rows and variables of log p(y_v | rest) + l1 |w|_1 + (l2/2) |w|^2``: convex, and consistent
@@ -46,20 +44,7 @@ class PseudoLikelihood:
     0.3
     """
 
-    l2: float = 0.0
-    l1: float = 0.0
-    group_l1: float = 0.0
-    penalty: Penalty | None = None
-    solver: Any = "auto"
-    checkpoint: Any = None
-
     name: ClassVar[str] = "pseudo_likelihood"
-    exact: ClassVar[bool] = False
-    verbs: ClassVar[frozenset[str]] = frozenset({"fit"})
-    missing_values: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_method(self, least={"l2": 0, "l1": 0, "group_l1": 0})
 
     def fit(self, model: Any, table: DataTable, *, rng: np.random.Generator, running: Running) -> Any:
         """A new model with the estimated parameters."""

@@ -7,18 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from markovfield._validation import check_method
 from markovfield.inference.core.running import Running
 from markovfield.learning.core.data import DataTable
-from markovfield.learning.solvers.penalty import Penalty
-from markovfield.learning.undirected.local_fit import fit_local
+from markovfield.learning.undirected.local_fit import LocalFit, fit_local
 from markovfield.learning.undirected.sites_kernel import RATIO
 
 __all__ = ["RatioMatching"]
 
 
 @dataclass(frozen=True)
-class RatioMatching:
+class RatioMatching(LocalFit):
     """The parameters whose full conditionals are closest to what was seen, in squares.
 
     Minimised is the sum over rows and variables of half the squared distance between p(. | rest) and the state seen:
@@ -39,20 +37,7 @@ class RatioMatching:
     0.3
     """
 
-    l2: float = 0.0
-    l1: float = 0.0
-    group_l1: float = 0.0
-    penalty: Penalty | None = None
-    solver: Any = "auto"
-    checkpoint: Any = None
-
     name: ClassVar[str] = "ratio_matching"
-    exact: ClassVar[bool] = False
-    verbs: ClassVar[frozenset[str]] = frozenset({"fit"})
-    missing_values: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_method(self, least={"l2": 0, "l1": 0, "group_l1": 0})
 
     def fit(self, model: Any, table: DataTable, *, rng: np.random.Generator, running: Running) -> Any:
         """A new model with the estimated parameters."""

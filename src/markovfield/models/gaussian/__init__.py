@@ -6,6 +6,7 @@ differential equation, on lattices and meshes), Murphy 19.4.4 and 19.6.2.7.
 
 Files, in reading order:
 
+* `kinds`: the kinds of priors, by name, and what each takes;
 * `precisions`: the precision of each kind, what it leaves open, and a root of it;
 * `mesh`: triangle meshes, their finite elements, and where points lie in them;
 * `markov_field`: `GaussianMarkovField`, what a user writes; compiles to a `ConstrainedField`.

@@ -7,21 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from markovfield.arrays import FloatArray
+from markovfield.arrays import FloatArray, log_sum
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.sequence.hmm.emissions import is_missing
 from markovfield.sequence.hmm.model import HiddenMarkov
 
 __all__ = ["HMMFilter"]
-
-
-def _log_sum(logs: FloatArray, axis: int) -> FloatArray:
-    """Logs of the sums of exponentials along an axis; -inf where all are."""
-    top = logs.max(axis=axis, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        found: FloatArray = np.log(np.exp(logs - top).sum(axis=axis)) + top.squeeze(axis)
-    return found
 
 
 class HMMFilter:
@@ -80,9 +71,9 @@ class HMMFilter:
                 raise ModelError(f"HMM.filter: update takes one observation, got {one.n_tokens}")
             table = model.emissions.log_table(one, model.width).reshape(-1, model.width)
             scores = table[int(one.rows[0]), : model.n_states]
-        ahead = _log_sum(self._message[:, None] + self._log_moves, 0) if self.n_seen else self._message
+        ahead = log_sum(self._message[:, None] + self._log_moves, 0) if self.n_seen else self._message
         joint = ahead + scores
-        total = float(_log_sum(joint, 0))
+        total = float(log_sum(joint, 0))
         if total == -np.inf:
             raise ImpossibleEvidenceError(f"observation {x!r} has probability zero after the {self.n_seen} before it")
         self._message = joint - total
@@ -112,6 +103,6 @@ class HMMFilter:
         for i in range(len(rows) - 1, -1, -1):
             message, scores = rows[i]
             logs = message + backward
-            found[i] = np.exp(logs - _log_sum(logs, 0))
-            backward = _log_sum(self._log_moves + scores + backward, 1)
+            found[i] = np.exp(logs - log_sum(logs, 0))
+            backward = log_sum(self._log_moves + scores + backward, 1)
         return found

@@ -13,7 +13,7 @@ import numpy as np
 from markovfield.arrays import FloatArray, IntArray
 from markovfield.exceptions import ModelError
 
-__all__ = ["LOSSES", "Loss", "TrueParts", "Truth", "loss_of"]
+__all__ = ["LOSSES", "Loss", "TrueParts", "Truth", "keep_loss", "loss_of"]
 
 _HERE = "markovfield.structured.losses"
 # Losses by name, with their settings.
@@ -116,3 +116,10 @@ def loss_of(loss: Any) -> Loss:
         return made
     found: Loss = import_module(f"{_HERE}.labels").TableLoss(loss)
     return found
+
+
+def keep_loss(settings: Any) -> None:
+    """Check the loss of a frozen dataclass; one that is no name becomes an object."""
+    found = loss_of(settings.loss)
+    if not isinstance(settings.loss, str):
+        object.__setattr__(settings, "loss", found)

@@ -11,7 +11,7 @@ from markovfield.exceptions import ModelError
 from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
 from markovfield.structured.core.form_batch import FormBatch
-from markovfield.structured.losses.loss import Loss, loss_of
+from markovfield.structured.losses.loss import Loss, keep_loss, loss_of
 from markovfield.structured.marginals.relaxed import RelaxedDecoder
 from markovfield.structured.oracles.decoders import Decoder, FormDecoder, GraphDecoder
 from markovfield.structured.oracles.oracles import AdditiveOracle, Oracle, oracle_of
@@ -71,9 +71,7 @@ class Hinge:
         object.__setattr__(self, "nonnegative", tuple(self.nonnegative))
         if self.relaxed and self.rescaling != "margin":
             raise ModelError("relaxed=True of Hinge is for rescaling='margin': fractional outputs have no slack")
-        if not isinstance(self.loss, str):
-            object.__setattr__(self, "loss", loss_of(self.loss))
-        loss_of(self.loss)
+        keep_loss(self)
 
     def resolved(self, classes: Sequence[Any]) -> Self:
         """The same with labels as states, where the loss names labels."""

@@ -18,7 +18,7 @@ from markovfield.inference.core.method import MethodLike
 from markovfield.inference.core.running import Running
 from markovfield.structured.core.batch import Batch
 from markovfield.structured.core.form_batch import FormBatch
-from markovfield.structured.losses.loss import loss_of
+from markovfield.structured.losses.loss import keep_loss
 from markovfield.structured.objectives.hinge import Hinge
 from markovfield.structured.objectives.softmax_margin import SoftmaxMargin, additive_oracle
 from markovfield.structured.oracles.oracles import AdditiveOracle
@@ -26,8 +26,18 @@ from markovfield.structured.oracles.oracles import AdditiveOracle
 __all__ = ["DirectLoss", "Ramp"]
 
 
+class _FromSoftmax:
+    """What is not convex, and begins with what is."""
+
+    loss: Any
+
+    def begin_with(self) -> SoftmaxMargin:
+        """The objective whose optimum training begins with."""
+        return SoftmaxMargin(self.loss)
+
+
 @dataclass(frozen=True)
-class Ramp:
+class Ramp(_FromSoftmax):
     """``max_y [score of y + loss of y] - max_y [score of y]``, summed over examples (Do et al. 2008).
 
     A hinge that ends: it is no less than the loss of the prediction, and an example whose truth scores far below
@@ -62,22 +72,16 @@ class Ramp:
 
     def __post_init__(self) -> None:
         check_method(self, choices={"below": ("best", "hope")})
-        if not isinstance(self.loss, str):
-            object.__setattr__(self, "loss", loss_of(self.loss))
-        loss_of(self.loss)
+        keep_loss(self)
 
     def on(self, batch: Batch | FormBatch, *, running: Running, rng: Any = None) -> Between:
         """The function of weights."""
         oracle = additive_oracle(batch, Hinge(self.loss, decoding=self.decoding), self.name, running)
         return Between(batch, oracle, 1.0, 1.0 if self.below == "hope" else 0.0, 1.0)
 
-    def begin_with(self) -> SoftmaxMargin:
-        """The objective whose optimum training begins with."""
-        return SoftmaxMargin(self.loss)
-
 
 @dataclass(frozen=True)
-class DirectLoss:
+class DirectLoss(_FromSoftmax):
     """The loss of predictions itself, by perturbing scores a little with it (Hazan, McAllester and Keshet 2010).
 
     ``(max_y [score of y + e loss of y] - max_y [score of y]) / e``, whose slope goes to that of the expected loss as e
@@ -113,18 +117,12 @@ class DirectLoss:
 
     def __post_init__(self) -> None:
         check_method(self, above={"epsilon": 0.0})
-        if not isinstance(self.loss, str):
-            object.__setattr__(self, "loss", loss_of(self.loss))
-        loss_of(self.loss)
+        keep_loss(self)
 
     def on(self, batch: Batch | FormBatch, *, running: Running, rng: Any = None) -> Between:
         """The function of weights."""
         oracle = additive_oracle(batch, Hinge(self.loss, decoding=self.decoding), self.name, running)
         return Between(batch, oracle, self.epsilon, 0.0, self.epsilon)
-
-    def begin_with(self) -> SoftmaxMargin:
-        """The objective whose optimum training begins with."""
-        return SoftmaxMargin(self.loss)
 
 
 class Between:

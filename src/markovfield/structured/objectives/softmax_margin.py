@@ -12,7 +12,7 @@ from markovfield.inference.core.running import Running
 from markovfield.structured.core.batch import Batch
 from markovfield.structured.core.form_batch import FormBatch
 from markovfield.structured.core.labels import check_labels
-from markovfield.structured.losses.loss import loss_of
+from markovfield.structured.losses.loss import keep_loss, loss_of
 from markovfield.structured.marginals.augmented import with_losses
 from markovfield.structured.objectives.hinge import Hinge
 from markovfield.structured.objectives.likelihood import ConditionalLikelihood
@@ -53,9 +53,7 @@ class SoftmaxMargin:
 
     def __post_init__(self) -> None:
         check_method(self)
-        if not isinstance(self.loss, str):
-            object.__setattr__(self, "loss", loss_of(self.loss))
-        loss_of(self.loss)
+        keep_loss(self)
 
     def on(self, batch: Batch | FormBatch, *, running: Running, rng: Any = None) -> Any:
         """The function of weights."""

@@ -10,8 +10,9 @@ closed form, which gives free ends (local and semi-global alignment) for nothing
 `CTC` (Graves et al. 2006): frames take a label or a blank; runs of a label are one, blanks are dropped. A path goes
 through labels with blanks between them, and may leave out the blank between two labels that differ.
 
-Read `monotone` (the form), `family`, `alignment_kernel`, `choice` (one of several pairs); then `ctc`, `ctc_family`,
-`ctc_kernel`, `free_paths` (any labels), `reading` (the best of them). Counts are had by
-sending probability back along the steps, in which each step has the share that it had in the sum. Cost: m n operations
+Read `monotone` (the form), `family`, `alignment_kernel`, `choice`, `choice_family` (one of several pairs); then `ctc`,
+`ctc_family`, `ctc_kernel`, `ctc_linear_kernel` (numbers instead of logs), `free_paths` (any labels), `reading` (the
+best of them). Counts are had by sending probability back along the steps, in which each step has the share that it had
+in the sum. Cost: m n operations
 (with a band of width b, m b), T (2 L + 1) for CTC; memory the same.
 """

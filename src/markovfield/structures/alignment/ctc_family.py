@@ -11,17 +11,16 @@ import numpy.typing as npt
 
 from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.core.running import Running
-from markovfield.kernels.random import streams
 from markovfield.structures.alignment.ctc_kernel import ctc_chart, ctc_descents, ctc_sums
 from markovfield.structures.alignment.free_paths import keep_symbols
-from markovfield.structures.core.family import Edge, Family, Parts, Sums, in_shards
+from markovfield.structures.core.family import ByDescent, Edge, Parts, Sums, in_shards
 from markovfield.structures.core.k_best import k_best
 
 __all__ = ["CTCPaths"]
 
 
 @dataclass(frozen=True, eq=False)
-class CTCPaths(Family):
+class CTCPaths(ByDescent):
     """Paths through frames, each with given labels; cells of an instance are frames x symbols.
 
     Attributes
@@ -75,13 +74,7 @@ class CTCPaths(Family):
         self._run(ctc_sums, (pool, given, counts, log_z, found), running)
         return Sums(log_z, found if counts else None)
 
-    def maxima(self, pool: FloatArray, *, running: Running) -> Parts:
-        return self._descents(pool, True, 1, np.zeros((self.n_instances, 4), np.uint64), running)
-
-    def draws(self, pool: FloatArray, size: int, *, rng: np.random.Generator, running: Running) -> Parts:
-        return self._descents(pool, False, size, streams(rng, self.n_instances), running)
-
-    def _descents(self, pool: FloatArray, best: bool, size: int, state: object, running: Running) -> Parts:
+    def _descents(self, pool: FloatArray, best: bool, size: int, state: Any, running: Running) -> Parts:
         starts = offsets_of(self.frames * size)
         cells = np.empty(int(starts[-1]), np.int64)
         self._run(ctc_descents, (pool, best, size, state, starts, cells), running)

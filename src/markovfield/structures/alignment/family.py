@@ -10,9 +10,8 @@ import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.core.running import Running
-from markovfield.kernels.random import streams
 from markovfield.structures.alignment.alignment_kernel import alignment_charts, alignment_descents, alignment_sums
-from markovfield.structures.core.family import Edge, Family, Parts, Sums, in_shards
+from markovfield.structures.core.family import ByDescent, Edge, Parts, Sums, in_shards
 from markovfield.structures.core.k_best import k_best
 
 __all__ = ["MonotoneAlignments"]
@@ -29,7 +28,7 @@ class Places(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class MonotoneAlignments(Family):
+class MonotoneAlignments(ByDescent):
     """Alignments of pairs of sequences of some lengths.
 
     Cells of a pair: links row by row, then three for each row (first of a gap, further ones, ones at a free end: all
@@ -93,13 +92,7 @@ class MonotoneAlignments(Family):
         self._run(alignment_sums, (pool, given, counts, log_z, found), running)
         return Sums(log_z, found if counts else None)
 
-    def maxima(self, pool: FloatArray, *, running: Running) -> Parts:
-        return self._descents(pool, True, 1, np.zeros((self.n_instances, 4), np.uint64), running)
-
-    def draws(self, pool: FloatArray, size: int, *, rng: np.random.Generator, running: Running) -> Parts:
-        return self._descents(pool, False, size, streams(rng, self.n_instances), running)
-
-    def _descents(self, pool: FloatArray, best: bool, size: int, state: object, running: Running) -> Parts:
+    def _descents(self, pool: FloatArray, best: bool, size: int, state: Any, running: Running) -> Parts:
         room = self.rows + self.columns
         starts = offsets_of(room * size)
         cells = np.empty(int(starts[-1]), np.int64)

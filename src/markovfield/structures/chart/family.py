@@ -10,7 +10,6 @@ import numpy as np
 from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.running import Running
-from markovfield.kernels.random import streams
 from markovfield.structures.chart.dense_kernel import dense_sums
 from markovfield.structures.chart.descent_kernel import chart_descents
 from markovfield.structures.chart.inside_kernel import inside, new_chart
@@ -18,7 +17,7 @@ from markovfield.structures.chart.lanes_kernel import lane_sums
 from markovfield.structures.chart.outside_kernel import chart_sums
 from markovfield.structures.chart.rules import RuleTable
 from markovfield.structures.chart.ways import Ways
-from markovfield.structures.core.family import Family, Parts, Sums, in_shards
+from markovfield.structures.core.family import ByDescent, Parts, Sums, in_shards
 from markovfield.structures.core.k_best import k_best
 
 __all__ = ["Charts"]
@@ -28,7 +27,7 @@ DENSE_SHARD = 2e7
 
 
 @dataclass(frozen=True, eq=False)
-class Charts(Family):
+class Charts(ByDescent):
     """Trees of one grammar over sentences of some lengths.
 
     The pool: scores of binary rules, then of unary rules, shared by all sentences; then for each sentence scores of
@@ -129,12 +128,6 @@ class Charts(Family):
         begin, columns = int(self.cell_offsets[instance]), len(self.rules.tokens)
         tokens = counts[begin : begin + n * columns].reshape(n, columns)
         return float(log_z[instance]), kept.reshape(-1, symbols), tokens
-
-    def maxima(self, pool: FloatArray, *, running: Running) -> Parts:
-        return self._descents(pool, True, 1, np.zeros((self.n_instances, 4), np.uint64), running)
-
-    def draws(self, pool: FloatArray, size: int, *, rng: np.random.Generator, running: Running) -> Parts:
-        return self._descents(pool, False, size, streams(rng, self.n_instances), running)
 
     def _descents(self, pool: FloatArray, best: bool, size: int, state: Any, running: Running) -> Parts:
         rules, scores = self.rules.arrays(self.spans), self.rules.scores(pool, best)

@@ -19,8 +19,9 @@ import numpy as np
 from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.core.answers import Guarantee
 from markovfield.inference.core.running import Running
+from markovfield.kernels.random import streams
 
-__all__ = ["Edge", "Family", "Hyperedges", "Parts", "Sums", "in_shards"]
+__all__ = ["ByDescent", "Edge", "Family", "Hyperedges", "Parts", "Sums", "in_shards"]
 
 
 class Parts(NamedTuple):
@@ -181,6 +182,21 @@ class Family(ABC):
     def work(self) -> FloatArray:
         """``float64[n]``: operations of each instance, about, by which batches are cut."""
         return np.diff(self.cell_offsets).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ByDescent(Family):
+    """A family whose best structures and draws come out of a chart from the top down, by one kernel."""
+
+    def maxima(self, pool: FloatArray, *, running: Running) -> Parts:
+        return self._descents(pool, True, 1, np.zeros((self.n_instances, 4), np.uint64), running)
+
+    def draws(self, pool: FloatArray, size: int, *, rng: np.random.Generator, running: Running) -> Parts:
+        return self._descents(pool, False, size, streams(rng, self.n_instances), running)
+
+    @abstractmethod
+    def _descents(self, pool: FloatArray, best: bool, size: int, state: Any, running: Running) -> Parts:
+        """``size`` structures of each instance: the best, or draws by the random numbers of ``state``."""
 
 
 # Shards take about so many operations, so that there are enough for all threads and none takes long.

@@ -9,8 +9,7 @@ import numpy as np
 
 from markovfield.arrays import FloatArray, IntArray, offsets_of
 from markovfield.inference.core.running import Running
-from markovfield.kernels.random import streams
-from markovfield.structures.core.family import Edge, Family, Parts, Sums, in_shards
+from markovfield.structures.core.family import ByDescent, Edge, Parts, Sums, in_shards
 from markovfield.structures.core.k_best import k_best
 from markovfield.structures.span_tree.span_tree_kernel import span_counts, span_descents, span_sums
 
@@ -18,7 +17,7 @@ __all__ = ["SpanTrees"]
 
 
 @dataclass(frozen=True, eq=False)
-class SpanTrees(Family):
+class SpanTrees(ByDescent):
     """Binary trees over sentences of some lengths.
 
     Cells of a sentence are spans in the order (0, 0), (0, 1), ... (1, 1), ..., with all labels of a span together.
@@ -73,13 +72,7 @@ class SpanTrees(Family):
 
         in_shards(self.work(), task, running)
 
-    def maxima(self, pool: FloatArray, *, running: Running) -> Parts:
-        return self._descents(pool, True, 1, np.zeros((self.n_instances, 4), np.uint64), running)
-
-    def draws(self, pool: FloatArray, size: int, *, rng: np.random.Generator, running: Running) -> Parts:
-        return self._descents(pool, False, size, streams(rng, self.n_instances), running)
-
-    def _descents(self, pool: FloatArray, best: bool, size: int, state: object, running: Running) -> Parts:
+    def _descents(self, pool: FloatArray, best: bool, size: int, state: Any, running: Running) -> Parts:
         sizes = np.repeat(2 * self.lengths - 1, size)
         offsets = offsets_of(sizes)
         cells = np.empty(int(offsets[-1]), np.int64)

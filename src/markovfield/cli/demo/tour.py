@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 import markovfield as mf
-from markovfield.cli import _demo_steps as steps
-from markovfield.cli._demo_page import Chapter, Picture, page
+from markovfield.cli.demo import steps
+from markovfield.cli.demo.page import Chapter, Picture, page
 from markovfield.extras import check_installed
 from markovfield.plot._style import pyplot
 from markovfield.progress import ProgressLine
