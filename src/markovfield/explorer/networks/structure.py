@@ -84,8 +84,11 @@ def drawing(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         raise ModelError("only models of a lattice can be drawn as a grid")
     if not nodes or len(nodes) > MOST_DRAWN:
         raise ModelError(f"a drawing has 1 to {MOST_DRAWN} variables, asked for {len(nodes)}: take a neighbourhood")
+    # Whoever is set by intervention has no parents that it could marry.
+    do = network.known(asked).do if moral else {}
     return network.drawings.kept(
-        (tuple(nodes), style, layout, moral), lambda: _drawn(network, nodes, style, layout, moral)
+        (tuple(nodes), style, layout, moral, tuple(sorted(do.items()))),
+        lambda: _drawn(network, nodes, style, layout, moral_edges(network.after(do)) if moral else []),
     )
 
 
@@ -112,10 +115,10 @@ def by_distance(sizes: list[tuple[float, float]], pairs: list[tuple[int, int]]) 
     return Placed(centres, [], placed.width * by, placed.height * by)
 
 
-def _drawn(network: Network, nodes: list[int], style: str, layout: str, moral: bool) -> dict[str, Any]:
+def _drawn(network: Network, nodes: list[int], style: str, layout: str, moral: list[tuple[int, int]]) -> dict[str, Any]:
     at = {v: i for i, v in enumerate(nodes)}
     edges = [(a, b) for a, b in network.edges if a in at and b in at]
-    married = [(a, b) for a, b in moral_edges(network) if a in at and b in at] if moral else []
+    married = [(a, b) for a, b in moral if a in at and b in at]
     sizes = _sizes(network, nodes, style)
     pairs = [(at[a], at[b]) for a, b in edges]
     if layout == "layered":
@@ -172,7 +175,7 @@ def neighbourhood(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     hops, most = asked.get("hops", 1), asked.get("most", 150)
     opened = network.positions(asked.get("opened", []), "opened")
     if hops == "blanket":
-        nodes = [v, *blanket(network, {"variable": v})["blanket"]]
+        nodes = [v, *blanket(network, {"variable": v, "evidence": asked.get("evidence")})["blanket"]]
         most = len(nodes)
     elif type(hops) is not int or not 1 <= hops <= 99 or type(most) is not int or not 1 <= most <= MOST_DRAWN:
         raise ModelError(f"hops is 'blanket' or a number from 1 to 99, and most one from 1 to {MOST_DRAWN}")
@@ -185,6 +188,7 @@ def neighbourhood(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
 
 def junction_tree(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     """Cliques and separators of the tree that exact inference runs on, laid out."""
+    network = network.after(network.known(asked).do)
     return network.drawings.kept("junction tree", lambda: _junction_tree(network))
 
 
@@ -235,6 +239,7 @@ def elimination(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     method = asked.get("order", "min_fill")
     if method not in ORDERS:
         raise ModelError(f"order must be one of {', '.join(ORDERS)}, got {method!r}")
+    network = network.after(network.known(asked).do)
     if network.n > MOST_ELIMINATED:
         raise ModelError(f"elimination is shown for at most {MOST_ELIMINATED} variables, the model has {network.n}")
     graph = network.primal.copy()

@@ -10,9 +10,10 @@ import numpy as np
 import markovfield as mf
 from markovfield.exceptions import ModelError
 from markovfield.explorer.core.stopping import nobody_waits
-from markovfield.explorer.networks.network import Network
+from markovfield.explorer.networks.network import Known, Network
 from markovfield.explorer.networks.posteriors import chosen_method, marginals
 from markovfield.explorer.networks.shown import shown
+from markovfield.factors.factor_graph import FactorGraph
 
 __all__ = ["best", "observe_next", "plan", "tornado"]
 
@@ -68,7 +69,9 @@ def observe_next(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     target = network.position(asked.get("target"), "the target")
     world = network.after(known.do)
     evidence, name = world.named(known), network.names[target]
-    fits = mf.methods.JunctionTree() if world.tree is not None else "auto"
+    guarantee = "exact" if world.tree is not None else mf.explain(world.graph, evidence=evidence).guarantee
+    # Where no tree fits, "auto" of these rankings would refuse.
+    fits = mf.methods.JunctionTree() if guarantee == "exact" else mf.methods.BeliefPropagation()
     told = mf.analysis.mutual_information(
         world.graph, name, evidence=evidence, method=fits, time_limit=TIME_LIMIT, callback=nobody_waits
     )
@@ -81,7 +84,7 @@ def observe_next(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         {"variable": world.graph.names.position(v), "bits": x / math.log(2), "value": worth[v]}
         for v, x in told.top(MOST_ROWS)
     ]
-    return {"rows": rows, "ranked": len(told)}
+    return {"rows": rows, "ranked": len(told), "guarantee": "exact" if guarantee == "exact" else "approximate"}
 
 
 def tornado(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
@@ -92,21 +95,23 @@ def tornado(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         raise ModelError(f"factor is a number above 1 by which odds change, got {factor!r}")
     target = network.position(asked.get("target"), "the target")
     state = network.state(target, asked.get("state"))
-    if known.likelihoods:
-        raise ModelError("sensitivity takes observed states only: take the likelihoods off first")
     if target in known.states:
         raise ModelError(f"the target {network.names[target]!r} is observed: nothing can change it")
     world = network.after(known.do)
+    graph, evidence = _with_children(world, known)
     found = mf.analysis.sensitivity(
-        world.graph,
+        graph,
         {network.names[target]: network.states(target)[state]},
-        world.named(known),
+        evidence,
         time_limit=TIME_LIMIT,
         callback=nobody_waits,
     )
     rows: list[dict[str, Any]] = []
     told: set[Any] = set()
-    for entry in found.top(2 * count):
+    added = set(graph.variables[network.n :])
+    for entry in found.top(2 * count + 2 * sum(network.cardinalities[v] for v in known.likelihoods)):
+        if entry.variable in added:
+            continue
         # The two entries of a row of two states are one number.
         row = (entry.variable, tuple(entry.given.items()))
         if len(rows) == count or (row in told and found.derivatives[entry.variable].shape[-1] == 2):
@@ -127,6 +132,25 @@ def tornado(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
             }
         )
     return {"probability": found.probability, "rows": rows, "factor": factor}
+
+
+def _with_children(world: Network, known: Known) -> tuple[FactorGraph, dict[Any, Any]]:
+    """The network with an observed child of two states in the place of each likelihood, and the evidence as states."""
+    evidence = world.named(Known(known.states))
+    if not known.likelihoods:
+        return world.graph, evidence
+    if not world.directed:
+        raise ModelError("sensitivity needs a Bayesian network: one conditional distribution for each variable")
+    model = mf.BayesianNetwork.from_factor_graph(world.graph)
+    for v, vector in known.likelihoods.items():
+        seen = np.array(vector) / max(vector)
+        child = f"likelihood of {v}"
+        while child in world.names:
+            child += "'"
+        model.add_variable(child, 2)
+        model.add_cpt(child, [world.names[v]], np.stack([1 - seen, seen], axis=1))
+        evidence[child] = 1
+    return model.compile(), evidence
 
 
 def _moved(p: float, by: float) -> float:
