@@ -16,6 +16,7 @@ import markovfield as mf
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.explorer.core.subject import Subject
 from markovfield.explorer.networks import exports, messages, posteriors, separation, structure, studies
+from markovfield.explorer.networks.apart import apart
 from markovfield.explorer.networks.network import MOST_DRAWINGS, Known, Memory, Network, network_of
 from markovfield.explorer.networks.shown import shown
 from tests.oracle import Oracle
@@ -148,6 +149,9 @@ def test_rankings_say_what_they_promise():
     dense.add_factors([[f"v{a}", f"v{b}"] for b in range(40) for a in range(b)], [[1.02, 1.0], [1.0, 1.02]])
     wide = network(dense)
     assert wide.tree is None
+    best = studies.best(wide, {"n_best": 3})
+    assert best["refused"] and len(best["solutions"]) == 1 and best["solutions"][0]["log_probability"] is None
+    assert not studies.best(one, {"n_best": 3})["refused"]
     told = studies.observe_next(wide, {"target": 3, "evidence": {"likelihoods": {"1": [0.2, 1.0]}}})
     assert told["guarantee"] == "approximate" and told["ranked"] == 39
     with pytest.raises(ModelError, match="sensitivity needs a Bayesian network"):
@@ -444,3 +448,30 @@ def test_many_tabs_at_once_get_their_own_answers():
         at_once = list(workers.map(lambda x: posteriors.posteriors(one, x)["values"], asked * 4))
     for found, expected in zip(at_once, one_by_one * 4, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("style", ["names", "bars"])
+def test_no_box_lies_on_another_in_drawings_by_distance(style: str):
+    rng = np.random.default_rng(4)
+    net = mf.MarkovNetwork(
+        {f"variable {'x' * int(rng.integers(0, 12))} {v}": int(rng.integers(2, 9)) for v in range(90)}
+    )
+    graph = net.compile()
+    names, cards = list(graph.variables), graph.structure.cardinalities.tolist()
+    for a, b in rng.integers(0, 90, (160, 2)).tolist():
+        if a != b:
+            net.add_factor([names[a], names[b]], np.ones((cards[a], cards[b])))
+    found = structure.drawing(network(net), {"layout": "force", "style": style})
+    at, size = np.array(found["centres"]), np.array(found["sizes"])
+    over = (size[:, None] + size) / 2 - np.abs(at[:, None] - at)
+    assert not np.triu((over > 0).all(axis=2), 1).any()
+    assert ((at - size / 2) >= 0).all() and ((at + size / 2) <= [found["width"], found["height"]]).all()
+
+
+def test_boxes_in_one_place_are_parted():
+    placed, (width, height) = apart([(0.0, 0.0)] * 30, [(40.0, 20.0)] * 30)
+    at = np.array(placed)
+    over = np.array([40.0, 20.0]) - np.abs(at[:, None] - at)
+    assert not np.triu((over > 0).all(axis=2), 1).any()
+    assert max(width, height) < 30 * 60
+    assert apart([], [])[0] == []

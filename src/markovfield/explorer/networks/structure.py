@@ -11,6 +11,7 @@ import networkx as nx
 
 import markovfield as mf
 from markovfield.exceptions import ModelError
+from markovfield.explorer.networks.apart import apart
 from markovfield.explorer.networks.network import Network
 from markovfield.explorer.networks.shown import shown
 from markovfield.plot._sketch import Placed, place
@@ -105,14 +106,12 @@ def _grid(network: Network, nodes: list[int], sizes: list[tuple[float, float]]) 
 
 
 def by_distance(sizes: list[tuple[float, float]], pairs: list[tuple[int, int]]) -> Placed:
-    """The layout by distance, blown up until the boxes have room."""
+    """The layout by distance, blown up until the boxes have room, and pushed apart until none lies on another."""
     placed = place(sizes, pairs, ["--"] * len(pairs))
     covered = sum(w * h for w, h in sizes) / max(placed.width * placed.height, 1.0)
     by = max(1.0, math.sqrt(covered / DENSEST)) if len(sizes) > 1 else 1.0
-    if by == 1.0:
-        return placed
-    centres = [(x * by, y * by) for x, y in placed.centres]
-    return Placed(centres, [], placed.width * by, placed.height * by)
+    centres, (width, height) = apart([(x * by, y * by) for x, y in placed.centres], sizes)
+    return Placed(centres, [], width, height)
 
 
 def _drawn(network: Network, nodes: list[int], style: str, layout: str, moral: list[tuple[int, int]]) -> dict[str, Any]:

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 import markovfield as mf
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.explorer.core.stopping import nobody_waits
 from markovfield.explorer.networks.network import Known, Network
 from markovfield.explorer.networks.posteriors import chosen_method, marginals
 from markovfield.explorer.networks.shown import shown
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.convergence import without_warnings
+from markovfield.inference.core.evidence import Evidence
 
 __all__ = ["best", "observe_next", "plan", "tornado"]
 
@@ -39,9 +41,16 @@ def best(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     named = [network.names[v] for v in variables] or None
     if named and count > 1:
         raise ModelError("n best are assignments of all variables: ask for one assignment of some")
-    found = mf.decode(
-        world.graph, world.named(known), variables=named, n_best=count, time_limit=TIME_LIMIT, callback=nobody_waits
-    )
+    limits: dict[str, Any] = {"time_limit": TIME_LIMIT, "callback": nobody_waits}
+    refused = False
+    try:
+        found = mf.decode(world.graph, world.named(known), variables=named, n_best=count, **limits)
+    except MemoryLimitError:
+        if count == 1:
+            raise
+        # Several need exact inference; one has approximate methods as well.
+        refused = True
+        found = mf.decode(world.graph, world.named(known), **limits)
     log_z = None
     if world.tree is not None:
         log_z = marginals(network, known).log_partition
@@ -52,6 +61,7 @@ def best(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         "optimal": found.optimal,
         "gap": found.gap,
         "seconds": found.seconds,
+        "refused": refused,
         "solutions": [
             {
                 "states": one.states,
@@ -69,22 +79,25 @@ def observe_next(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     target = network.position(asked.get("target"), "the target")
     world = network.after(known.do)
     evidence, name = world.named(known), network.names[target]
-    guarantee = "exact" if world.tree is not None else mf.explain(world.graph, evidence=evidence).guarantee
-    # Where no tree fits, "auto" of these rankings would refuse.
-    fits = mf.methods.JunctionTree() if guarantee == "exact" else mf.methods.BeliefPropagation()
-    told = mf.analysis.mutual_information(
-        world.graph, name, evidence=evidence, method=fits, time_limit=TIME_LIMIT, callback=nobody_waits
-    )
-    # Without a table of utilities: what it is worth for a guess, 1 for a right one and 0 for a wrong one.
-    utility = asked.get("utility") or np.eye(network.cardinalities[target]).tolist()
-    worth = mf.analysis.value_of_information(
-        world.graph, name, utility, evidence=evidence, method=fits, time_limit=TIME_LIMIT, callback=nobody_waits
-    )
+    exact = world.tree is not None or mf.explain(world.graph, evidence=evidence).guarantee == "exact"
+    # Where nothing exact fits, "auto" of these rankings would refuse.
+    fits: Any = "auto" if exact else mf.methods.BeliefPropagation()
+    if world.tree is not None:
+        fits = mf.methods.JunctionTree()
+    with without_warnings():
+        told = mf.analysis.mutual_information(
+            world.graph, name, evidence=evidence, method=fits, time_limit=TIME_LIMIT, callback=nobody_waits
+        )
+        # Without a table of utilities: what it is worth for a guess, 1 for a right one and 0 for a wrong one.
+        utility = asked.get("utility") or np.eye(network.cardinalities[target]).tolist()
+        worth = mf.analysis.value_of_information(
+            world.graph, name, utility, evidence=evidence, method=fits, time_limit=TIME_LIMIT, callback=nobody_waits
+        )
     rows = [
         {"variable": world.graph.names.position(v), "bits": x / math.log(2), "value": worth[v]}
         for v, x in told.top(MOST_ROWS)
     ]
-    return {"rows": rows, "ranked": len(told), "guarantee": "exact" if guarantee == "exact" else "approximate"}
+    return {"rows": rows, "ranked": len(told), "guarantee": "exact" if exact else "approximate"}
 
 
 def tornado(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
@@ -139,6 +152,7 @@ def _with_children(world: Network, known: Known) -> tuple[FactorGraph, dict[Any,
     evidence = world.named(Known(known.states))
     if not known.likelihoods:
         return world.graph, evidence
+    Evidence.parse(world.graph.structure, world.named(known))  # whether they are likelihoods
     if not world.directed:
         raise ModelError("sensitivity needs a Bayesian network: one conditional distribution for each variable")
     model = mf.BayesianNetwork.from_factor_graph(world.graph)

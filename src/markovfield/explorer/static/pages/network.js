@@ -62,6 +62,10 @@ export async function mount(root, context) {
   };
 
   async function draw(keep = false) {
+    if (!n) {
+      Object.assign(placing, { textContent: "The model has no variables.", hidden: false });
+      return;
+    }
     const now = ++drawing;
     graph.svg.classList.add("busy");
     const slow = setTimeout(() => { placing.hidden = now !== drawing; }, PATIENCE);
