@@ -47,6 +47,15 @@ def test_without_the_token_nothing_is_answered(running: Any, path: str):
     assert "lacks the token" in reply.text
 
 
+def test_the_address_without_its_last_stroke_leads_to_the_page(running: Any):
+    reply = httpx.get(running.url.rstrip("/"))
+    assert reply.status_code == 307 and reply.headers["location"] == urlsplit(running.url).path
+    assert "content-security-policy" in reply.headers
+    assert httpx.get(running.url.rstrip("/"), follow_redirects=True).text.startswith("<!doctype html>")
+    assert httpx.get(f"http://127.0.0.1:{running.port}/wrong").status_code == 403
+    assert httpx.get(running.url.rstrip("/"), headers={"host": "evil.example"}).status_code == 403
+
+
 def test_calls_need_the_token(running: Any):
     reply = httpx.post(f"http://127.0.0.1:{running.port}/wrong/api/explorer/subject", json={})
     assert reply.status_code == 403

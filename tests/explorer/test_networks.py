@@ -16,6 +16,7 @@ import markovfield as mf
 from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.explorer.core.subject import Subject
 from markovfield.explorer.networks import exports, messages, posteriors, separation, structure, studies
+from markovfield.explorer.networks.apart import apart
 from markovfield.explorer.networks.network import MOST_DRAWINGS, Known, Memory, Network, network_of
 from markovfield.explorer.networks.shown import shown
 from tests.oracle import Oracle
@@ -88,6 +89,73 @@ def test_the_best_after_interventions(seed: int, n_best: int):
     value, assignments = truth.marginal_map([0, 4])
     assert some["solutions"][0]["score"] == pytest.approx(value, abs=1e-9)
     assert tuple(int(some["solutions"][0]["states"][v]) for v in (0, 4)) in assignments
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_tornado_counts_likelihoods_and_interventions(seed: int):
+    rng = np.random.default_rng(seed)
+    net = random_network(rng)
+    one = network(net)
+    target, seen, soft, done = rng.permutation(6)[:4].tolist()
+    likelihood = rng.uniform(0.1, 1, one.cardinalities[soft])
+    # A second one on the target itself.
+    own = rng.uniform(0.1, 1, one.cardinalities[target])
+    world = net.do({f"v{done}": 0})
+    evidence = {"states": {str(seen): 1}, "do": {str(done): 0},
+                "likelihoods": {str(soft): likelihood.tolist(), str(target): own.tolist()}}  # fmt: skip
+    found = studies.tornado(one, {"evidence": evidence, "target": target, "state": 1, "count": 40})
+    known = {seen: 1, soft: likelihood, target: own}
+    assert found["probability"] == pytest.approx(brute(world.compile(), known).marginal(target)[1], abs=1e-10)
+    assert found["rows"] and all(0 <= row["variable"] < one.n for row in found["rows"])
+    for row in found["rows"]:
+        # The same row of the table with this entry moved, the others in proportion.
+        name = one.names[row["variable"]]
+        given = tuple(int(row["given"][str(parent)]) for parent in world.parents(name))
+        for value, expected in zip(row["entries"], (row["low"], row["high"]), strict=True):
+            table = np.array(world.cpt(name))
+            k = int(row["state"])
+            assert table[given][k] == pytest.approx(row["entry"])
+            rest = 1 - table[given][k]
+            table[given] *= (1 - value) / rest if rest > 0 else 0
+            table[given][k] = value
+            moved = world.copy()
+            moved.add_cpt(name, list(world.parents(name)), table)
+            assert brute(moved.compile(), known).marginal(target)[1] == pytest.approx(expected, abs=1e-9)
+
+
+def test_structure_after_interventions():
+    asia = mf.datasets.asia()
+    one = network(asia)
+    at = {name: v for v, name in enumerate(one.names)}
+    asked = {"evidence": {"do": {str(at["either"]): 0}}}
+    married = structure.drawing(one, {"moral": True})["married"]
+    assert {frozenset(pair) for pair in married} >= {frozenset((at["lung"], at["tub"]))}
+    after = structure.drawing(one, {**asked, "moral": True})["married"]
+    assert frozenset((at["lung"], at["tub"])) not in {frozenset(pair) for pair in after}
+    cliques = structure.junction_tree(one, asked)["cliques"]
+    expected = structure.junction_tree(network(asia.do({"either": one.states(at["either"])[0]})), {})["cliques"]
+    assert cliques == expected != structure.junction_tree(one, {})["cliques"]
+    assert structure.elimination(one, {**asked, "order": "min_fill"})["fill"] == 0
+    assert structure.elimination(one, {"order": "min_fill"})["fill"] == 1
+    blanket = structure.neighbourhood(one, {**asked, "variable": at["lung"], "hops": "blanket"})["nodes"]
+    assert set(blanket) == {at["lung"], at["smoke"]}
+
+
+def test_rankings_say_what_they_promise():
+    one = network(mf.datasets.asia())
+    assert studies.observe_next(one, {"target": 3})["guarantee"] == "exact"
+    # Everything beside everything: no tree fits.
+    dense = mf.MarkovNetwork({f"v{v}": 2 for v in range(40)})
+    dense.add_factors([[f"v{a}", f"v{b}"] for b in range(40) for a in range(b)], [[1.02, 1.0], [1.0, 1.02]])
+    wide = network(dense)
+    assert wide.tree is None
+    best = studies.best(wide, {"n_best": 3})
+    assert best["refused"] and len(best["solutions"]) == 1 and best["solutions"][0]["log_probability"] is None
+    assert not studies.best(one, {"n_best": 3})["refused"]
+    told = studies.observe_next(wide, {"target": 3, "evidence": {"likelihoods": {"1": [0.2, 1.0]}}})
+    assert told["guarantee"] == "approximate" and told["ranked"] == 39
+    with pytest.raises(ModelError, match="sensitivity needs a Bayesian network"):
+        studies.tornado(wide, {"target": 3, "state": 0, "evidence": {"likelihoods": {"1": [0.2, 1.0]}}})
 
 
 def test_interventions_differ_from_observations_and_keep_plans():
@@ -320,11 +388,6 @@ def test_other_sentences():
         (studies.best, {"variables": [1], "evidence": {"states": {"1": 0}}}, "'tub' is observed: pick variables"),
         (studies.tornado, {"target": 1, "state": 0, "factor": 1}, "factor is a number above 1"),
         (studies.tornado, {"target": 1, "state": 0, "evidence": {"states": {"1": 0}}}, "is observed: nothing can"),
-        (
-            studies.tornado,
-            {"target": 1, "state": 0, "evidence": {"likelihoods": {"2": [1, 2]}}},
-            "take the likelihoods",
-        ),
         (studies.plan, {"verb": "x"}, "verb must be one of marginals"),
         (structure.elimination, {"order": "x"}, "order must be one of"),
         (messages.messages, {"algebra": "x"}, "algebra must be 'sum' or 'max'"),
@@ -385,3 +448,30 @@ def test_many_tabs_at_once_get_their_own_answers():
         at_once = list(workers.map(lambda x: posteriors.posteriors(one, x)["values"], asked * 4))
     for found, expected in zip(at_once, one_by_one * 4, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("style", ["names", "bars"])
+def test_no_box_lies_on_another_in_drawings_by_distance(style: str):
+    rng = np.random.default_rng(4)
+    net = mf.MarkovNetwork(
+        {f"variable {'x' * int(rng.integers(0, 12))} {v}": int(rng.integers(2, 9)) for v in range(90)}
+    )
+    graph = net.compile()
+    names, cards = list(graph.variables), graph.structure.cardinalities.tolist()
+    for a, b in rng.integers(0, 90, (160, 2)).tolist():
+        if a != b:
+            net.add_factor([names[a], names[b]], np.ones((cards[a], cards[b])))
+    found = structure.drawing(network(net), {"layout": "force", "style": style})
+    at, size = np.array(found["centres"]), np.array(found["sizes"])
+    over = (size[:, None] + size) / 2 - np.abs(at[:, None] - at)
+    assert not np.triu((over > 0).all(axis=2), 1).any()
+    assert ((at - size / 2) >= 0).all() and ((at + size / 2) <= [found["width"], found["height"]]).all()
+
+
+def test_boxes_in_one_place_are_parted():
+    placed, (width, height) = apart([(0.0, 0.0)] * 30, [(40.0, 20.0)] * 30)
+    at = np.array(placed)
+    over = np.array([40.0, 20.0]) - np.abs(at[:, None] - at)
+    assert not np.triu((over > 0).all(axis=2), 1).any()
+    assert max(width, height) < 30 * 60
+    assert apart([], [])[0] == []

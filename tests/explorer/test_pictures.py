@@ -7,6 +7,7 @@ from threading import Event
 import numpy as np
 import pytest
 
+from markovfield.datasets.stereo import random_dots
 from markovfield.exceptions import ModelError, StoppedError
 from markovfield.explorer.core.stopping import STOP
 from markovfield.explorer.works.pictures import paint, paint_grid, picture_of, sample_picture, stereo
@@ -103,6 +104,8 @@ def test_settings_of_paint_are_checked(halves):
 
 def test_stereo_needs_neighbours():
     near, far = stereo(weight=0.0), stereo(weight=0.8)
+    # How near the truth comes, which a model of fewer disparities cannot follow.
+    assert far["nearest"] == random_dots().max_disparity < far["most"]
     assert near["disparity"] == near["alone"]
     assert far["error"] < 0.05 < near["error"]
     truth = pixels(far["truth"], far["shape"])

@@ -45,7 +45,13 @@ class Guard:
             await self._application(scope, receive, send)
             return
         refusal = self._refusal(scope)
-        if refusal is None:
+        if refusal is None and scope["path"].count("/") == 1:
+            # The address without its last stroke: what is relative would lack the token.
+            where = b"/" + self._token + b"/"
+            headers = [(b"location", where), (b"content-length", b"0")]
+            await _with_headers(send)({"type": "http.response.start", "status": 307, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
+        elif refusal is None:
             path = "/" + scope["path"].split("/", 2)[2]
             scope = {**scope, "path": path, "raw_path": path.encode(), "root_path": ""}
             await self._application(scope, receive, _with_headers(send))
@@ -68,7 +74,8 @@ class Guard:
         if any(origin not in self._origins for origin in origins):
             return "this server answers its own page only"
         parts = scope["path"].split("/", 2)
-        if len(parts) < 3 or not compare_digest(parts[1].encode("utf-8", "replace"), self._token):
+        least = 2 if scope["type"] == "http" else 3
+        if len(parts) < least or not compare_digest(parts[1].encode("utf-8", "replace"), self._token):
             return "the address lacks the token: open the address that was printed when the explorer started"
         return None
 

@@ -13,6 +13,7 @@ from markovfield.exceptions import ModelError
 from markovfield.explorer.networks.network import Network
 from markovfield.explorer.networks.shown import shown
 from markovfield.explorer.networks.structure import by_distance
+from markovfield.inference.core.convergence import without_warnings
 from markovfield.inference.core.evidence import Evidence
 
 __all__ = ["messages", "residuals"]
@@ -173,10 +174,7 @@ def residuals(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         raise ModelError(f"damping is a number from 0 to less than 1, got {damping!r}")
     world = network.after(known.do)
     method = mf.methods.BeliefPropagation(schedule="synchronous", damping=float(damping), max_iterations=200)
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the page says itself whether it converged
+    with without_warnings():  # the page says itself whether it converged
         found = mf.marginals(world.graph, world.named(known), method=method)
     return {
         "residuals": found.residuals,

@@ -11,6 +11,7 @@ import networkx as nx
 
 import markovfield as mf
 from markovfield.exceptions import ModelError
+from markovfield.explorer.networks.apart import apart
 from markovfield.explorer.networks.network import Network
 from markovfield.explorer.networks.shown import shown
 from markovfield.plot._sketch import Placed, place
@@ -84,8 +85,11 @@ def drawing(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         raise ModelError("only models of a lattice can be drawn as a grid")
     if not nodes or len(nodes) > MOST_DRAWN:
         raise ModelError(f"a drawing has 1 to {MOST_DRAWN} variables, asked for {len(nodes)}: take a neighbourhood")
+    # Whoever is set by intervention has no parents that it could marry.
+    do = network.known(asked).do if moral else {}
     return network.drawings.kept(
-        (tuple(nodes), style, layout, moral), lambda: _drawn(network, nodes, style, layout, moral)
+        (tuple(nodes), style, layout, moral, tuple(sorted(do.items()))),
+        lambda: _drawn(network, nodes, style, layout, moral_edges(network.after(do)) if moral else []),
     )
 
 
@@ -102,20 +106,18 @@ def _grid(network: Network, nodes: list[int], sizes: list[tuple[float, float]]) 
 
 
 def by_distance(sizes: list[tuple[float, float]], pairs: list[tuple[int, int]]) -> Placed:
-    """The layout by distance, blown up until the boxes have room."""
+    """The layout by distance, blown up until the boxes have room, and pushed apart until none lies on another."""
     placed = place(sizes, pairs, ["--"] * len(pairs))
     covered = sum(w * h for w, h in sizes) / max(placed.width * placed.height, 1.0)
     by = max(1.0, math.sqrt(covered / DENSEST)) if len(sizes) > 1 else 1.0
-    if by == 1.0:
-        return placed
-    centres = [(x * by, y * by) for x, y in placed.centres]
-    return Placed(centres, [], placed.width * by, placed.height * by)
+    centres, (width, height) = apart([(x * by, y * by) for x, y in placed.centres], sizes)
+    return Placed(centres, [], width, height)
 
 
-def _drawn(network: Network, nodes: list[int], style: str, layout: str, moral: bool) -> dict[str, Any]:
+def _drawn(network: Network, nodes: list[int], style: str, layout: str, moral: list[tuple[int, int]]) -> dict[str, Any]:
     at = {v: i for i, v in enumerate(nodes)}
     edges = [(a, b) for a, b in network.edges if a in at and b in at]
-    married = [(a, b) for a, b in moral_edges(network) if a in at and b in at] if moral else []
+    married = [(a, b) for a, b in moral if a in at and b in at]
     sizes = _sizes(network, nodes, style)
     pairs = [(at[a], at[b]) for a, b in edges]
     if layout == "layered":
@@ -172,7 +174,7 @@ def neighbourhood(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     hops, most = asked.get("hops", 1), asked.get("most", 150)
     opened = network.positions(asked.get("opened", []), "opened")
     if hops == "blanket":
-        nodes = [v, *blanket(network, {"variable": v})["blanket"]]
+        nodes = [v, *blanket(network, {"variable": v, "evidence": asked.get("evidence")})["blanket"]]
         most = len(nodes)
     elif type(hops) is not int or not 1 <= hops <= 99 or type(most) is not int or not 1 <= most <= MOST_DRAWN:
         raise ModelError(f"hops is 'blanket' or a number from 1 to 99, and most one from 1 to {MOST_DRAWN}")
@@ -185,6 +187,7 @@ def neighbourhood(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
 
 def junction_tree(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     """Cliques and separators of the tree that exact inference runs on, laid out."""
+    network = network.after(network.known(asked).do)
     return network.drawings.kept("junction tree", lambda: _junction_tree(network))
 
 
@@ -235,6 +238,7 @@ def elimination(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     method = asked.get("order", "min_fill")
     if method not in ORDERS:
         raise ModelError(f"order must be one of {', '.join(ORDERS)}, got {method!r}")
+    network = network.after(network.known(asked).do)
     if network.n > MOST_ELIMINATED:
         raise ModelError(f"elimination is shown for at most {MOST_ELIMINATED} variables, the model has {network.n}")
     graph = network.primal.copy()

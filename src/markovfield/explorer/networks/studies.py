@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 import markovfield as mf
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.explorer.core.stopping import nobody_waits
-from markovfield.explorer.networks.network import Network
+from markovfield.explorer.networks.network import Known, Network
 from markovfield.explorer.networks.posteriors import chosen_method, marginals
 from markovfield.explorer.networks.shown import shown
+from markovfield.factors.factor_graph import FactorGraph
+from markovfield.inference.core.convergence import without_warnings
+from markovfield.inference.core.evidence import Evidence
 
 __all__ = ["best", "observe_next", "plan", "tornado"]
 
@@ -38,9 +41,16 @@ def best(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     named = [network.names[v] for v in variables] or None
     if named and count > 1:
         raise ModelError("n best are assignments of all variables: ask for one assignment of some")
-    found = mf.decode(
-        world.graph, world.named(known), variables=named, n_best=count, time_limit=TIME_LIMIT, callback=nobody_waits
-    )
+    limits: dict[str, Any] = {"time_limit": TIME_LIMIT, "callback": nobody_waits}
+    refused = False
+    try:
+        found = mf.decode(world.graph, world.named(known), variables=named, n_best=count, **limits)
+    except MemoryLimitError:
+        if count == 1:
+            raise
+        # Several need exact inference; one has approximate methods as well.
+        refused = True
+        found = mf.decode(world.graph, world.named(known), **limits)
     log_z = None
     if world.tree is not None:
         log_z = marginals(network, known).log_partition
@@ -51,6 +61,7 @@ def best(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         "optimal": found.optimal,
         "gap": found.gap,
         "seconds": found.seconds,
+        "refused": refused,
         "solutions": [
             {
                 "states": one.states,
@@ -68,20 +79,25 @@ def observe_next(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     target = network.position(asked.get("target"), "the target")
     world = network.after(known.do)
     evidence, name = world.named(known), network.names[target]
-    fits = mf.methods.JunctionTree() if world.tree is not None else "auto"
-    told = mf.analysis.mutual_information(
-        world.graph, name, evidence=evidence, method=fits, time_limit=TIME_LIMIT, callback=nobody_waits
-    )
-    # Without a table of utilities: what it is worth for a guess, 1 for a right one and 0 for a wrong one.
-    utility = asked.get("utility") or np.eye(network.cardinalities[target]).tolist()
-    worth = mf.analysis.value_of_information(
-        world.graph, name, utility, evidence=evidence, method=fits, time_limit=TIME_LIMIT, callback=nobody_waits
-    )
+    exact = world.tree is not None or mf.explain(world.graph, evidence=evidence).guarantee == "exact"
+    # Where nothing exact fits, "auto" of these rankings would refuse.
+    fits: Any = "auto" if exact else mf.methods.BeliefPropagation()
+    if world.tree is not None:
+        fits = mf.methods.JunctionTree()
+    with without_warnings():
+        told = mf.analysis.mutual_information(
+            world.graph, name, evidence=evidence, method=fits, time_limit=TIME_LIMIT, callback=nobody_waits
+        )
+        # Without a table of utilities: what it is worth for a guess, 1 for a right one and 0 for a wrong one.
+        utility = asked.get("utility") or np.eye(network.cardinalities[target]).tolist()
+        worth = mf.analysis.value_of_information(
+            world.graph, name, utility, evidence=evidence, method=fits, time_limit=TIME_LIMIT, callback=nobody_waits
+        )
     rows = [
         {"variable": world.graph.names.position(v), "bits": x / math.log(2), "value": worth[v]}
         for v, x in told.top(MOST_ROWS)
     ]
-    return {"rows": rows, "ranked": len(told)}
+    return {"rows": rows, "ranked": len(told), "guarantee": "exact" if exact else "approximate"}
 
 
 def tornado(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
@@ -92,21 +108,23 @@ def tornado(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
         raise ModelError(f"factor is a number above 1 by which odds change, got {factor!r}")
     target = network.position(asked.get("target"), "the target")
     state = network.state(target, asked.get("state"))
-    if known.likelihoods:
-        raise ModelError("sensitivity takes observed states only: take the likelihoods off first")
     if target in known.states:
         raise ModelError(f"the target {network.names[target]!r} is observed: nothing can change it")
     world = network.after(known.do)
+    graph, evidence = _with_children(world, known)
     found = mf.analysis.sensitivity(
-        world.graph,
+        graph,
         {network.names[target]: network.states(target)[state]},
-        world.named(known),
+        evidence,
         time_limit=TIME_LIMIT,
         callback=nobody_waits,
     )
     rows: list[dict[str, Any]] = []
     told: set[Any] = set()
-    for entry in found.top(2 * count):
+    added = set(graph.variables[network.n :])
+    for entry in found.top(2 * count + 2 * sum(network.cardinalities[v] for v in known.likelihoods)):
+        if entry.variable in added:
+            continue
         # The two entries of a row of two states are one number.
         row = (entry.variable, tuple(entry.given.items()))
         if len(rows) == count or (row in told and found.derivatives[entry.variable].shape[-1] == 2):
@@ -127,6 +145,26 @@ def tornado(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
             }
         )
     return {"probability": found.probability, "rows": rows, "factor": factor}
+
+
+def _with_children(world: Network, known: Known) -> tuple[FactorGraph, dict[Any, Any]]:
+    """The network with an observed child of two states in the place of each likelihood, and the evidence as states."""
+    evidence = world.named(Known(known.states))
+    if not known.likelihoods:
+        return world.graph, evidence
+    Evidence.parse(world.graph.structure, world.named(known))  # whether they are likelihoods
+    if not world.directed:
+        raise ModelError("sensitivity needs a Bayesian network: one conditional distribution for each variable")
+    model = mf.BayesianNetwork.from_factor_graph(world.graph)
+    for v, vector in known.likelihoods.items():
+        seen = np.array(vector) / max(vector)
+        child = f"likelihood of {v}"
+        while child in world.names:
+            child += "'"
+        model.add_variable(child, 2)
+        model.add_cpt(child, [world.names[v]], np.stack([1 - seen, seen], axis=1))
+        evidence[child] = 1
+    return model.compile(), evidence
 
 
 def _moved(p: float, by: float) -> float:

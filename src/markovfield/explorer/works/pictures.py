@@ -347,6 +347,7 @@ def stereo(
         return told
     return told | {
         "truth": _text(np.where(np.isfinite(pair.disparity), pair.disparity, 255)),
+        "nearest": pair.max_disparity,
         "error": disparity_error(found, pair.disparity),
         "error_alone": disparity_error(alone, pair.disparity),
     }

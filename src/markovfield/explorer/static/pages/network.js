@@ -54,7 +54,18 @@ export async function mount(root, context) {
 
   // ---- the graph -----------------------------------------------------------------------------------------------------
 
+  // What was set by intervention when the network was drawn: the moral graph and blankets depend on it.
+  const setNow = () => Object.keys(store.evidence.do).join();
+  let set = setNow();
+  const drawAgain = () => {
+    if ((view.moral || view.scope === "blanket") && set !== setNow()) draw(true);
+  };
+
   async function draw(keep = false) {
+    if (!n) {
+      Object.assign(placing, { textContent: "The model has no variables.", hidden: false });
+      return;
+    }
     const now = ++drawing;
     graph.svg.classList.add("busy");
     const slow = setTimeout(() => { placing.hidden = now !== drawing; }, PATIENCE);
@@ -64,11 +75,12 @@ export async function mount(root, context) {
       if (view.scope !== "whole") {
         const near = view.scope === "near";
         const hops = near ? 99 : view.scope === "blanket" ? "blanket" : Number(view.scope);
-        const found = await store.call("neighbourhood", { variable: centre, hops, opened, ...(near ? { most: NEAREST } : {}) });
+        const found = await store.call("neighbourhood", store.asked({ variable: centre, hops, opened, ...(near ? { most: NEAREST } : {}) }));
         nodes = found.nodes;
         if (found.left_out && !near) note = `${found.left_out} further variables within ${hops} steps are left out.`;
       }
-      const found = await store.call("drawing", { nodes, style: view.style, layout: view.layout, moral: view.moral });
+      const found = await store.call("drawing", store.asked({ nodes, style: view.style, layout: view.layout, moral: view.moral }));
+      set = setNow();
       if (now !== drawing) return;
       graph.draw({ ...found, moral: view.moral }, view.style);
       const point = graph.nodes.get(store.selected ?? centre) ?? graph.nodes.get(centre);
@@ -114,7 +126,7 @@ export async function mount(root, context) {
   });
   const outside = (event) => { if (!menu.contains(event.target)) menu.open = false; };
   document.addEventListener("pointerdown", outside);
-  const set = (name) => (value) => {
+  const choose = (name) => (value) => {
     view[name] = value;
     keepView();
     if (name === "scope" && store.selected !== null) centre = store.selected;
@@ -126,11 +138,11 @@ export async function mount(root, context) {
     store.select(v);
     draw(true);
   };
-  const moral = h("input", { type: "checkbox", checked: view.moral, onchange: () => set("moral")(moral.checked) });
+  const moral = h("input", { type: "checkbox", checked: view.moral, onchange: () => choose("moral")(moral.checked) });
   const toolbar = h("div", { class: "toolbar", role: "toolbar", "aria-label": "Drawing" },
-    choice("Show", [...(n <= store.model.most_drawn ? [["whole", "whole network"]] : []), ["near", `nearest ${NEAREST}`], ["blanket", "Markov blanket"], ["1", "1 step around"], ["2", "2 steps around"], ["3", "3 steps around"]], view.scope, set("scope")),
-    choice("Nodes", [["bars", "with bars"], ["names", "names only"]], view.style, set("style")),
-    choice("Layout", layouts.map((x) => [x, { layered: "in layers", force: "by distance", grid: "as a grid" }[x]]), view.layout, set("layout")),
+    choice("Show", [...(n <= store.model.most_drawn ? [["whole", "whole network"]] : []), ["near", `nearest ${NEAREST}`], ["blanket", "Markov blanket"], ["1", "1 step around"], ["2", "2 steps around"], ["3", "3 steps around"]], view.scope, choose("scope")),
+    choice("Nodes", [["bars", "with bars"], ["names", "names only"]], view.style, choose("style")),
+    choice("Layout", layouts.map((x) => [x, { layered: "in layers", force: "by distance", grid: "as a grid" }[x]]), view.layout, choose("layout")),
     directed ? h("label", { class: "check", title: "Parents joined, directions dropped" }, moral, "moral graph") : null,
     menu);
   const placing = h("div", { class: "placing", role: "status", hidden: true }, "placing the variables ...");
@@ -217,7 +229,7 @@ export async function mount(root, context) {
   look("graph");
   if (selected >= 0) store.select(selected);
   openPanel(before.panel in PANELS ? before.panel : "variable");
-  const off = [store.on("select", keepView), store.on("evidence", showStrip), store.on("answer", showAnswer), store.on("busy", (busy) => {
+  const off = [store.on("select", keepView), store.on("evidence", showStrip), store.on("answer", showAnswer), store.on("answer", drawAgain), store.on("busy", (busy) => {
     working.hidden = !busy;
     badge.setAttribute("aria-busy", String(busy));
   })];

@@ -57,6 +57,7 @@ export async function mount(root, context) {
       ["Changed by the prior", `${found.changed} of ${rows * columns} pixels`],
       found.error === undefined ? null : ["Wrong pixels", h("span", { id: "error" }, percent(found.error))],
       found.error === undefined ? null : ["Wrong without prior", percent(found.error_alone)],
+      found.nearest > found.most ? ["Out of reach", `the truth goes to ${found.nearest}, the model's max_disparity is ${found.most}`] : null,
     ]));
   }
 

@@ -7,6 +7,7 @@ import { reportPage } from "./report.js";
 export function standalone(graph) {
   const [width, height] = graph.size;
   // As it is seen from near, whatever is left out from afar.
+  graph.look(true);
   graph.svg.classList.remove("far");
   const copy = alone(graph.svg, [-12, -12, width + 24, height + 24]);
   graph.show();

@@ -1,149 +1,15 @@
-// The drawing: nodes with bars, edges, pan and zoom, by mouse, fingers and keys.
-import { h, svg, percent, replace } from "../../dom.js";
+// The network as it is drawn: nodes with bars, edges, marks.
+import { svg, percent, replace } from "../../dom.js";
+import { border, Canvas, path } from "./canvas.js";
 
 const LINE = 28, BAR = 18, MOST_BARS = 8, MOST_LETTERS = 24;
+// Of a drawing of more nodes, those out of sight are taken out, so that a click or a turn of the wheel stays quick.
+const MOST_KEPT = 120;
+// Magnified less than this, rows and letters are dots: a bar of the whole node stands for them.
+const TINY = 0.2;
+// Sizes of the letters of names in pixels, as the style sheet has them.
+const NEAR = 13, FAR = 20;
 const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-
-export function path(points) {
-  let d = `M${points[0][0].toFixed(1)} ${points[0][1].toFixed(1)}`;
-  for (let i = 1; i + 2 < points.length; i += 3) {
-    d += "C" + [0, 1, 2].map((k) => points[i + k].map((x) => x.toFixed(1)).join(" ")).join(",");
-  }
-  return d;
-}
-
-// Where a straight line from the centre of a box leaves it.
-function border(centre, size, towards) {
-  const dx = towards[0] - centre[0], dy = towards[1] - centre[1];
-  const scale = Math.min(dx ? size[0] / 2 / Math.abs(dx) : Infinity, dy ? size[1] / 2 / Math.abs(dy) : Infinity, 1);
-  return [centre[0] + dx * scale, centre[1] + dy * scale];
-}
-
-// A drawing that can be moved and magnified; `content` is what is drawn into.
-export class Canvas {
-  constructor(label) {
-    this.content = svg("g");
-    this.defs = svg("defs");
-    this.svg = svg("svg", { class: "canvas", role: "application", "aria-label": label, tabindex: "0" }, this.defs, this.content);
-    this.size = [100, 100];
-    this.view = { x: 0, y: 0, k: 1 };
-    this.pointers = new Map();
-    this.svg.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    this.svg.addEventListener("pointerdown", (event) => this.down(event));
-    this.svg.addEventListener("pointermove", (event) => this.move(event));
-    for (const end of ["pointerup", "pointercancel"]) this.svg.addEventListener(end, (e) => this.pointers.delete(e.pointerId));
-    this.svg.addEventListener("keydown", (event) => this.key(event));
-    // A drag is no click on what lies under it.
-    this.svg.addEventListener("click", (event) => { if (this.dragged) event.stopPropagation(); }, true);
-  }
-
-  show() {
-    const { x, y, k } = this.view;
-    this.content.setAttribute("transform", `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${k.toFixed(4)})`);
-    this.svg.classList.toggle("far", k < 0.45);
-  }
-
-  box() {
-    const { width, height } = this.svg.getBoundingClientRect();
-    return [width || 600, height || 400];
-  }
-
-  fit(most = 1.25) {
-    this.again = () => this.fit(most);
-    const [width, height] = this.box();
-    const k = Math.min((width - 30) / this.size[0], (height - 30) / this.size[1], most);
-    this.view = { k, x: (width - this.size[0] * k) / 2, y: (height - this.size[1] * k) / 2 };
-    this.show();
-  }
-
-  // The whole where it can be read at that size, else a readable part around a point.
-  open(point, least) {
-    this.fit();
-    if (this.view.k >= least || !point) return;
-    this.again = () => this.open(point, least);
-    const [width, height] = this.box();
-    // No emptier than it must be: the point in the middle unless the drawing ends before the window does.
-    const place = (at, size, room) => (size * least <= room - 30 ? (room - size * least) / 2
-      : Math.min(15, Math.max(room - 15 - size * least, room / 2 - at * least)));
-    this.view = { k: least, x: place(point[0], this.size[0], width), y: place(point[1], this.size[1], height) };
-    this.show();
-  }
-
-  // After the window has changed: unless somebody has moved the drawing.
-  refit() { this.again?.(); }
-
-  zoom(by, at = null) {
-    this.again = null;
-    const [width, height] = this.box();
-    const [px, py] = at ?? [width / 2, height / 2];
-    const k = Math.min(Math.max(this.view.k * by, 0.02), 6);
-    const scale = k / this.view.k;
-    this.view = { k, x: px - (px - this.view.x) * scale, y: py - (py - this.view.y) * scale };
-    this.show();
-  }
-
-  centre([x, y]) {
-    this.again = null;
-    const [width, height] = this.box();
-    this.view.x = width / 2 - x * this.view.k;
-    this.view.y = height / 2 - y * this.view.k;
-    this.show();
-  }
-
-  local(event) {
-    const { left, top } = this.svg.getBoundingClientRect();
-    return [event.clientX - left, event.clientY - top];
-  }
-
-  wheel(event) {
-    event.preventDefault();
-    this.zoom(Math.exp(-Math.max(-60, Math.min(60, event.deltaY)) * 0.004), this.local(event));
-  }
-
-  down(event) {
-    this.pointers.set(event.pointerId, this.local(event));
-    this.dragged = false;
-    this.travelled = 0;
-  }
-
-  move(event) {
-    const last = this.pointers.get(event.pointerId);
-    if (!last) return;
-    const at = this.local(event);
-    const others = [...this.pointers].filter(([id]) => id !== event.pointerId).map(([, point]) => point);
-    this.travelled += Math.hypot(at[0] - last[0], at[1] - last[1]);
-    if (this.travelled > 5 && !this.dragged) {
-      this.dragged = true;
-      this.svg.setPointerCapture(event.pointerId);
-    }
-    if (others.length) {
-      const before = Math.hypot(last[0] - others[0][0], last[1] - others[0][1]);
-      const after = Math.hypot(at[0] - others[0][0], at[1] - others[0][1]);
-      if (before > 0) this.zoom(after / before, others[0]);
-    } else if (this.dragged) {
-      this.again = null;
-      this.view.x += at[0] - last[0];
-      this.view.y += at[1] - last[1];
-      this.show();
-    }
-    this.pointers.set(event.pointerId, at);
-  }
-
-  key(event) {
-    if (event.target !== this.svg && event.key.startsWith("Arrow")) return;
-    const step = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[event.key];
-    if (step) {
-      this.again = null;
-      this.view.x += step[0];
-      this.view.y += step[1];
-      this.show();
-    } else if (event.key === "+" || event.key === "=") this.zoom(1.25);
-    else if (event.key === "-") this.zoom(0.8);
-    else if (event.key === "0") this.fit();
-    else return;
-    event.preventDefault();
-  }
-}
 
 const marker = (id, kind) => svg("marker", { id, class: kind, viewBox: "0 0 10 10", refX: "9.5", refY: "5",
   markerWidth: "7", markerHeight: "7", orient: "auto-start-reverse" }, svg("path", { d: "M0 1 10 5 0 9z" }));
@@ -153,6 +19,7 @@ export class Graph extends Canvas {
     super("Network; arrow keys move between variables, digits set evidence");
     this.store = store;
     this.nodes = new Map();
+    this.backwards = [];
     this.edges = new Map();
     this.marks = {};
     replace(this.defs, marker("arrow", "plain"), marker("arrow-hot", "hot"));
@@ -160,6 +27,44 @@ export class Graph extends Canvas {
     this.content.addEventListener("keydown", (event) => this.nodeKey(event));
     store.on("answer", () => this.update());
     store.on("select", () => this.selectionChanged());
+  }
+
+  show() {
+    super.show();
+    // All that moves between two frames is looked through once.
+    if (!this.looking) this.looking = requestAnimationFrame(() => { this.looking = null; this.look(); });
+  }
+
+  // Takes what is out of sight out of a large drawing, and brings up to date what comes into sight; `all` brings everything.
+  // Letters that are not displayed would still be laid out at each change of size, so they leave the document.
+  look(all = false) {
+    const many = this.nodes.size > MOST_KEPT && !all;
+    const { x, y, k } = this.view;
+    this.tiny = many && k < TINY;
+    this.svg.classList.toggle("tiny", this.tiny);
+    const [width, height] = super.box();
+    const fresh = [];
+    let next = null;
+    for (const [v, parts] of this.backwards) {
+      const { group, inside, at, size } = parts;
+      parts.out = many && (Math.abs((at[0] * k + x) * 2 - width) > width + size[0] * k + 80
+        || Math.abs((at[1] * k + y) * 2 - height) > height + size[1] * k + 80)
+        // The way in by the keyboard stays, and so does what has it.
+        && group !== this.entry && group !== document.activeElement;
+      if (parts.out) {
+        group.remove();
+        continue;
+      }
+      if (!group.parentNode) this.layer.insertBefore(group, next);
+      next = group;
+      if (this.tiny) inside.remove();
+      else if (!inside.parentNode) {
+        group.append(inside);
+        if (!parts.fits) fresh.push(parts);
+      }
+      if (parts.old) this.updateNode(v, parts);
+    }
+    this.squeeze(fresh);
   }
 
   // The buttons at the bottom cover nothing.
@@ -191,14 +96,17 @@ export class Graph extends Canvas {
     });
     const married = drawing.married.map(([a, b]) => line(a, b, straight(a, b), "married"));
     this.added = svg("g", { class: "added" });
-    const boxes = drawing.nodes.map((v, i) => this.node(v, drawing.centres[i], drawing.sizes[i], drawing.beyond[i]));
+    drawing.nodes.forEach((v, i) => this.node(v, drawing.centres[i], drawing.sizes[i], drawing.beyond[i]));
     this.svg.classList.toggle("moral", drawing.moral);
     this.svg.classList.toggle("bars", style === "bars");
-    replace(this.content, svg("g", { class: "edges" }, lines, married), this.added, svg("g", { class: "nodes" }, boxes));
-    this.squeeze();
+    this.layer = svg("g", { class: "nodes" });
+    this.backwards = [...this.nodes].reverse();
+    replace(this.content, svg("g", { class: "edges" }, lines, married), this.added, this.layer);
     this.selectionChanged(false);
-    this.update();
     this.mark(this.marks);
+    // A large one waits for its place.
+    if (this.nodes.size > MOST_KEPT) this.show();
+    else this.look();
   }
 
   node(v, [x, y], [width, height], beyond) {
@@ -206,9 +114,10 @@ export class Graph extends Canvas {
     const group = svg("g", { class: "node", "data-v": v, tabindex: "-1", role: "button",
       transform: `translate(${(x - width / 2).toFixed(1)} ${(y - height / 2).toFixed(1)})` },
       svg("title", {}, name), svg("rect", { class: "box", width, height, rx: 6 }));
-    const parts = { group, at: [x, y], size: [width, height], rows: [] };
+    const inside = svg("g");
+    const parts = { group, inside, at: [x, y], size: [width, height], rows: [], out: true, old: true };
     const bars = this.style === "bars";
-    group.append(svg("text", { class: "name", x: width / 2, y: 18, "text-anchor": "middle" }, clip(name, MOST_LETTERS)));
+    inside.append(svg("text", { class: "name", x: width / 2, y: 18, "text-anchor": "middle" }, clip(name, MOST_LETTERS)));
     if (bars) {
       const most = states.length > MOST_BARS ? MOST_BARS - 1 : states.length;
       const left = 70, room = width - left - 50;
@@ -220,27 +129,26 @@ export class Graph extends Canvas {
         const title = svg("title"), label = svg("text", { class: "state", x: 8, y: top + 13 });
         const row = svg("g", { class: "row" }, title,
           svg("rect", { class: "hit", x: 2, y: top, width: width - 4, height: BAR - 1, rx: 3 }), label, before, after, text);
-        group.append(row);
+        inside.append(row);
         parts.rows.push({ row, title, label, before, after, text, room });
       }
       this.assign(v, parts, [...parts.rows.keys()]);
       if (most < states.length) {
-        group.append(svg("text", { class: "state", x: 8, y: LINE + BAR * most + 13 }, `${states.length - most} more states`));
+        inside.append(svg("text", { class: "state", x: 8, y: LINE + BAR * most + 13 }, `${states.length - most} more states`));
       }
-    } else {
-      parts.share = svg("rect", { class: "share", x: 3, y: height - 5, height: 3, width: 0, rx: 1.5 });
-      group.append(parts.share);
     }
+    const foot = bars ? LINE : height - 5;
+    parts.share = svg("rect", { class: "share", x: 3, y: foot, height: height - foot - (bars ? 6 : 2), width: 0, rx: 1.5 });
+    group.append(parts.share);
     if (beyond) {
       const wide = 16 + 7 * String(beyond).length;
       parts.beyond = beyond;
-      group.append(svg("g", { class: "beyond", "data-beyond": beyond, transform: `translate(${width - wide + 8} ${height - 8})` },
+      inside.append(svg("g", { class: "beyond", "data-beyond": beyond, transform: `translate(${width - wide + 8} ${height - 8})` },
         svg("title", {}, `${beyond} neighbours are not drawn: click to draw them`),
         svg("rect", { width: wide, height: 17, rx: 8.5 }),
         svg("text", { x: wide / 2, y: 12.5, "text-anchor": "middle" }, `+${beyond}`)));
     }
     this.nodes.set(v, parts);
-    return group;
   }
 
   // Which states the rows of a node stand for.
@@ -272,62 +180,81 @@ export class Graph extends Canvas {
     text.setAttribute("lengthAdjust", "spacingAndGlyphs");
   }
 
-  // Names that are wider than their boxes in this font; all are measured before any is changed.
-  squeeze() {
-    const texts = [...this.nodes.values()].flatMap(({ group, size }) =>
-      [[group.querySelector(".name"), size[0] - 12], ...[...group.querySelectorAll(".row .state")].map((text) => [text, 58])]);
-    const wide = texts.filter(([text, room]) => text.getComputedTextLength() > room);
-    for (const [text, room] of wide) {
-      text.setAttribute("textLength", room);
-      text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+  // Names that are wider than their boxes in this font; all are measured before any is changed. Seen from afar, names
+  // above bars are written as large as the box allows.
+  squeeze(those) {
+    const bars = this.style === "bars", scale = bars && this.svg.classList.contains("far") ? NEAR / FAR : 1;
+    const measured = those.flatMap((parts) => {
+      parts.fits = true;
+      return [[parts.inside.querySelector(".name"), parts.size[0] - 12, scale], ...parts.rows.map(({ label }) => [label, 58, 1])];
+    }).map(([text, room, by]) => [text, room, text.getComputedTextLength() * by, bars && text.classList.contains("name")]);
+    for (const [text, room, length, grows] of measured) {
+      if (length > room) {
+        text.setAttribute("textLength", room);
+        text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+      } else if (grows && length * FAR > room * NEAR) text.style.setProperty("--far", `${((NEAR * room) / length).toFixed(1)}px`);
     }
   }
 
-  // Only what has changed: bars, numbers, marks of evidence.
+  // Only what has changed and is in sight: bars, numbers, marks of evidence.
   update() {
-    const { store } = this;
-    const values = store.answer?.values;
-    if (!values) return;
+    if (!this.store.answer) return;
     for (const [v, parts] of this.nodes) {
-      const from = store.offsets[v];
-      const seen = store.evidence.states[v], set = store.evidence.do[v];
-      const kind = set !== undefined ? "node done" : seen !== undefined ? "node seen"
-        : v in store.evidence.likelihoods ? "node seen soft" : "node";
-      const marked = this.marked?.get(v);
-      const classes = kind + (v === store.selected ? " selected" : "") + (marked ? ` ${marked}` : "");
-      if (parts.classes !== classes) parts.group.setAttribute("class", (parts.classes = classes));
-      let best = 0;
-      const card = store.offsets[v + 1] - from;
-      for (let k = 0; k < card; k++) {
-        if (values[from + k] > values[from + best]) best = k;
-      }
-      if (parts.rows.length && parts.rows.length < card) this.assign(v, parts, this.likeliest(from, card, parts.rows.length));
-      for (const row of parts.rows) {
-        const k = row.state, p = values[from + k];
-        if (row.p !== p) {
-          row.p = p;
-          row.after.setAttribute("width", (p * row.room).toFixed(1));
-          row.text.textContent = percent(p);
-        }
-        const prior = store.prior?.[from + k] ?? 0;
-        if (row.prior !== prior) row.before.setAttribute("width", ((row.prior = prior) * row.room).toFixed(1));
-        const on = k === seen || k === set;
-        if (row.on !== on) row.row.setAttribute("class", (row.on = on) ? "row on" : "row");
-      }
-      const top = values[from + best];
-      if (parts.share && parts.top !== top) {
-        parts.top = top;
-        parts.share.setAttribute("width", (top * (parts.size[0] - 6)).toFixed(1));
-      }
-      const moved = store.moved(v).toFixed(2);
-      if (parts.moved !== moved) parts.group.style.setProperty("--moved", (parts.moved = moved));
+      const set = this.store.evidence.do[v];
       if (parts.set !== set) {
         parts.set = set;
         for (const [key, element] of this.edges) if (key.endsWith(`-${v}`)) element.classList.toggle("cut", set !== undefined);
       }
-      const label = `${store.name(v)}: ${store.states(v)[best]} ${percent(top)}${set !== undefined ? ", set" : seen !== undefined ? ", observed" : ""}`
-        + (parts.beyond ? `; ${parts.beyond} neighbours not drawn, e draws them` : "");
-      if (parts.label !== label) parts.group.setAttribute("aria-label", (parts.label = label));
+      parts.old = true;
+      if (!parts.out) this.updateNode(v, parts);
+    }
+  }
+
+  updateNode(v, parts) {
+    const { store } = this;
+    const values = store.answer?.values;
+    if (!values) return;
+    const from = store.offsets[v];
+    const seen = store.evidence.states[v], set = store.evidence.do[v];
+    const kind = set !== undefined ? "node done" : seen !== undefined ? "node seen"
+      : v in store.evidence.likelihoods ? "node seen soft" : "node";
+    const marked = this.marked?.get(v);
+    const classes = kind + (v === store.selected ? " selected" : "") + (marked ? ` ${marked}` : "");
+    if (parts.classes !== classes) parts.group.setAttribute("class", (parts.classes = classes));
+    let best = 0;
+    const card = store.offsets[v + 1] - from;
+    for (let k = 0; k < card; k++) {
+      if (values[from + k] > values[from + best]) best = k;
+    }
+    // Rows too small to be seen are brought up to date when they can be.
+    parts.old = this.tiny && parts.rows.length > 0;
+    if (!this.tiny) this.updateRows(v, parts, from, card, seen, set);
+    const top = values[from + best];
+    if (parts.top !== top) {
+      parts.top = top;
+      parts.share.setAttribute("width", (top * (parts.size[0] - 6)).toFixed(1));
+    }
+    const moved = store.moved(v).toFixed(2);
+    if (parts.moved !== moved) parts.group.style.setProperty("--moved", (parts.moved = moved));
+    const label = `${store.name(v)}: ${store.states(v)[best]} ${percent(top)}${set !== undefined ? ", set" : seen !== undefined ? ", observed" : ""}`
+      + (parts.beyond ? `; ${parts.beyond} neighbours not drawn, e draws them` : "");
+    if (parts.label !== label) parts.group.setAttribute("aria-label", (parts.label = label));
+  }
+
+  updateRows(v, parts, from, card, seen, set) {
+    const { values } = this.store.answer, { prior } = this.store;
+    if (parts.rows.length && parts.rows.length < card) this.assign(v, parts, this.likeliest(from, card, parts.rows.length));
+    for (const row of parts.rows) {
+      const k = row.state, p = values[from + k];
+      if (row.p !== p) {
+        row.p = p;
+        row.after.setAttribute("width", (p * row.room).toFixed(1));
+        row.text.textContent = percent(p);
+      }
+      const before = prior?.[from + k] ?? 0;
+      if (row.prior !== before) row.before.setAttribute("width", ((row.prior = before) * row.room).toFixed(1));
+      const on = k === seen || k === set;
+      if (row.on !== on) row.row.setAttribute("class", (row.on = on) ? "row on" : "row");
     }
   }
 
@@ -364,7 +291,11 @@ export class Graph extends Canvas {
   selectionChanged(move = true) {
     const { selected } = this.store;
     const first = this.nodes.has(selected) ? selected : this.nodes.keys().next().value;
-    for (const [v, parts] of this.nodes) parts.group.setAttribute("tabindex", v === first ? "0" : "-1");
+    this.entry?.setAttribute("tabindex", "-1");
+    this.entry = this.nodes.get(first)?.group;
+    this.entry?.setAttribute("tabindex", "0");
+    // It may be out of sight, and have to be there all the same.
+    if (this.nodes.get(first)?.out) this.look();
     this.update();
     const parts = this.nodes.get(selected);
     if (!parts || !move) return;

@@ -1,5 +1,5 @@
 // Pieces that several panels share.
-import { h, number, percent } from "../../dom.js";
+import { h, number, percent, replace } from "../../dom.js";
 
 // One line with a bar behind and one in front.
 export function barRow(label, before, now, attributes = {}) {
@@ -37,21 +37,25 @@ export const field = (label, ...content) => h("label", { class: "field" }, h("sp
 
 export const action = (text, onclick, attributes = {}) => h("button", { type: "button", onclick, ...attributes }, text);
 
+// Numbers that are not exact say so where they stand.
+export const promise = ({ guarantee }) => (guarantee === "exact" ? null
+  : h("p", {}, h("span", { class: "badge warn" }, guarantee), " These numbers come from an approximate answer."));
+
 export const variableLink = (store, v) =>
   h("button", { type: "button", class: "link", onclick: () => store.select(v) }, store.name(v));
 
 // A button that asks the server and shows what it said, or the sentence that says why not; what takes long can be stopped.
-// With a store, what was said is marked as old once the evidence is another one.
-export function asking(text, place, work, attributes = {}, store = null) {
+// With a store, what was said is marked as old once the evidence is another one, or the part of it that counts.
+export function asking(text, place, work, attributes = {}, store = null, part = (evidence) => evidence) {
   let asked = null;
   const button = action(text, async () => {
     button.disabled = true;
     const stopping = new AbortController();
-    asked = store?.evidence;
+    asked = store ? { part: part(store.evidence) } : null;
     place.classList.remove("old");
     place.replaceChildren(h("p", { class: "busy" }, "working ... ", action("Stop", () => stopping.abort(), { class: "small", "data-do": "stop-work" })));
     try {
-      place.replaceChildren(...[await work(stopping.signal)].flat(Infinity));
+      replace(place, await work(stopping.signal));
     } catch (error) {
       asked = null;
       place.replaceChildren(stopping.signal.aborted ? h("p", { class: "hint" }, "Stopped.") : h("p", { class: "problem", role: "alert" }, error.message));
@@ -61,7 +65,7 @@ export function asking(text, place, work, attributes = {}, store = null) {
   }, { class: "primary", ...attributes });
   const note = h("p", { class: "problem", role: "status" }, "The evidence has changed since: ask again.");
   function mark() {
-    const old = Boolean(asked) && asked !== store.evidence;
+    const old = Boolean(asked) && asked.part !== part(store.evidence);
     place.classList.toggle("old", old);
     if (old) place.prepend(note);
     else note.remove();

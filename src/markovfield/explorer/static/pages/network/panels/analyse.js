@@ -1,6 +1,6 @@
 // What to observe next, and what a posterior is sensitive to.
 import { h, number, percent } from "../../../dom.js";
-import { asking, choice, field, variableLink } from "../parts.js";
+import { asking, choice, field, promise, variableLink } from "../parts.js";
 
 export const title = "Analyse";
 
@@ -27,7 +27,7 @@ export function mount(root, store) {
     const found = await store.call("observe_next", store.asked({ target: v }), signal);
     const most = Math.max(found.rows[0]?.bits ?? 0, LEAST_BITS);
     if (most === LEAST_BITS) return h("p", { class: "hint" }, `Nothing that can be observed tells anything about ${store.name(v)}.`);
-    return [h("p", { class: "hint" }, `What tells most about ${store.name(v)}, of ${found.ranked} variable${found.ranked === 1 ? "" : "s"}. `
+    return [promise(found), h("p", { class: "hint" }, `What tells most about ${store.name(v)}, of ${found.ranked} variable${found.ranked === 1 ? "" : "s"}. `
       + "Bits: the fall of the target's entropy. Value: of guessing its state right, 1 for a right guess."),
     h("table", { class: "numbers" }, h("tr", {}, ["variable", "bits", "", "value"].map((word, i) => h("th", { class: i ? "right" : null }, word))),
       found.rows.slice(0, 15).map((row) => h("tr", {}, h("td", {}, variableLink(store, row.variable)),

@@ -27,6 +27,7 @@ export function mount(root, store, graph) {
     return [
       h("p", {}, h("span", { class: `badge ${found.optimal ? "good" : "warn"}` }, found.optimal ? "proven best" : `gap ${number(found.gap, 3)}`),
         ` by ${found.method.replaceAll("_", " ")} in ${duration(found.seconds)}`),
+      found.refused ? h("p", { class: "hint" }, "Several best ones need exact inference, for which this model is too large: here is one.") : null,
       found.solutions.map((one, i) => {
         const told = found.variables.filter((v) => i === 0 || one.states[v] !== best[v]);
         const free = told.filter((v) => !(v in store.evidence.states) && !(v in store.evidence.do));

@@ -1,6 +1,6 @@
 // Belief propagation on the factor graph, message by message; and how far sweeps still move.
 import { h, number, percent, replace, svg } from "../../../dom.js";
-import { Canvas } from "../graph.js";
+import { Canvas } from "../canvas.js";
 import { action, asking, choice, field } from "../parts.js";
 
 export const title = "Messages";

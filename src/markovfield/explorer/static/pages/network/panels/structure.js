@@ -1,16 +1,19 @@
 // The junction tree with its cliques, and elimination step by step.
 import { h, number, replace, svg } from "../../../dom.js";
-import { Canvas, path } from "../graph.js";
+import { Canvas, path } from "../canvas.js";
 import { action, asking, choice, field } from "../parts.js";
 
 export const title = "Structure";
+
+// Of the evidence only interventions change the structure.
+const interventions = (evidence) => Object.keys(evidence.do).join();
 
 export function mount(root, store, graph) {
   const treePlace = h("div"), stepPlace = h("div");
   let order = "min_fill";
 
   const tree = async (signal) => {
-    const found = await store.call("junction_tree", {}, signal);
+    const found = await store.call("junction_tree", store.asked(), signal);
     const canvas = new Canvas("Junction tree");
     const names = (those) => those.map((v) => store.name(v)).join(", ");
     const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
@@ -53,7 +56,7 @@ export function mount(root, store, graph) {
   };
 
   const eliminate = async (signal) => {
-    const found = await store.call("elimination", { order }, signal);
+    const found = await store.call("elimination", store.asked({ order }), signal);
     const names = (those) => those.map((v) => store.name(v)).join(", ");
     const words = h("div", { class: "step" });
     const slider = h("input", { type: "range", min: "0", max: found.steps.length, value: "0", "aria-label": "Step of the elimination", oninput: () => show() });
@@ -86,10 +89,10 @@ export function mount(root, store, graph) {
       action("Step", () => { slider.value = Number(slider.value) + 1; show(); }, { "data-do": "step" }), play), words];
   };
 
-  root.append(h("h4", {}, "Junction tree"), asking("Show the junction tree", treePlace, tree, { "data-do": "tree" }), treePlace,
+  root.append(h("h4", {}, "Junction tree"), asking("Show the junction tree", treePlace, tree, { "data-do": "tree" }, store, interventions), treePlace,
     h("h4", {}, "Elimination, step by step"),
     h("div", { class: "line" }, field("Order", choice("Elimination order", [["min_fill", "min fill"], ["min_weight", "min weight"],
       ["min_degree", "min degree"], ["auto", "best of all"]], order, (x) => { order = x; })),
-    asking("Eliminate", stepPlace, eliminate, { "data-do": "eliminate" })), stepPlace);
+    asking("Eliminate", stepPlace, eliminate, { "data-do": "eliminate" }, store, interventions)), stepPlace);
   return () => graph.mark({});
 }

@@ -1,6 +1,6 @@
 // The selected variable: states to click, likelihoods, interventions, contributions of evidence.
 import { h, number, percent, replace } from "../../../dom.js";
-import { action, asking, barRow, choice, signedRow, variableLink } from "../parts.js";
+import { action, asking, barRow, choice, promise, signedRow, variableLink } from "../parts.js";
 
 export const title = "Variable";
 
@@ -35,6 +35,7 @@ export function mount(root, store, graph) {
       const most = Math.max(...found.rows.map((row) => Math.abs(row.given_others ?? 0)), 1e-9);
       if (!found.rows.length) return h("p", { class: "hint" }, "There is no evidence on other variables yet.");
       return [
+        promise(found),
         h("p", {}, `P(${store.name(v)} = ${states[target]}): ${percent(found.before)} before, ${percent(found.after)} now.`),
         h("p", { class: "hint" }, "Change of the log-odds by each piece, given all others (and by itself), in nats:"),
         found.rows.map((row) => {
@@ -46,7 +47,7 @@ export function mount(root, store, graph) {
       ];
     };
     return h("details", { class: "fold", open: false }, h("summary", {}, "Why? What each piece of evidence adds"),
-      h("div", { class: "line" }, pick, asking("Explain", place, work, { "data-do": "contributions" })), place);
+      h("div", { class: "line" }, pick, asking("Explain", place, work, { "data-do": "contributions" }, store)), place);
   }
 
   function show() {
