@@ -259,7 +259,7 @@ def page(summary: dict[str, Any]) -> str:
         "## Runs",
         "",
         "A **quick** run (`--quick`) has fewer and smaller instances and few repetitions: it shows that a benchmark",
-        "works, and its ratios and targets are no measurement. **Options**: instances, peers or limits were chosen. The",
+        "works; its ratios and targets are no measurement. **Options**: instances, peers or limits were chosen. The",
         "load is of the last minute, the benchmark's own included; above the number of cores, others were at work.",
         "",
         *runs(summary),
