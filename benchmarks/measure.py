@@ -14,6 +14,7 @@ import platform
 import shlex
 import statistics
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -145,9 +146,10 @@ class Table:
         print(self._line(shown), flush=True)
 
     def note(self, text: str) -> None:
-        """Print a remark under the table."""
+        """Print a remark under the table: one thought, however long."""
         self.notes.append(text)
-        print(f"   {text}", flush=True)
+        for line in textwrap.wrap(text, 110, subsequent_indent="  ", break_on_hyphens=False) or [""]:
+            print(f"   {line}", flush=True)
 
 
 def memory(field: str) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from benchmarks import measure
 from tools import benchmark_page
-from tools.benchmark_page import PAGE, collected, overview, page, ratios, stored, summary_of
+from tools.benchmark_page import PAGE, collected, extent, overview, page, ratios, stored, summary_of, targets
 
 
 def results(time: str, *, rows: int = 2) -> dict[str, Any]:
@@ -52,16 +52,52 @@ def test_ratios_are_found_and_named():
     assert summary is not None
     assert ratios(summary["tables"][0]) == [("ratio (peer)", [4.0, 4.0]), ("ratio (other)", [500.0])]
     lines = overview({"x": summary})
-    assert "| x: Speed &lt;of> a\\|b | ratio (peer) | 2 | 4 | 4 | 4 |" in lines
+    assert "| X: Speed &lt;of> a\\|b | ratio (peer) | quick | 2 | 4 | 4 | 4 |" in lines
 
 
 def test_the_page_shows_machine_command_and_rows():
     summary = summary_of(results("2024-01-02 10:00:00", rows=50))
     assert summary is not None
     text = page({"x": summary})
-    assert "`python -m benchmarks.x --quick`: 2024-01-02 10:00:00, a chip, 2 cores, Python 3.11.0, load 0.5." in text
-    assert "row_39" in text and "row_40" not in text and "first second and 10 more rows" in text
-    assert "## Others" in text and "## Not measured yet" in text
+    assert "\npython -m benchmarks.x --quick\n" in text
+    assert "\n* Measured 2024-01-02 10:00:00, load 0.5.\n* a chip, 2 cores, Python 3.11.0.\n" in text
+    assert "row_39" in text and "row_40" not in text and "\n* first\n* second\n* and 10 more rows\n" in text
+    assert "## Others" in text and "Not measured yet: " in text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [("", "full"), (" --quick", "quick"), (" --only alarm", "options"), (" --quick --peers pgmpy", "quick, options")],
+)
+def test_the_page_says_what_a_run_left_out(options: str, said: str):
+    summary = summary_of(results("2024-01-02 10:00:00"))
+    assert summary is not None
+    summary["command"] = f"python -m benchmarks.x{options}"
+    assert extent(summary) == said
+    text = page({"x": summary})
+    assert f"| X | 2024-01-02 10:00:00 | a chip, 2 cores | 0.5 | {said} |" in text
+    assert ("* **A quick run**" in text) == ("quick" in said)
+    assert ("* **With options**" in text) == ("options" in said)
+
+
+def test_a_busy_machine_is_called_one():
+    summary = summary_of(results("2024-01-02 10:00:00"))
+    assert summary is not None
+    assert "busy" not in page({"x": summary}).partition("### X")[2]
+    assert "load 5.5 on 2 cores: a busy machine." in page({"x": {**summary, "load": 5.5}})
+
+
+def test_missed_targets_are_named():
+    table = {
+        "title": "T",
+        "headers": ["claim", "met"],
+        "rows": [["a", "yes"], ["b", "NO"], ["c", "MISSED"]],
+        "notes": [],
+    }
+    summary = summary_of({**results("2024-01-02 10:00:00"), "tables": [table]})
+    assert summary is not None
+    assert targets({"x": summary})[-1] == "| X: T | quick | 1 of 3 | b; c |"
+    assert targets({})[-1] == "No targets were measured yet."
 
 
 def test_results_without_tables_are_lists_of_records():

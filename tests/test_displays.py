@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import matplotlib as mpl
+import networkx as nx
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,6 +15,7 @@ import pytest
 
 import markovfield as mf
 from markovfield._exports import EXPORTS, NAMESPACES, names_in
+from markovfield.frames import html_table
 from markovfield.plot.answers import DRAWN
 from tests.displayed import REASONS, SHOWN, network, reason
 
@@ -115,6 +117,68 @@ def test_tables_choose_bars_curves_or_cells():
     many = mf.plot.table({"name": [str(i) for i in range(99)], "score": np.arange(99.0)})
     assert len(many.patches) == 30 and "first 30 of 99" in many.get_title(loc="left")
     plt.close("all")
+
+
+def test_figures_of_different_units_share_no_axis():
+    """Bars of a log-likelihood beside a number of rows say nothing; shares have one scale."""
+    cells = mf.plot.table({"n_rows": [200], "log_likelihood": [-389.25], "seconds": [0.5]})
+    assert not cells.patches
+    texts = [cell.get_text().get_text() for cell in cells.tables[0].get_celld().values()]
+    assert {"n rows", "200", "log likelihood", "-389.2"} <= set(texts)
+    shares = mf.plot.table({"n_links": [1], "precision": [0.5], "recall": [0.25], "degrees_of_freedom": [1]})
+    assert [p.get_width() for p in shares.patches] == [0.5, 0.25]
+    assert [label.get_text() for label in shares.get_yticklabels()] == ["precision", "recall"]
+    assert [text.get_text() for text in shares.texts] == ["0.5", "0.25"]
+    plt.close("all")
+
+
+def test_titles_are_whole():
+    for name, title in {
+        "JointGraphs": "JointGraphs(2001: 0 edges, 2002: 0 edges)",
+        "Distribution": "P(rain | sprinkler), exact, enumeration",
+        "StructureSamples": "3 structures (exact), ranking",
+        "AlignmentReport": "AlignmentReport",
+    }.items():
+        ax = SHOWN[name]().plot()
+        assert ax.get_title(loc="left") == title
+        ax.figure.canvas.draw()
+        box = ax._left_title.get_window_extent()
+        assert box.x1 <= ax.figure.bbox.x1 and box.y1 <= ax.figure.bbox.y1
+        plt.close("all")
+
+
+def test_draws_of_numbers_and_states_are_drawn_by_variable():
+    drawn = mf.sample(mf.GaussianField([[4.0]], variables=["a"]), 2000, rng=0)
+    (bar,) = drawn.plot().containers
+    reach = bar.lines[2][0].get_segments()[0][:, 0]
+    assert reach.tolist() == pytest.approx([-1.0, 1.0], abs=0.1)
+    ax = SHOWN["MixedSamples"]().plot()
+    assert [p.get_width() for p in ax.patches[:2]] == [0.75, 0.25] and len(ax.get_yticklabels()) == 4
+    plt.close("all")
+
+
+def test_a_picture_ends_somewhere():
+    chain = nx.DiGraph([(f"node {i}", f"node {i + 1}") for i in range(120)])
+    ax = mf.plot.graph(chain)
+    assert max(ax.figure.get_size_inches()) <= 40.0 and ax.texts[0].get_fontsize() < 10
+    plt.close("all")
+    with pytest.raises(mf.ModelError, match=r"draws at most 5,000 nodes .*, and here are 10,000 nodes; draw a part"):
+        mf.Ising((100, 100), 0.2).plot()
+    with pytest.raises(mf.ModelError, match=r"and here are more edges"):
+        mf.Hopfield(300).plot()
+    with pytest.raises(mf.ModelError, match=r"at least one node"):
+        mf.plot.graph(nx.Graph())
+
+
+def test_a_large_matrix_is_cut():
+    ax = mf.learning.GaussianMoments(np.eye(60), 99).plot()
+    assert ax.images[0].get_array().shape == (40, 40) and "first 40 of 60" in ax.get_title(loc="left")
+    plt.close("all")
+
+
+def test_long_texts_are_cut_in_tables():
+    html = html_table("x" * 500, {"name": ["y" * 500]})
+    assert len(html) < 500 and html.count("...") == 2
 
 
 def test_spread_is_two_deviations():

@@ -81,3 +81,10 @@ def test_hints_survive_pickling():
     with pytest.raises(AttributeError) as caught:
         mf.datasets.asia().add_cpd  # noqa: B018
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_a_name_in_a_namespace_is_hinted_at():
+    with pytest.raises(AttributeError, match=r"no attribute 'JuncTree'; did you mean mf\.methods\.JunctionTree\?"):
+        _ = mf.methods.JuncTree
+    with pytest.raises(AttributeError, match=r"module 'markovfield\.sequence' has no attribute 'wholly_else'$"):
+        _ = mf.sequence.wholly_else

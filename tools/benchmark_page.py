@@ -44,9 +44,36 @@ TOPICS = {
     "Markov logic": ("logic",),
     "The explorer": ("explorer",),
 }
+# Where the name of the file says too little.
+NAMES = {
+    "exact_inference": "Marginals and log Z",
+    "bayesian_networks": "Bayesian networks",
+    "hidden_markov": "Hidden Markov models",
+    "chain_crf": "Linear-chain CRFs",
+    "chain_crf_wapiti": "Linear-chain CRFs beside Wapiti",
+    "gaussian": "Gaussian fields and time series",
+    "learning_tables": "Contingency tables",
+    "undirected": "Undirected models",
+    "lattice": "Lattice simulation",
+    "lattice_errors": "Errors of lattice simulations",
+    "explorer": "Clicks in the explorer",
+    "logic": "Programs of Markov logic",
+    "structures": "Structures with dynamic programs",
+}
 MOST_ROWS = 40
+# What a column with verdicts on targets is called, and what it says where one is missed.
+VERDICT, MISSED = "met", re.compile("no|missed", re.IGNORECASE)
+# `make bench` gives no options: with any but --quick, instances, peers or limits are others.
+OPTIONS = re.compile(r" --(?!quick\b)\w")
 RATIO = re.compile(r"\bratio\b|^x$|faster|/ ours|times ours", re.IGNORECASE)
 KEPT = ("command", "measured", "processor", "cores", "python", "load", "tables")
+
+
+WARNINGS = {
+    "quick": "* **A quick run** (`--quick`): fewer and smaller instances, few repetitions. It shows that the benchmark "
+    "works; what it says of ratios and targets is no measurement.",
+    "options": "* **With options**, as above: instances, peers or limits are not those of `make bench`.",
+}
 
 
 def rows_of(results: dict[str, Any]) -> list[dict[str, Any]]:
@@ -63,7 +90,8 @@ def rows_of(results: dict[str, Any]) -> list[dict[str, Any]]:
 def shown(value: Any) -> str:
     """A value as it stands on the page."""
     if isinstance(value, float):
-        return f"{value:,.3g}" if math.isfinite(value) else "-"
+        text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+        return text if math.isfinite(value) else "-"
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -139,20 +167,66 @@ def plain(headers: list[str], rows: list[list[str]]) -> list[str]:
     return ["```text", *[text.rstrip() for text in texts], "```"]
 
 
+def named(name: str) -> str:
+    """The name of a benchmark as the page writes it."""
+    return NAMES.get(name) or name.replace("_", " ").capitalize()
+
+
+def extent(found: dict[str, Any]) -> str:
+    """How much of its benchmark a run was: ``full``, ``quick``, ``options`` or ``quick, options``."""
+    said = [" --quick" in found["command"], OPTIONS.search(found["command"]) is not None]
+    return ", ".join(word for word, yes in zip(WARNINGS, said, strict=True) if yes) or "full"
+
+
 def section(name: str, found: dict[str, Any]) -> list[str]:
     """The measurements of one benchmark."""
-    where = f"{found['processor']}, {found['cores']} cores, Python {found['python']}, load {found['load']}"
+    load = f"load {found['load']}" + f" on {found['cores']} cores: a busy machine" * (found["load"] > found["cores"])
     text = [
-        f"### {name.replace('_', ' ').capitalize()}",
+        f"### {named(name)}",
         "",
-        f"`{found['command']}`: {found['measured']}, {where}.",
+        "```sh",
+        found["command"],
+        "```",
+        "",
+        f"* Measured {found['measured']}, {load}.",
+        f"* {found['processor']}, {found['cores']} cores, Python {found['python']}.",
+        *(WARNINGS[word] for word in extent(found).split(", ") if word in WARNINGS),
         "",
     ]
     for table in found["tables"]:
         text += [f"**{cell(table['title'])}**", "", *plain(table["headers"], table["rows"]), ""]
         if table["notes"]:
-            text += [cell(" ".join(note.strip() for note in table["notes"])), ""]
+            text += [*(f"* {cell(note.strip())}" for note in table["notes"]), ""]
     return text
+
+
+def runs(summary: dict[str, Any]) -> list[str]:
+    """Every benchmark in the order of the page: when it ran, on what, how busy that was, and how much of it ran."""
+    rows = [
+        [
+            named(name),
+            found["measured"],
+            f"{found['processor']}, {found['cores']} cores",
+            str(found["load"]),
+            extent(found),
+        ]
+        for name, found in summary.items()
+    ]
+    return grid(["benchmark", "measured", "machine", "load", "run"], rows)
+
+
+def targets(summary: dict[str, Any]) -> list[str]:
+    """Tables that judge by a target: how many rows met it, and which did not."""
+    rows = []
+    for name, found in summary.items():
+        for table in found["tables"]:
+            at = next((k for k, header in enumerate(table["headers"]) if header == VERDICT), None)
+            said = [] if at is None else [row for row in table["rows"] if row[at] not in ("", "-")]
+            if said:
+                missed = [row[0] for row in said if MISSED.fullmatch(row[at])]
+                met = f"{len(said) - len(missed)} of {len(said)}"
+                rows.append([f"{named(name)}: {table['title']}", extent(found), met, "; ".join(missed) or "-"])
+    return grid(["benchmark and table", "run", "met", "missed"], rows) if rows else ["No targets were measured yet."]
 
 
 def overview(summary: dict[str, Any]) -> list[str]:
@@ -163,8 +237,8 @@ def overview(summary: dict[str, Any]) -> list[str]:
             for header, values in ratios(table):
                 mean = math.exp(sum(map(math.log, values)) / len(values))
                 numbers = [shown(float(f"{v:.3g}")) for v in (min(values), mean, max(values))]
-                rows.append([f"{name.replace('_', ' ')}: {table['title']}", header, str(len(values)), *numbers])
-    headers = ["benchmark and table", "column", "rows", "least", "mean", "most"]
+                rows.append([f"{named(name)}: {table['title']}", header, extent(found), str(len(values)), *numbers])
+    headers = ["benchmark and table", "column", "run", "rows", "least", "mean", "most"]
     return grid(headers, rows) if rows else ["No peer was measured yet."]
 
 
@@ -172,6 +246,8 @@ def page(summary: dict[str, Any]) -> str:
     """The whole page."""
     known = {name for names in TOPICS.values() for name in names}
     topics = {**TOPICS, "Others": tuple(sorted(set(summary) - known))}
+    summary = {name: summary[name] for names in topics.values() for name in names if name in summary}
+    missing = sorted(known - set(summary))
     text = [
         "# Benchmarks",
         "",
@@ -180,11 +256,26 @@ def page(summary: dict[str, Any]) -> str:
         "most of it the peers), `python -m tools.benchmark_page` makes this page of what was stored. Shared machines",
         "are never quiet: compare ratios, which are of one run, rather than seconds of two.",
         "",
+        "## Runs",
+        "",
+        "A **quick** run (`--quick`) has fewer and smaller instances and few repetitions: it shows that a benchmark",
+        "works; its ratios and targets are no measurement. **Options**: instances, peers or limits were chosen. The",
+        "load is of the last minute, the benchmark's own included; above the number of cores, others were at work.",
+        "",
+        *runs(summary),
+        "",
+        *([f"Not measured yet: {', '.join(map(named, missing))}.", ""] if missing else []),
         "## Ratios",
         "",
         "The peer's time over ours, unless the table says otherwise; above one, we are faster. The mean is geometric.",
         "",
         *overview(summary),
+        "",
+        "## Targets",
+        "",
+        "What was aimed at before it was measured, and how many rows of a table got there.",
+        "",
+        *targets(summary),
         "",
     ]
     for topic, names in topics.items():
@@ -193,9 +284,6 @@ def page(summary: dict[str, Any]) -> str:
             text += [f"## {topic}", ""]
         for name in had:
             text += section(name, summary[name])
-    missing = sorted(known - set(summary))
-    if missing:
-        text += ["## Not measured yet", "", f"{', '.join(n.replace('_', ' ') for n in missing)}.", ""]
     return "\n".join(text).rstrip() + "\n"
 
 

@@ -108,8 +108,10 @@ def packed(sides: tuple[int, ...], threads: int, policy: Policy) -> list[dict[st
                 f"{100 * all_threads / bound:.0f}%", "met" if row["met"] else "MISSED",
             )  # fmt: skip
     table.note(f"draws: {GENERATOR}, {BITS} words for 64 spins: their time alone over that of a sweep on one thread.")
-    table.note(f"bound: triad ({triad / 1e9:.1f} GB/s) over {WORD_BYTES / 64:.2f} bytes an update, were nothing in the")
-    table.note(f"caches; measured: with energy and magnetisation of every sweep. Target: {TARGET:g} on two threads.")
+    table.note(
+        f"bound: triad ({triad / 1e9:.1f} GB/s) over {WORD_BYTES / 64:.2f} bytes an update, were nothing in the "
+        f"caches; measured: with energy and magnetisation of every sweep. Target: {TARGET:g} on two threads."
+    )
     return rows
 
 
@@ -171,8 +173,8 @@ def others(side: int, threads: int, policy: Policy) -> list[dict[str, Any]]:
     peer = side * side / _fastest(lambda: _numpy_sweep(spins, white, chances, rng), policy) / 1e9
     table.row("Ising, NumPy checkerboard (the peer)", peer, None, 1e-6 * side * side / peer)
     packed_rate = rows[0]["one"]
-    table.note(f"packed bits are {packed_rate / peer:,.0f} times as fast as NumPy on one thread,")
-    table.note(f"bytes {rows[2]['one'] / peer:.0f} times.")
+    faster = packed_rate / peer, rows[2]["one"] / peer
+    table.note(f"packed bits are {faster[0]:,.0f} times as fast as NumPy on one thread, bytes {faster[1]:.0f} times.")
     settled = made(SwendsenWangEngine, "ising")
     settled.advance(100, 1000, 0, threads)
     wolff = WolffEngine(lattices["ising"], settled.states(), rng, clusters=1)

@@ -71,8 +71,10 @@ def main() -> None:
                 f"{row['converged']}/{n}", row["seconds"],
             )  # fmt: skip
             rows.append(row)
-    table.note("within 3, within 1: runs whose energy is as near to the exact one in stated errors; mean sq., mean: of")
-    table.note("deviations in stated errors; c: the specific heat; s: seconds of one measurement.")
+    table.note(
+        "within 3, within 1: runs whose energy is as near to the exact one in stated errors; mean sq., mean: of "
+        "deviations in stated errors; c: the specific heat; s: seconds of one measurement."
+    )
     print(f"target of {TARGET:.0%} within three errors: {'met' if all(r['met'] for r in rows) else 'MISSED'}")
     print(f"written to {save('lattice_errors', {'machine': machine(), 'rows': rows})}")
 

@@ -177,9 +177,11 @@ def run(max_log2: float, only: list[str] | None = None) -> dict[str, Any]:
     table.note(
         "memory GB: messages only, up to 8 passes over each; cache GB/s: every operand of every multiply and add."
     )
-    table.note("in-cache s: the same cells at the in-cache speeds above, one thread; gathers: their part of it;")
-    table.note("share: in-cache s over the one-thread run. The rest is loop control per block (short blocks), messages")
-    table.note("and tables that come from the second and third level, conflicts of scattered adds, and memory.")
+    table.note(
+        "in-cache s: the same cells at the in-cache speeds above, one thread; gathers: their part of it; "
+        "share: in-cache s over the one-thread run. The rest is loop control per block (short blocks), messages "
+        "and tables that come from the second and third level, conflicts of scattered adds, and memory."
+    )
     return {"triad": triad, "cell seconds": cell, "rows": rows, "targets": []}
 
 

@@ -41,8 +41,10 @@ def run(policy: Policy, only: list[str] | None = None) -> dict[str, Any]:
             row["network"], f"{log2_states:.1f}", 1e3 * row["compile"], 1e6 * row["query"], 1e6 * row["same"],
             1e6 * row["other"], f"{row['difference']:.0e}",
         )  # fmt: skip
-    table.note(f"next query: .run(dict), new evidence every time; per row: .run_batch of {ROWS:,} rows, the observed")
-    table.note("nodes the same in all rows or drawn anew for each; differences from mf.marginals, row by row.")
+    table.note(
+        f"next query: .run(dict), new evidence every time; per row: .run_batch of {ROWS:,} rows, the observed "
+        "nodes the same in all rows or drawn anew for each; differences from mf.marginals, row by row."
+    )
     return {"rows": rows, "targets": _targets(rows)}
 
 

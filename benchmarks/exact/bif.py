@@ -141,15 +141,19 @@ def _ratio(peer: dict[str, Any]) -> str:
 def _notes(table: Table, rows: list[dict[str, Any]]) -> None:
     table.note("ratios: peer's median over our 'total' (a whole mf.marginals call, all plans forgotten before it).")
     table.note(
-        "reduce, order+lay and execute are of one tree of the whole network; without evidence the total goes sink by"
+        "reduce, order+lay and execute are of one tree of the whole network; without evidence the total goes sink by "
+        "sink where that is predicted to cost less (link, munin1), and is then below their sum."
     )
-    table.note("sink where that is predicted to cost less (link, munin1), and is then below their sum.")
     table.note("reduce + order+lay = planning; warm-up = first call in a new process less the second, kernels on disk.")
     table.note("peak MB = that process, interpreter and JIT included; MB = growth of the peer's process.")
-    table.note("pyAgrum's time is LazyPropagation + setEvidence + makeInference + every posterior; its")
-    table.note("evidenceProbability comes on top (+ log Z) and is not in the first ratio, though our total has log Z.")
-    table.note("pgmpy's time is the faster way's: elimination, variable by variable on the ancestors of each (without")
-    table.note("evidence these can be a small part of the network), or propagation on its junction tree.")
+    table.note(
+        "pyAgrum's time is LazyPropagation + setEvidence + makeInference + every posterior; its "
+        "evidenceProbability comes on top (+ log Z) and is not in the first ratio, though our total has log Z."
+    )
+    table.note(
+        "pgmpy's time is the faster way's: elimination, variable by variable on the ancestors of each (without "
+        "evidence these can be a small part of the network), or propagation on its junction tree."
+    )
     for name in ("pyagrum", "pgmpy"):
         solved = [r for r in rows if r.get(name, {}).get("status") == "ok"]
         ratios = {f"{r['network']}{'+' * bool(r['evidence'])}": _by_minima(r, name) for r in solved}

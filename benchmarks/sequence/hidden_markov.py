@@ -99,7 +99,14 @@ def main() -> None:
         for emissions in ("categorical", "gaussian"):
             table = Table(
                 f"{emissions}: {TOKENS} tokens, milliseconds",
-                ("task", "states", "sequences", "1 thread", "all", *(x for way in ways for x in (way, "ratio"))),
+                (
+                    "task",
+                    "states",
+                    "sequences",
+                    "1 thread",
+                    "all",
+                    *(x for w in ways for x in (f"hmmlearn, {w}", "ratio")),
+                ),
             )
             for k in map(int, given.states.split(",")):
                 for n_sequences in (1, 100):

@@ -74,8 +74,8 @@ order = [int(np.argmin([np.abs(row - p).sum() for row in learnt])) for p in prof
 for k, (name, colour) in enumerate(zip("uvw", ("#1f5f99", "#e07b39", "#4c8c4a"), strict=True)):
     axes[1].plot(profiles[k], color=colour, linestyle=":", marker="_", markersize=14)
     axes[1].plot(learnt[order[k]], "o", color=colour, label=f"class {name}")
-axes[1].set(xlabel="variable", ylabel="probability of 1", title="Learnt (dots) and true (lines)", ylim=(0, 1))
-axes[1].legend(frameon=False, fontsize=9)
+axes[1].set(xlabel="variable", ylabel="probability of 1", title="Learnt (dots) and true (lines)", ylim=(0, 1.15))
+axes[1].legend(frameon=False, fontsize=9, loc="upper center", ncols=3)
 guess = mf.predict(best, cases, targets="class")["class"]
 match = {best.states("class")[order[k]]: name for k, name in enumerate("uvw")}
 print(f"cases put into their class: {np.mean([match.get(g) == t for g, t in zip(guess, truth, strict=True)]):.1%}")

@@ -60,7 +60,8 @@ figure, left = plt.subplots(figsize=(8, 3.5))
 left.plot(range(len(grown.log_likelihoods_)), grown.log_likelihoods_)
 left.set(xlabel="features", ylabel="log-likelihood per word")
 for n, feature in enumerate(grown.features_[:6], 1):
-    left.annotate(feature.pattern, (n, feature.log_likelihood), xytext=(14, -2), textcoords="offset points", fontsize=8)
+    at = (10, feature.log_likelihood - 2.4 + 0.5 * (n - 3.5))
+    left.annotate(feature.pattern, (n, feature.log_likelihood), at, arrowprops={"arrowstyle": "-", "color": "0.7"})
 figure.tight_layout()
 
 # %%

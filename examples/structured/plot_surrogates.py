@@ -68,7 +68,7 @@ ax.plot([own.get(n, np.nan) for n in trained], at, "o", color="#e07b39", label="
 ax.set_yticks(at, [f"{n}: {wrong[n]:.1%} wrong" for n in trained])
 ax.set(xlabel="log-likelihood of an image")
 ax.invert_yaxis()
-ax.legend(frameon=False, fontsize=9, loc="upper left")
+ax.legend(frameon=False, fontsize=9, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=2)
 
 # %%
 # One image of the test: what was seen, and how sure each model is of white.

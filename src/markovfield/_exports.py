@@ -413,7 +413,11 @@ def lazy(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
             return sorted(names_in(namespace))
         place = None if name.startswith("__") else names_in(namespace).get(name)
         if place is None:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            from difflib import get_close_matches
+
+            close = [] if name.startswith("_") else get_close_matches(name, names_in(namespace), n=1, cutoff=0.75)
+            hint = f"; did you mean mf.{namespace}.{close[0]}?" if close else ""
+            raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
         return getattr(import_module(place), name)
 
     return get, lambda: sorted(names_in(namespace))

@@ -57,7 +57,10 @@ def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     # "x" and not tempfile.mkstemp: the file gets the permissions of any new file, not 0600.
-    stream = open(temporary, "xb")  # noqa: SIM115
+    try:
+        stream = open(temporary, "xb")  # noqa: SIM115
+    except OSError as error:  # of the file that was asked for, which is the one that a user knows
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
     try:
         with stream:
             if target.exists():

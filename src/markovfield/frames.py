@@ -25,6 +25,8 @@ BACKENDS = ("pandas", "polars")
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_STATES = 20, 12, 6
 # A larger graph is not drawn unasked: it takes long, and names no longer fit.
 MOST_DRAWN = 60
+# No text makes a table wider than a screen; the frame has all of it.
+LONGEST_TEXT = 120
 # A headline is one line, also above a narrow table.
 _CAPTION = '<caption style="white-space: nowrap; text-align: left">'
 _STYLE = "background:linear-gradient(90deg,#9ecae1 {0:.0f}%,transparent {0:.0f}%)"
@@ -84,12 +86,16 @@ def html_table(headline: str, columns: Mapping[Any, Any], rows: int = SHOWN_ROWS
         body.append(f"<tr>{''.join(cells)}{'<td>...</td>' * wide}</tr>")
     if len(body) > rows:
         body[-1] = f"<tr>{'<td>...</td>' * (len(shown) + wide)}</tr>"
-    return f"<table>{_CAPTION}{escape(headline)}</caption><tr>{head}</tr>{''.join(body)}</table>"
+    return f"<table>{_CAPTION}{escape(_shortened(headline))}</caption><tr>{head}</tr>{''.join(body)}</table>"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
 
 
 def _cell(name: str, value: Any) -> str:
     if not isinstance(value, (float, np.floating)):
-        return f"<td>{escape(str(value))}</td>"
+        return f"<td>{escape(_shortened(str(value)))}</td>"
     if (name == "probability" or name.startswith("P(")) and 0 <= value <= 1:
         return f'<td style="{_STYLE.format(100 * value)}">{value:.4g}</td>'
     return f"<td>{value:.6g}</td>"

@@ -114,6 +114,8 @@ class Names:
                 return f"{message}; did you mean {close[0]!r}?"
         if isinstance(self.variables, range):
             return f"{message}; its variables are 0 to {len(self.variables) - 1}"
+        if not len(self.variables):
+            return f"{message}, which has none"
         shown = ", ".join(repr(v) for v in list(self.variables)[:8])
         return f"{message}; its variables are {shown}{', ...' if len(self.variables) > 8 else ''}"
 

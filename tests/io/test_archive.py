@@ -357,3 +357,10 @@ def test_models_that_compile_and_estimators_are_saved_too(tmp_path):
     assert mf.load(path).predict([[["a"], ["b"]]]) == crf.predict([[["a"], ["b"]]])
     with pytest.raises(mf.ModelError, match="or what compiles to one, got dict"):
         mf.save({}, path)
+
+
+def test_a_folder_that_is_not_there_is_named_by_the_file_asked_for(tmp_path: Path):
+    path = tmp_path / "nowhere" / "net.mfz"
+    with pytest.raises(FileNotFoundError) as error:
+        mf.save(mf.datasets.sprinkler(), path)
+    assert error.value.filename == str(path) and ".tmp" not in str(error.value)

@@ -135,7 +135,7 @@ def test_a_large_directed_graph_is_drawn_as_dots():
 
 
 def test_graphs_refused():
-    with pytest.raises(mf.ModelError, match="at least one variable"):
+    with pytest.raises(mf.ModelError, match="at least one node"):
         plot.graph(nx.DiGraph())
     with pytest.raises(mf.ModelError, match=r"kind='primal'\) does not fit a DiGraph; leave it at 'auto'"):
         plot.graph(nx.DiGraph([("a", "b")]), kind="primal")

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MixedGraph", "as_mixed_graph"]
 
+# Edges and lone nodes that the text of a graph names.
+SHOWN = 16
+
 
 class MixedGraph(Tabular):
     """A graph whose edges are arrows, bidirected edges and undirected edges; it cannot be changed.
@@ -131,7 +134,7 @@ class MixedGraph(Tabular):
         shown = [f"{u} {arrow} {v}" for part, arrow in kinds for u, v in part.edges()]
         joined = {v for part, _ in kinds for edge in part.edges() for v in edge}
         shown += [str(v) for v in self if v not in joined]
-        return f"MixedGraph({', '.join(shown[:40])}{', ...' if len(shown) > 40 else ''})"
+        return f"MixedGraph({', '.join(shown[:SHOWN])}{', ...' if len(shown) > SHOWN else ''})"
 
     def parents(self, node: Any) -> list[Any]:
         """Nodes with an arrow to the node."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from itertools import combinations
 from typing import Any, Literal
 
@@ -21,7 +22,17 @@ from markovfield.plot._graphviz import find_dot, graphviz
 from markovfield.plot._layered import layered
 from markovfield.plot._scatter import scatter
 
-__all__ = ["Layout", "Placed", "Sketch", "check_layout", "evidence_labels", "label_spots", "place", "sketch_of"]
+__all__ = [
+    "Layout",
+    "Placed",
+    "Sketch",
+    "check_layout",
+    "count_of",
+    "evidence_labels",
+    "label_spots",
+    "place",
+    "sketch_of",
+]
 
 Layout = Literal["auto", "layered", "graphviz"]
 Point = tuple[float, float]
@@ -52,7 +63,8 @@ class Sketch:
         raise ModelError(f"there is no node {name!r} in the graph")
 
 
-def _count(n: int, noun: str) -> str:
+def count_of(n: int, noun: str) -> str:
+    """So many, in the singular or the plural."""
     return f"{n} {noun}{'s' * (n != 1)}"
 
 
@@ -67,9 +79,9 @@ def _sketch(
     words = {ARROW: "arc", LINE: "edge", BOTH: "bidirected edge"}
     if len(set(kinds)) > 1:
         words[LINE] = "undirected edge"
-    found = [_count(kinds.count(k), word) for k, word in words.items() if k in kinds]
+    found = [count_of(kinds.count(k), word) for k, word in words.items() if k in kinds]
     member = "node" if "graph" in noun else "variable"
-    counts = ", ".join([_count(len(names), member), *found])
+    counts = ", ".join([count_of(len(names), member), *found])
     return Sketch(tuple(names), edges, tuple(kinds), f"{noun}: {counts}", tuple(labels), member)
 
 
@@ -188,16 +200,20 @@ def _downwards(n: int, edges: Sequence[tuple[int, int]], kinds: Sequence[str]) -
             waiting[b] += 1
     touched = [0] * n
     rank: dict[int, int] = {}
-    left = set(range(n))
-    while left:
+    heap = [(waiting[v], 0, v) for v in range(n)]
+    heapify(heap)
+    while heap:
         # In a cycle, the node with the fewest arrows still to come goes first.
-        v = min(left, key=lambda u: (waiting[u], -touched[u], u))
-        left.remove(v)
+        v = heappop(heap)[2]
+        if v in rank:
+            continue
         rank[v] = len(rank)
         for w in children[v]:
             waiting[w] -= 1
         for w in near[v]:
             touched[w] += 1
+            if w not in rank:  # its key only ever falls, so what was pushed before comes later
+                heappush(heap, (waiting[w], -touched[w], w))
     return [(a, b) if rank[a] < rank[b] else (b, a) for a, b in edges]
 
 

@@ -30,6 +30,8 @@ _UNPRINTABLE = re.compile("[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]")
 FONT_SIZE = 10.0
 TITLE_SIZE = 12.5
 POINTS_PER_INCH = 72.0
+# What is larger is drawn smaller: files of pixels and windows end somewhere.
+MOST_INCHES = 40.0
 
 
 def check_matplotlib() -> None:
@@ -61,10 +63,12 @@ def text_size(text: str, size: float = FONT_SIZE, bold: bool = False) -> tuple[f
     return width, 1.32 * size * len(lines)
 
 
-def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """The axes given, or new ones in a figure of their own of so many inches."""
+def new_axes(ax: Axes | None, width: float, height: float, heading: str = "") -> Axes:
+    """The axes given, or new ones in a figure of their own of so many inches, at least as wide as its title."""
     if ax is not None:
         return ax
+    if heading:
+        width = max(width, text_size(heading, TITLE_SIZE, bold=True)[0] / POINTS_PER_INCH + 0.4)
     _, made = pyplot().subplots(figsize=(width, height), layout="constrained")
     return made  # type: ignore[no-any-return]
 
@@ -99,10 +103,11 @@ class Canvas:
         full_width, full_height = width + 2 * (margin + slack), height + 2 * margin
         above = 2.2 * TITLE_SIZE if heading else 0.0
         if ax is None:
-            inches = (full_width / POINTS_PER_INCH, (full_height + above) / POINTS_PER_INCH)
-            figure = pyplot().figure(figsize=inches)
-            ax = figure.add_axes((0.0, 0.0, 1.0, full_height / (full_height + above)))
-            scale = 1.0
+            scale = min(1.0, (MOST_INCHES * POINTS_PER_INCH - above) / max(full_width, full_height))
+            tall = scale * full_height + above
+            wide = max(scale * full_width, heading_width + 2 * margin if scale < 1.0 else 0.0)
+            figure = pyplot().figure(figsize=(wide / POINTS_PER_INCH, tall / POINTS_PER_INCH))
+            ax = figure.add_axes((0.0, 0.0, 1.0, scale * full_height / tall))
         else:
             box = ax.get_window_extent()
             per_point = ax.figure.dpi / POINTS_PER_INCH

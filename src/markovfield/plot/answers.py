@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ from markovfield._exports import EXPORTS
 from markovfield.exceptions import ModelError
 from markovfield.inference.core.batches import MarginalsBatch
 from markovfield.plot import _style as style
+from markovfield.plot._sketch import count_of
 from markovfield.plot.bars import marginals
 from markovfield.plot.convergence import _dress
 from markovfield.plot.diagrams import graph
@@ -56,19 +59,23 @@ def answer(answer: Any, **settings: Any) -> Axes:
             return draw(answer, **settings)
     if not hasattr(answer, "to_frame"):
         raise ModelError(f"plot.answer draws answers, reports and models, got {type(answer).__name__}")
-    settings.setdefault("title", style.plain(_headline(repr(answer).partition("\n")[0].partition(": ")[0])))
+    settings.setdefault("title", style.plain(_headline(repr(answer).partition("\n")[0])))
     return table(answer, **settings)
 
 
 def _headline(text: str) -> str:
-    """A text that fits above a picture: what is too long ends at a comma, or names the class alone."""
+    """A text that fits above a picture: what is too long ends at a colon or a comma, or names the class alone."""
+    text = re.sub(r", [\d.e-]+ s$", "", text)  # seconds are not what it is about
+    before = text.partition(": ")[0]
+    if before.count("(") == before.count(")"):
+        text = before
     if len(text) <= LONGEST_TITLE:
         return text
     name, _, inner = text.partition("(")
     if "=" in inner[:LONGEST_TITLE]:  # fields of a dataclass
         return name
     words = text[:LONGEST_TITLE].rpartition(", ")[0]
-    return f"{words})" if "(" in words else words or name[:LONGEST_TITLE]
+    return words + ", ...)" * (words.count("(") > words.count(")")) if words else name[:LONGEST_TITLE]
 
 
 def _interval(answer: Any, *, title: str | None = None, ax: Axes | None = None) -> Axes:
@@ -131,7 +138,7 @@ def _samples(answer: Any, *, title: str | None = None, ax: Axes | None = None) -
         columns["state"] += [str(state) for state in s.names.state_names(v, cards)]
         columns["probability"] += shares.tolist()
         columns["standard_error"] += np.sqrt(shares * (1 - shares) / n).tolist()
-    heading = f"{len(answer)} samples ({answer.guarantee}, {answer.method})"
+    heading = f"{count_of(len(answer), 'sample')} ({answer.guarantee}, {answer.method})"
     return table(columns, title=heading if title is None else title, ax=ax)
 
 
@@ -147,7 +154,7 @@ def _batch(answer: MarginalsBatch, *, title: str | None = None, ax: Axes | None 
 def _map(values: Any, columns: list[Any], rows: list[Any], title: str, ax: Axes | None) -> Axes:
     """A map of numbers from 0 (white) to 1 (blue)."""
     tall, wide = values.shape
-    ax = style.new_axes(ax, 2.0 + 0.3 * wide, 1.6 + 0.3 * tall)
+    ax = style.new_axes(ax, 2.0 + 0.3 * wide, 1.6 + 0.3 * tall, title)
     image = ax.imshow(values, cmap="Blues", vmin=0, vmax=max(1.0, float(np.nanmax(values, initial=0.0))), aspect="auto")
     ax.set_xticks(range(wide), [style.plain(c) for c in columns], rotation=90, fontsize=style.FONT_SIZE - 2)
     ax.set_yticks(range(tall), [style.plain(r) for r in rows], fontsize=style.FONT_SIZE - 2)
@@ -167,16 +174,45 @@ def _graph(answer: Any, **settings: Any) -> Axes:
 
 def _history(answer: Any, **settings: Any) -> Axes:
     """Iterations of a fit, where it has any."""
-    return fit_history(answer, **settings) if len(getattr(answer, "history", ())) else table(answer, **settings)
+    if len(getattr(answer, "history", ())):
+        return fit_history(answer, **settings)
+    return table(answer, **{"title": f"{answer.method}, {count_of(answer.n_rows, 'row')}", **settings})
+
+
+def _parts(answer: Any, **settings: Any) -> Axes:
+    """How likely each part of a structure is."""
+    return table(answer, **{"title": f"Marginals of parts ({answer.guarantee}, {answer.method})", **settings})
 
 
 def _mixed(answer: Any, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+    """Marginals of variables with states and of real-valued ones."""
+    heading = f"Marginals ({answer.guarantee}, {answer.method})"
+    return _bars_and_spreads(answer._columns(), heading if title is None else title, ax)
+
+
+def _mixed_draws(answer: Any, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+    """How often states came up, and where real-valued variables lie."""
+    names = ("variable", "state", "probability", "mean", "variance")
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for variable, column in answer._columns().items():
+        values = np.asarray(column)
+        if not answer.field.is_discrete(variable):
+            found = [(variable, None, np.nan, values.mean(), values.var())] if len(values) else []
+        else:
+            shares = Counter(values.tolist())
+            found = [(variable, state, n / len(values), np.nan, np.nan) for state, n in sorted(shares.items(), key=str)]
+        for row in found:
+            for name, value in zip(names, row, strict=True):
+                columns[name].append(value)
+    heading = f"{count_of(len(answer), 'sample')} ({answer.guarantee}, {answer.method})"
+    return _bars_and_spreads(columns, heading if title is None else title, ax)
+
+
+def _bars_and_spreads(columns: dict[str, Any], title: str, ax: Axes | None) -> Axes:
     """Bars for states; mean and standard deviation in words for real-valued variables."""
-    ax = table(answer, title=title or f"Marginals ({answer.guarantee}, {answer.method})", ax=ax, value="probability")
-    columns = answer._columns(MOST_ROWS)
-    for y, (p, mean, variance) in enumerate(
-        zip(*(columns[n] for n in ("probability", "mean", "variance")), strict=True)
-    ):
+    ax = table(columns, title=title, ax=ax, value="probability")
+    rows = zip(*(list(columns[n])[:MOST_ROWS] for n in ("probability", "mean", "variance")), strict=True)
+    for y, (p, mean, variance) in enumerate(rows):
         if np.isnan(p):
             ax.annotate(
                 f"{mean:.4g} \u00b1 {np.sqrt(variance):.3g}", (0.01, y), va="center", fontsize=style.FONT_SIZE - 1
@@ -190,12 +226,26 @@ def _path(answer: Any, **settings: Any) -> Axes:
 
 def _joint(answer: Any, *, title: str | None = None, ax: Axes | None = None) -> Axes:
     """Correlations of real-valued variables."""
-    covariance = np.asarray(answer.covariance)
-    deviations = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     names = list(answer.variables)
-    drawn = _map(covariance / np.outer(deviations, deviations), names, names, title or "correlations", ax)
+    covariance = np.asarray(answer.covariance)[:MOST_COLUMNS, :MOST_COLUMNS]
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    shown, more = names[:MOST_COLUMNS], f" (first {MOST_COLUMNS} of {len(names)})" * (len(names) > MOST_COLUMNS)
+    heading = title if title is not None else f"Correlations{more}"
+    drawn = _map(covariance / np.outer(deviations, deviations), shown, shown, heading, ax)
     drawn.images[0].set(cmap="RdBu_r", clim=(-1, 1))
     return drawn
+
+
+def _draws(answer: Any, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+    """Means of real-valued draws, with two standard deviations to each side."""
+    columns: dict[str, list[Any]] = {"variable": [], "mean": [], "standard_deviation": []}
+    for name, column in answer._columns().items():
+        values = np.asarray(column, np.float64)
+        columns["variable"].append(name)
+        columns["mean"].append(float(values.mean()) if len(values) else np.nan)
+        columns["standard_deviation"].append(float(values.std()))
+    heading = f"{count_of(len(answer), 'sample')} ({answer.guarantee}, {answer.method})"
+    return table(columns, title=heading if title is None else title, ax=ax)
 
 
 def _lattice(answer: Any, **settings: Any) -> Axes:
@@ -220,7 +270,9 @@ DRAWN: dict[str, Callable[..., Axes]] = {
     "Drawn": _graph,
     "FitReport": _history,
     "GaussianDistribution": _joint,
+    "GaussianMoments": _joint,
     "GaussianPath": penalty_path,
+    "GaussianSamples": _draws,
     "LatticeSimulation": _lattice,
     "LearnedGraph": _graph,
     "LearnedStructure": _graph,
@@ -231,10 +283,11 @@ DRAWN: dict[str, Callable[..., Axes]] = {
     "MixedGraph": _graph,
     "MixedMarginals": _mixed,
     "MixedPath": _path,
+    "MixedSamples": _mixed_draws,
     "PenaltyPath": penalty_path,
     "Samples": _samples,
     "StructureDecoding": _decoding,
-    "StructureMarginals": table,
+    "StructureMarginals": _parts,
     "Tree": _tree,
     "VectorAutoregression": _graph,
 }

@@ -131,7 +131,7 @@ def spans(
     widest = max(style.text_size(word)[0] for word in words) / style.POINTS_PER_INCH
     slanted = widest > side
     below = 0.75 * widest if slanted else 0.0
-    ax = style.new_axes(ax, max(3.6, side * n + 1.4), max(2.4, side * n / 2 + 1.2 + below))
+    given, ax = ax, style.new_axes(ax, max(3.6, side * n + 1.4), max(2.4, side * n / 2 + 1.2 + below), title)
     colours = LinearSegmentedColormap.from_list("spans", [style.PALE, "#9cc3e6", style.BLUE, "#173a63"])
     cells = PolyCollection(list(middles[:, None, :] + corners), array=total[starts, ends], cmap=colours)
     cells.set_clim(0.0, 1.0)
@@ -158,6 +158,9 @@ def spans(
     bar.outline.set_visible(False)  # type: ignore[operator]
     bar.ax.tick_params(labelsize=style.FONT_SIZE - 2, labelcolor=style.MUTED, length=0)
     style.title(ax, title)
+    if given is None:
+        # Axes of a fixed aspect beside a scale of colours find their places at the second drawing only.
+        ax.figure.draw_without_rendering()  # type: ignore[union-attr]
     return ax
 
 

@@ -13,7 +13,16 @@ from markovfield.factors.factor_graph import FactorGraph
 from markovfield.inference.verbs import graph_of
 from markovfield.plot import _style as style
 from markovfield.plot._scatter import scatter
-from markovfield.plot._sketch import Layout, Sketch, check_layout, evidence_labels, label_spots, place, sketch_of
+from markovfield.plot._sketch import (
+    Layout,
+    Sketch,
+    check_layout,
+    count_of,
+    evidence_labels,
+    label_spots,
+    place,
+    sketch_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +34,8 @@ Kind = Literal["auto", "directed", "factor", "primal"]
 MOST_LABELS = 80
 MOST_LABELS_IN_ROWS = 300
 MOST_FACTORS_DRAWN = 60
+# What is larger takes minutes to lay out, and is a blot.
+MOST_NODES, MOST_EDGES = 5_000, 20_000
 PAD = 8.0
 FACTOR_SIDE = 9.0
 WEIGHT_FONT = style.FONT_SIZE - 2.0
@@ -92,8 +103,18 @@ def graph(
         if sketch is None:
             return _undirected(compiled, kind, evidence, layout, title, ax)
     if not sketch.names:
-        raise ModelError("plot.graph(model) needs a model with at least one variable")
+        raise ModelError(f"plot.graph(model) needs a model with at least one {sketch.member}")
+    _check_size(len(sketch.names), len(sketch.edges))
     return _drawn(sketch, evidence, layout, title, ax)
+
+
+def _check_size(n_nodes: int, n_edges: int) -> None:
+    if n_nodes > MOST_NODES or n_edges > MOST_EDGES:
+        here = f"{n_nodes:,} nodes" if n_nodes > MOST_NODES else "more edges"
+        raise ModelError(
+            f"plot.graph draws at most {MOST_NODES:,} nodes and {MOST_EDGES:,} edges, and here are {here}; draw a "
+            "part, as a networkx graph"
+        )
 
 
 def _compiled_sketch(model: Any, kind: Kind) -> tuple[Sketch | None, FactorGraph]:
@@ -108,7 +129,7 @@ def _compiled_sketch(model: Any, kind: Kind) -> tuple[Sketch | None, FactorGraph
     if kind not in ("auto", "directed") or not directed:
         return None, compiled
     edges = tuple((v, c) for f, c in enumerate(s.child.tolist()) for v in s.scope(f).tolist() if v != c)
-    heading = f"Bayesian network: {s.n_variables} variables, {len(edges)} arcs"
+    heading = f"Bayesian network: {count_of(s.n_variables, 'variable')}, {count_of(len(edges), 'arc')}"
     return Sketch(tuple(s.names.variables), edges, ("->",) * len(edges), heading), compiled
 
 
@@ -170,14 +191,18 @@ def _undirected(
     n = s.n_variables
     factors = kind == "factor" or (kind == "auto" and n + s.n_factors <= MOST_FACTORS_DRAWN)
     edges: set[tuple[int, int]] = set()
+    _check_size(n, 0)
     for f in range(s.n_factors):
         scope = s.scope(f).tolist()
         if factors:
             edges |= {(v, n + f) for v in scope}
         else:
+            _check_size(n, len(scope) * (len(scope) - 1) // 2)
             edges |= {(min(a, b), max(a, b)) for i, a in enumerate(scope) for b in scope[:i]}
-    counted = f"{s.n_factors} factors" if factors else f"{len(edges)} edges"
-    heading = f"{'Factor graph' if factors else 'Primal graph'}: {n} variables, {counted}" if title is None else title
+        _check_size(n, len(edges))
+    counted = count_of(s.n_factors, "factor") if factors else count_of(len(edges), "edge")
+    kind_name = "Factor graph" if factors else "Primal graph"
+    heading = f"{kind_name}: {count_of(n, 'variable')}, {counted}" if title is None else title
     if not factors and layout != "auto":
         sketch = Sketch(tuple(s.names.variables), tuple(sorted(edges)), ("--",) * len(edges), heading)
         return _drawn(sketch, evidence, layout, heading, ax)

@@ -74,8 +74,7 @@ def penalty_path(learned: Any, *, truth: Any = None, title: str | None = None, a
     if len(path.penalties) > 1:
         ax.set_xscale("log")
         ax.set_xlim(path.penalties[0], path.penalties[-1])
-        ticks = [d * 10.0**e for e in range(-12, 13) for d in (1, 2, 5)]
-        inside_axis = [t for t in ticks if path.penalties[-1] <= t <= path.penalties[0]]
+        inside_axis = _ticks(path.penalties[-1], path.penalties[0])
         ax.set_xticks(inside_axis, [f"{t:g}" for t in inside_axis])
         ax.minorticks_off()
     _dress(ax, "penalty", "strength of edge", legend=False)
@@ -88,6 +87,16 @@ def penalty_path(learned: Any, *, truth: Any = None, title: str | None = None, a
     n = path.n_edges[path.chosen] if learned is path else len(learned.edges)
     style.title(ax, title if title is not None else f"{n} edges chosen; how many at each penalty, above")
     return ax
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers between two: one, two and five of each power of ten, more where these would be fewer than three."""
+    found: list[float] = []
+    for digits in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), [d / 10 for d in range(10, 100)]):
+        found = [t for e in range(-12, 13) for d in digits if low <= (t := d * 10.0**e) <= high]
+        if len(found) >= 3:
+            break
+    return found[:: max(1, len(found) // 10)]
 
 
 def _chosen(path: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ ORDERED = ("step", "order", "pass", "iteration", "sweep", "penalty", "penalties"
 # Columns that a bar stands for before any other, the foremost first.
 MAIN = (
     "probability",
+    "average_precision",
     "mean",
     "derivative",
     "gain",
@@ -34,8 +36,10 @@ MAIN = (
 )
 # What goes with the mean or the value of a row, and is never drawn by itself.
 BESIDE = ("variance", "standard_error", "mean_error", "variance_error", "lower", "upper", "standard_deviation")
+# Figures of a report that are shares, and so have one scale.
+SHARES = re.compile(r"precision|recall|f1|accuracy|error_rate|match|[ul]as\b|[ul]as_|no_crossing")
 ROW_INCHES = 0.27
-WIDEST_LABEL = 40
+WIDEST_LABEL, WIDEST_CELL = 40, 80
 
 
 def table(
@@ -101,7 +105,7 @@ def _read(columns: Any) -> dict[Any, list[Any]]:
 
 def _numbers(column: list[Any]) -> Any:
     """A column as numbers, or None where it has names."""
-    if any(isinstance(v, bool | np.bool_ | str | tuple) for v in column):
+    if any(isinstance(v, bool | np.bool_ | str | tuple | list) for v in column):
         return None
     try:
         return np.array([np.nan if v is None else v for v in column], np.float64)
@@ -113,9 +117,9 @@ def _whole(column: Any) -> bool:
     return bool(np.isfinite(column).all() and (column == np.round(column)).all())
 
 
-def _shown(texts: list[Any]) -> str:
-    text = ", ".join("" if v is None else str(v) for v in texts if v is not None)
-    return text if len(text) <= WIDEST_LABEL else text[: WIDEST_LABEL - 3] + "..."
+def _shown(texts: list[Any], most: int = WIDEST_LABEL) -> str:
+    text = ", ".join(", ".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in texts if v not in (None, ""))
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def _spread(series: dict[str, Any], value: str, rows: Any) -> Any:
@@ -133,7 +137,8 @@ def _spread(series: dict[str, Any], value: str, rows: Any) -> Any:
 def _bars(
     named: dict[str, list[Any]], series: dict[str, Any], value: str, title: str | None, ax: Axes | None, limit: int
 ) -> Axes:
-    if len(series[value]) == 1 and len(series) > 2:
+    one = len(series[value]) == 1 and len(series) > 2
+    if one and (value != "mean" or _spread(series, value, slice(0, 1)) is None):
         return _figures(series, title, ax)
     texts = [
         name for name, column in named.items() if name not in series and not isinstance(column[0], bool | np.bool_)
@@ -142,7 +147,10 @@ def _bars(
     beside = texts or [name for name in series if name not in (value, *BESIDE) and _whole(series[name])][:3]
     x = series[value][:limit]
     labels = [_shown([named[name][i] for name in beside]) or str(i) for i in range(len(x))]
-    ax = style.new_axes(ax, 6.6, 1.1 + ROW_INCHES * max(len(x), 1))
+    more = len(series[value]) - len(x)
+    heading = title or style.plain(value.replace("_", " "))
+    heading += f" (first {len(x)} of {len(x) + more})" * (more > 0)
+    ax = style.new_axes(ax, 6.6, 1.1 + ROW_INCHES * max(len(x), 1), heading)
     y, spread = np.arange(len(x)), _spread(series, value, slice(0, limit))
     if value == "mean" and spread is not None:
         ax.errorbar(x, y, xerr=spread, fmt="o", color=style.BLUE, ecolor=style.LINE, capsize=3, markersize=4, zorder=3)
@@ -151,25 +159,39 @@ def _bars(
         colours = [style.ORANGE if v < 0 else style.BLUE for v in x]
         ax.barh(y, np.where(np.isfinite(x), x, 0.0), height=0.66, color=colours, zorder=3, **error)
         ax.axvline(0.0, color=style.LINE, linewidth=1, zorder=2)
+        if spread is None:
+            _numbered(ax, x)
     ax.set_yticks(y, [style.plain(label) for label in labels])
     ax.set_ylim(max(len(x), 1) - 0.4, -0.6)
     _dress(ax, style.plain(value.replace("_", " ")), "", legend=False)
     ax.grid(axis="x", color=style.PALE, linewidth=1, zorder=0)
-    more = len(series[value]) - len(x)
-    heading = title or style.plain(value.replace("_", " "))
-    style.title(ax, heading + (f" (first {len(x)} of {len(x) + more})" if more else ""))
+    style.title(ax, heading)
     return ax
 
 
+def _numbered(ax: Axes, x: Any) -> None:
+    """The number of each bar at its end, away from zero."""
+    for at, v in enumerate(x):
+        if np.isfinite(v):
+            said: dict[str, Any] = {"xytext": (-4 if v < 0 else 4, 0), "textcoords": "offset points", "va": "center"}
+            ax.annotate(_number(v), (v, at), ha="right" if v < 0 else "left", fontsize=8, color=style.MUTED, **said)
+    ax.margins(x=0.12)
+
+
+def _number(value: float) -> str:
+    whole = value == round(value) if abs(value) < 1e5 else abs(value) < 1e15
+    return f"{value:,.0f}" if whole else f"{value:.4g}"
+
+
 def _figures(series: dict[str, Any], title: str | None, ax: Axes | None) -> Axes:
-    """The figures of a report of one row: its shares where it has any, as nothing else shares their scale."""
+    """The figures of a report of one row: bars of its shares, and cells where there are none, as scales differ."""
     row = {name: float(column[0]) for name, column in series.items() if np.isfinite(column[0])}
-    shares = {name: v for name, v in row.items() if 0 <= v <= 1 and not name.startswith("n_") and name != "seconds"}
+    shares = {name: v for name, v in row.items() if 0 <= v <= 1 and not name.startswith("n_") and SHARES.search(name)}
     chosen = shares if len(shares) > 1 else row
-    columns: dict[str, list[Any]] = {
-        "what": [name.replace("_", " ") for name in chosen],
-        "value": list(chosen.values()),
-    }
+    names: list[Any] = [name.replace("_", " ") for name in chosen]
+    if chosen is row:
+        return _cells({"what": names, "value": list(map(_number, row.values()))}, title, ax, MOST_ROWS)
+    columns = {"what": names, "value": list(chosen.values())}
     return _bars(columns, {"value": np.array(columns["value"])}, "value", title, ax, MOST_ROWS)
 
 
@@ -200,6 +222,7 @@ def _curves(
             ax.fill_between(x, y - spread[0], y + spread[1], color=colour, alpha=0.15, linewidth=0, zorder=2)
     if along in ("penalty", "penalties") and series[along].min() > 0:
         ax.set_xscale("log")
+        ax.tick_params(axis="x", which="minor", labelsize=style.FONT_SIZE - 2)
     elif _whole(series[along]):
         ax.locator_params(axis="x", integer=True)
     several = len(chosen) * len(drawn) > 1
@@ -212,11 +235,13 @@ def _curves(
 
 def _cells(found: dict[Any, list[Any]], title: str | None, ax: Axes | None, limit: int) -> Axes:
     """Cells of text, where there are no numbers to draw."""
-    rows = [[_shown([v]) for v in row] for row in zip(*found.values(), strict=True)]
+    most = max(WIDEST_LABEL, WIDEST_CELL // max(len(found) - 1, 1))
+    rows = [[_shown([v], most) for v in row] for row in zip(*found.values(), strict=True)]
     shown, more = rows[: min(limit, MOST_CELLS)], max(0, len(rows) - min(limit, MOST_CELLS))
     names = [str(name) for name in found]
     wide = [max(style.text_size(t)[0] for t in column) for column in zip(names, *shown, strict=True)]
-    ax = style.new_axes(ax, max(3.0, sum(wide) / 72 + 0.35 * len(wide)), 0.7 + ROW_INCHES * (len(shown) + 1))
+    heading = (title or "") + f" (first {len(shown)} of {len(shown) + more})" * (more > 0)
+    ax = style.new_axes(ax, max(3.0, sum(wide) / 72 + 0.35 * len(wide)), 0.7 + ROW_INCHES * (len(shown) + 1), heading)
     ax.set_axis_off()
     drawn = ax.table(
         cellText=[[style.plain(t) for t in row] for row in shown] or [[""] * len(names)],
@@ -230,5 +255,5 @@ def _cells(found: dict[Any, list[Any]], title: str | None, ax: Axes | None, limi
     drawn.set_fontsize(style.FONT_SIZE - 1)
     for cell in drawn.get_celld().values():
         cell.set_edgecolor(style.PALE)
-    style.title(ax, (title or "") + (f" (first {len(shown)} of {len(shown) + more})" if more else ""))
+    style.title(ax, heading)
     return ax

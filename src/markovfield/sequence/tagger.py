@@ -212,6 +212,7 @@ class ChainTagger(BaseEstimator):
 
     def transform(self, X: Sentences) -> TokenAttributes:
         """For each sentence and token the list of its attributes: what the CRF is given."""
+        check_is_fitted(self, "features_")
         return self.features_.transform(self._read(X))
 
     def transform_edges(self, X: Sentences) -> TokenAttributes | None:

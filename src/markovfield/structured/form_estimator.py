@@ -163,4 +163,5 @@ class FormEstimator(ConditionalEstimator):
 
     def score(self, X: Any, y: Any) -> float:
         """How much of the outputs is predicted right; the model says what is counted."""
-        return self.model_.accuracy(y, self.predict(X))
+        found = self.predict(X)  # which says so where nothing was fitted
+        return self.model_.accuracy(y, found)

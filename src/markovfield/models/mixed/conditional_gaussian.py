@@ -73,6 +73,7 @@ class ConditionalGaussianNetwork(Drawn):
         self._cards: dict[VariableName, int] = {}
         self._states: dict[VariableName, tuple[Any, ...]] = {}
         self._parents: dict[VariableName, tuple[VariableName, ...]] = {}
+        self._names: Names | None = None
         self._tables: dict[VariableName, FloatArray] = {}
         self._cpds: dict[VariableName, ConditionalGaussian] = {}
         self._compiled: MixedField | None = None
@@ -181,7 +182,8 @@ class ConditionalGaussianNetwork(Drawn):
         self._compiled = None
 
     def _known(self, variable: VariableName) -> VariableName:
-        return self.variables[self._current_names().position(variable)]
+        names = self._current_names()
+        return names.variables[names.position(variable)]
 
     def _checked_parents(self, variable: VariableName, parents: Sequence[VariableName]) -> tuple[VariableName, ...]:
         if isinstance(parents, str):
@@ -201,11 +203,14 @@ class ConditionalGaussianNetwork(Drawn):
         return above
 
     def _current_names(self) -> Names:
-        positions = {v: i for i, v in enumerate(self._cards)}
-        return Names(tuple(self._cards), {positions[v]: s for v, s in self._states.items()})
+        # Variables are added, and never changed.
+        if self._names is None or len(self._names.variables) != len(self._cards):
+            positions = {v: i for i, v in enumerate(self._cards)}
+            self._names = Names(tuple(self._cards), {positions[v]: s for v, s in self._states.items()})
+        return self._names
 
     def _count_states(self, position: int) -> int:
-        return list(self._cards.values())[position]
+        return self._cards[self._current_names().variables[position]]
 
     def copy(self) -> ConditionalGaussianNetwork:
         """A network that can be written on without changing this one."""

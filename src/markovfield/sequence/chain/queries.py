@@ -91,7 +91,8 @@ class ChainQueries(NamedWeights, SequenceQueries):
     def _ask(
         self, X: Iterable[Any], *, edges: Iterable[Any] | None = None, fixed: Fixed = None, allowed: Allowed = None
     ) -> Asked:
-        return _Asked(self.model_, self._encoded(X, edges, fixed, allowed), Running(self.n_jobs))
+        encoded = self._encoded(X, edges, fixed, allowed)
+        return _Asked(self.model_, encoded, Running(self.n_jobs))
 
     def _edges(self, edges: Iterable[Any] | None) -> SequenceData | None:
         if (edges is None) != (self.edge_vectoriser_ is None):
@@ -128,10 +129,10 @@ class ChainQueries(NamedWeights, SequenceQueries):
 
         With hidden states, state m of a label is the pair of the label and m.
         """
+        encoded = self._encoded([x], None if edges is None else [edges])
         names: list[Any] = list(self.classes_)
         if self.hidden_states_ > 1:
             names = [f"{label}/{m}" for label in self.classes_ for m in range(self.hidden_states_)]
-        encoded = self._encoded([x], None if edges is None else [edges])
         return self.model_.to_factor_graph(encoded, 0, names)
 
     @property

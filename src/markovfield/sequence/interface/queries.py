@@ -172,8 +172,8 @@ class SequenceQueries:
         """For each sequence ``size`` label sequences drawn given what is seen."""
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
             raise ModelError(f"size must be an integer from 0 on, got {size!r}")
-        names = self._names()
         drawn = self._asked(X, known).sample(int(size), generator_of(rng))
+        names = self._names()
         return [names[paths].tolist() for paths in drawn]
 
     def entropy(self, X: Iterable[Any], **known: Unpack[Known]) -> FloatArray:
