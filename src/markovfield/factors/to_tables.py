@@ -56,15 +56,15 @@ def tables_of_structure(
     if structure.is_plain:
         return structure, constants, copies
     builder = _Builder(structure)
-    kinds, cap = structure.kind.tolist(), caps(structure).tolist()
-    for f, kind in enumerate(kinds):
-        if kind == NOISY_MAX:
+    cap, done = caps(structure), 0
+    for f in np.flatnonzero(structure.kind != TABLE).tolist():
+        builder.add_plain(done, f)
+        if structure.kind[f] == NOISY_MAX:
             builder.add_noisy_max(f)
-        elif kind != TABLE:
-            builder.add_counter(f, kind, cap[f])
         else:
-            scope, strides = structure.scope(f).tolist(), structure.strides(f).tolist()
-            builder.add(scope, strides, int(structure.table_offsets[f]), int(structure.child[f]))
+            builder.add_counter(f, int(structure.kind[f]), int(cap[f]))
+        done = f + 1
+    builder.add_plain(done, structure.n_factors)
     as_tables, more = builder.finish()
     return as_tables, np.concatenate([constants, more]), np.concatenate([copies, np.full(len(more), -1)])
 
@@ -118,6 +118,16 @@ class _Builder:
         self.offsets.append(len(self.scopes))
         self.bases.append(base)
         self.children.append(child)
+
+    def add_plain(self, first: int, last: int) -> None:
+        """Factors that are plain tables already, from one to another."""
+        s = self.structure
+        a, b = int(s.scope_offsets[first]), int(s.scope_offsets[last])
+        self.offsets += (s.scope_offsets[first + 1 : last + 1] + (len(self.scopes) - a)).tolist()
+        self.scopes += s.scopes[a:b].tolist()
+        self.strides += s.table_strides[a:b].tolist()
+        self.bases += s.table_offsets[first:last].tolist()
+        self.children += s.child[first:last].tolist()
 
     def share(self, key: Any, allowed: np.ndarray[Any, Any]) -> None:
         """Keep a 0/-inf table under ``key``."""

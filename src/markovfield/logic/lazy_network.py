@@ -71,7 +71,7 @@ class LazyNetwork(Tabular):
             raise ModelError("probabilities are evidence of kb.lazy(evidence); a verb takes true and false")
         facts = Facts(
             {name: dict(atoms) for name, atoms in self.facts.atoms.items()},
-            self.facts.probabilities, self.facts.values, self.facts.constants,
+            self.facts.probabilities, self.facts.values, self.facts.constants, self.facts.unknown,
         )  # fmt: skip
         for name, atoms in more.atoms.items():
             for args, truth in atoms.items():
@@ -80,9 +80,18 @@ class LazyNetwork(Tabular):
         opened = self.opened()
         opened.store.close()
         closed = tuple(name for name, is_closed in opened.closed.items() if is_closed)
-        for name in more.atoms:
-            if name in closed:
+        left = self.facts.left_open
+        for name, atoms in more.atoms.items():
+            if name in closed and not set(atoms) <= left.get(name, set()):
                 raise ModelError(f"{name} is closed: its atoms are true in the evidence, or false")
+            kinds = self.program.predicates[name].types
+            for args in atoms:
+                for arg, kind in zip(args, kinds, strict=True):
+                    if arg not in opened.store.index[kind]:
+                        raise ModelError(
+                            f"the evidence on {name}({', '.join(args)}) names the constant {arg!r}, which there is not "
+                            f"among type {kind}: new ones are evidence of kb.lazy"
+                        )
         return replace(self, facts=facts, closed=closed)
 
     def sizes(self) -> Sizes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,8 @@ class GroundNetwork(Drawn):
     seconds: float
     query: tuple[str, ...] = ()
     _graph: FactorGraph | None = field(default=None, init=False)
+
+    answered_by: ClassVar[str] = "markovfield.logic.world_verbs"
 
     def compile(self) -> FactorGraph:
         """The factor graph, made once."""

@@ -58,27 +58,43 @@ def tabulated(graph: FactorGraph) -> FactorGraph:
     s = graph.structure
     if s.is_plain:
         return graph
-    cards = s.cardinalities.tolist()
     bases, strides, kinds = s.table_offsets.copy(), s.table_strides.copy(), s.kind.copy()
     tables: list[FloatArray] = [graph.log_tables]
-    known: dict[Any, int] = {}
     filled = s.n_cells
-    for f in np.flatnonzero((s.kind != TABLE) & (s.kind != DISTANCE)).tolist():
-        shape = tuple(cards[v] for v in s.scope(f).tolist())
-        if float(np.prod(np.array(shape, np.float64))) > MOST_CELLS:
-            continue
-        key = (int(s.kind[f]), int(bases[f]), shape, s.strides(f).tobytes())
-        if key not in known:
+    size = np.diff(s.scope_offsets)
+    structured = (s.kind != TABLE) & (s.kind != DISTANCE)
+    # Factors of as many axes at a time: those that are alike in every number have one table.
+    for width in np.unique(size[structured]).tolist():
+        chosen = np.flatnonzero(structured & (size == width))
+        axes = s.scope_offsets[chosen, None] + np.arange(width)
+        cards = s.cardinalities[s.scopes[axes]].astype(np.int64)
+        small = np.prod(cards.astype(np.float64), axis=1) <= MOST_CELLS
+        chosen, axes, cards = chosen[small], axes[small], cards[small]
+        key = np.concatenate([s.kind[chosen, None], bases[chosen, None], cards, s.table_strides[axes]], axis=1)
+        first, which = _distinct(key)
+        starts = np.empty(len(first), np.int64)
+        for i, f in enumerate(chosen[first].tolist()):
             tables.append(np.ascontiguousarray(graph.table(f), np.float64).ravel())
-            known[key], filled = filled, filled + tables[-1].size
-        bases[f], kinds[f] = known[key], TABLE
-        first, last = int(s.scope_offsets[f]), int(s.scope_offsets[f + 1])
-        strides[first:last] = np.cumprod((1, *shape[:0:-1]))[::-1] if shape else ()
+            starts[i], filled = filled, filled + tables[-1].size
+        bases[chosen], kinds[chosen] = starts[which], TABLE
+        own = np.ones_like(cards)
+        for i in range(width - 2, -1, -1):
+            own[:, i] = own[:, i + 1] * cards[:, i + 1]
+        strides[axes] = own
     structure = Structure.from_arrays(
         s.cardinalities, s.scope_offsets, s.scopes, bases, strides, n_cells=filled, child=s.child, kind=kinds,
         names=s.names,
     )  # fmt: skip
     return FactorGraph(structure, np.concatenate(tables), marks_hold=True)
+
+
+def _distinct(rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The first of each distinct row, in their order, and which of these each row is."""
+    _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return first[order].astype(np.int64), place[which.ravel()]
 
 
 def prepare_chains(graph: FactorGraph, evidence: Evidence) -> Problem:

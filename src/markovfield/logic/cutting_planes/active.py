@@ -11,7 +11,7 @@ import numpy.typing as npt
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import CARDINALITY
-from markovfield.logic.grounding.assemble import assemble
+from markovfield.logic.grounding.assemble import Assembled, assemble
 from markovfield.logic.grounding.atoms import AtomNames, AtomStates
 from markovfield.logic.grounding.determined import DeterminedBlocks, blocks_of
 from markovfield.logic.grounding.ground import Block
@@ -36,11 +36,14 @@ class Restricted:
     ----------
     graph
         Its factor graph; log-potentials are what a formula loses, so that no score is above that of soft evidence.
+    assembled
+        What the graph is made of.
     atoms
         Numbers of its variables, rising.
     """
 
     graph: FactorGraph
+    assembled: Assembled
     atoms: IntArray
     blocks: Sequence[Block]
     determined: Sequence[DeterminedBlocks]
@@ -102,14 +105,16 @@ class ActiveFormulas:
         starts, first = np.unique(s.table_offsets, return_index=True)
         best = np.maximum.reduceat(tables, starts) if len(starts) else np.zeros(0)
         tables = tables - np.repeat(np.where(formulas[first], best, 0.0), cells)
-        return Restricted(FactorGraph(s, tables, marks_hold=True), atoms, self.blocks, determined)
+        return Restricted(FactorGraph(s, tables, marks_hold=True), made, atoms, self.blocks, determined)
 
     def defaults(self) -> IntArray:
         """Of every block of atoms one of which is true, the number of one that may be; rising."""
         store = self.given.store
         chosen = [np.zeros(0, np.int64)]
         for relation in store.relations.values():
-            if relation.predicate.determined and not relation.closed and not relation.predicate.at_most_one:
+            if relation.closed or relation.mostly_closed:
+                continue
+            if relation.predicate.determined and not relation.predicate.at_most_one:
                 if relation.n_atoms > MOST_DETERMINED:
                     raise MemoryLimitError(
                         f"predicate {relation.predicate} has {relation.n_atoms} ground atoms, and one of each block of "

@@ -18,6 +18,7 @@ from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.inference.local_search.icm import ICM
 from markovfield.inference.verbs import decode
+from markovfield.logic.contradictions import contradiction
 from markovfield.logic.cutting_planes.active import ActiveFormulas, Restricted
 from markovfield.logic.cutting_planes.clause_program import solved_program
 from markovfield.logic.cutting_planes.violated import Losses
@@ -196,7 +197,8 @@ class _Search:
                 except MemoryLimitError:
                     return self.program(found, nothing)
         except ImpossibleEvidenceError:
-            raise ImpossibleEvidenceError("the hard formulas contradict each other, or the evidence") from None
+            told = contradiction(found.assembled, graph, nothing)
+            raise ImpossibleEvidenceError(told or "the hard formulas contradict each other, or the evidence") from None
         rounding = 8.0 * np.finfo(float).eps * max(1.0, abs(answer.score)) * max(1, graph.n_factors)
         return answer.states.astype(np.int64), answer.upper_bound, answer.tolerance + rounding, None
 
@@ -209,7 +211,7 @@ class _Search:
 
     def answer(self, true: IntArray, finished: bool) -> Decoding:
         """The best world so far, as states of what was grounded and of what was asked for."""
-        shown = query_atoms(self.given.store, self.given.asked, self.given.closed)
+        shown = query_atoms(self.given.store, self.given.asked)
         found = self.active.restricted(shown)
         states = np.isin(found.atoms, true).astype(np.int32)
         gap = float(max(0.0, self.bound - self.score))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield.exceptions import ModelError
+from markovfield.logic.grounding.atoms import parts_of_atom
 from markovfield.logic.grounding.store import Relation, Store
 from markovfield.logic.language.evidence import Facts
 from markovfield.logic.language.program import Program
@@ -23,7 +24,9 @@ WeightKey = tuple[int, tuple[str, ...]]
 
 def predicate_of(program: Program, text: str) -> str:
     """The predicate that a query names."""
-    name = text.partition("(")[0].strip()
+    name, _ = parts_of_atom(text) or ("", None)
+    if not name:
+        raise ModelError(f"the query {text!r} is no predicate and no atom such as Name(x, A)")
     if name not in program.predicates:
         raise ModelError(f"the query {text!r} names no predicate of the program: {', '.join(program.predicates)}")
     return name
@@ -42,13 +45,11 @@ def closed_predicates(
     elif any(p.closed for p in predicates.values()):
         chosen = {p.name for p in predicates.values() if p.closed}
     elif asked is not None:
-        chosen = {name for name in facts.atoms if facts.atoms[name]} - asked
+        chosen = {name for name in facts.atoms if facts.atoms[name]} - asked - set(facts.left_open)
     else:
         chosen = set()
-    for name in (asked or set()) & chosen:
+    for name in ((asked or set()) & chosen) - set(facts.left_open):
         raise ModelError(f"the query asks for {name}, which is closed: its atoms are true in the evidence, or false")
-    for name in facts.probabilities:
-        chosen.discard(name)
     return {name: name in chosen for name in predicates}
 
 
@@ -71,11 +72,12 @@ def weights_of(
     return np.array(weights, np.float64), keys, first
 
 
-def query_atoms(store: Store, asked: Sequence[str] | None, closed: Mapping[str, bool]) -> IntArray:
+def query_atoms(store: Store, asked: Sequence[str] | None) -> IntArray:
     """Numbers of the atoms that are asked for and not known, rising."""
-    texts = asked if asked is not None else [name for name, is_closed in closed.items() if not is_closed]
+    if asked is None:
+        asked = [r.predicate.name for r in store.relations.values() if not r.closed and not r.hidden]
     atoms = np.unique(
-        np.concatenate([np.zeros(0, np.int64), *(matching(store.relations, store.index, text) for text in texts)])
+        np.concatenate([np.zeros(0, np.int64), *(matching(store.relations, store.index, text) for text in asked)])
     )
     for relation in store.relations.values():
         if relation.n_known and not relation.closed:
@@ -84,23 +86,37 @@ def query_atoms(store: Store, asked: Sequence[str] | None, closed: Mapping[str, 
 
 
 def matching(relations: Mapping[str, Relation], index: Mapping[str, Mapping[str, int]], text: str) -> IntArray:
-    """Numbers of the atoms that a query such as ``P(x, Anna)`` means."""
-    name, _, rest = text.partition("(")
-    relation = relations[name.strip()]
+    """Numbers of the atoms that a query such as ``P(x, Anna)`` means, not in order."""
+    name, args = parts_of_atom(text) or ("", None)
+    relation = relations[name]
     if relation.n_atoms > 2**28:
         raise ModelError(
             f"the query {text!r} asks for {relation.n_atoms:.3g} ground atoms: name some of their constants"
         )
-    args = [a.strip() for a in rest.rstrip().removesuffix(")").split(",")] if rest else ["_"] * len(relation.sizes)
+    if args is None:
+        args = [("_", False)] * len(relation.sizes)
     if len(args) != len(relation.sizes):
         raise ModelError(
             f"the query {text!r} has {len(args)} arguments, and {relation.predicate} has {len(relation.sizes)}"
         )
     found = np.array([relation.base], np.int64)
-    for arg, kind, size, stride in zip(args, relation.predicate.types, relation.sizes, relation.strides, strict=True):
+    first: dict[str, tuple[int, int, str]] = {}
+    for (arg, quoted), kind, size, stride in zip(
+        args, relation.predicate.types, relation.sizes, relation.strides, strict=True
+    ):
         constant = index[kind].get(arg)
-        if constant is None and not (arg.startswith("?") or arg[:1].islower() or arg[:1] == "_"):
+        is_variable = not quoted and (arg.startswith("?") or arg[:1].islower() or arg[:1] == "_")
+        if constant is None and not is_variable:
             raise ModelError(f"the query {text!r} names the constant {arg!r}, which there is not among type {kind}")
+        if constant is None and arg in first:
+            # A variable that stands twice is the same constant.
+            before, n, other = first[arg]
+            if other != kind:
+                raise ModelError(f"the variable {arg} of the query {text!r} is of type {other} and of type {kind}")
+            found = found + (found - relation.base) // before % n * stride
+            continue
         values = np.arange(size) if constant is None else np.array([constant])
         found = (found[:, None] + values * stride).ravel()
+        if constant is None and arg != "_":
+            first[arg] = stride, size, kind
     return found

@@ -14,6 +14,7 @@ from markovfield.factors.structure import Structure, frozen
 from markovfield.logic.grounding.determined import DeterminedBlocks
 from markovfield.logic.grounding.ground import Block
 from markovfield.logic.grounding.rules import HARD
+from markovfield.logic.language.program import Rule
 from markovfield.models.log_linear import sparse_operator
 from markovfield.names import Names
 
@@ -29,11 +30,23 @@ POSITIVE, NEGATIVE = -2, -1
 
 @dataclass(frozen=True)
 class Assembled:
-    """A structure, the log-potentials that are no weight's, and the operator from weights to cells."""
+    """A structure, the log-potentials that are no weight's, and the operator from weights to cells.
+
+    ``rules`` says of its factors in turn how many are of which rule.
+    """
 
     structure: Structure
     base: npt.NDArray[np.float64]
     operator: csr_array
+    rules: tuple[tuple[int, Rule | None], ...]
+
+    def rule_of(self, factor: int) -> Rule | None:
+        """The rule that a factor is a ground formula of; None of soft evidence and of determined arguments."""
+        for count, rule in self.rules:
+            if factor < count:
+                return rule
+            factor -= count
+        return None
 
 
 class _Pool:
@@ -115,7 +128,8 @@ def assemble(
         cells = pool.constants(odds.ravel())
         ones = np.ones(len(soft[0]), np.int64)
         add(ones, soft[0], ones, cells[::2], TABLE)
-    return _built(pool, sizes, scopes, strides, offsets, kinds, len(atoms), n_weights, names)
+    rules = tuple((len(block), block.rule) for block in blocks)
+    return Assembled(*_built(pool, sizes, scopes, strides, offsets, kinds, len(atoms), n_weights, names), rules)
 
 
 def _built(
@@ -128,7 +142,7 @@ def _built(
     n: int,
     n_weights: int,
     names: Names,
-) -> Assembled:
+) -> tuple[Structure, npt.NDArray[np.float64], csr_array]:
     def join(parts: Sequence[npt.NDArray[np.generic]], dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
         return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype, copy=False)
 
@@ -153,4 +167,4 @@ def _built(
     for cells, values in pool.fixed:
         base[cells] = values
     operator = sparse_operator(pool.rows, pool.columns, pool.values, (pool.size, n_weights))
-    return Assembled(structure, base, operator)
+    return structure, base, operator

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from markovfield.logic.grounding.store import Relation, Store
 from markovfield.logic.language.grammar import unquoted
 
-__all__ = ["AtomNames", "AtomStates", "atom_text"]
+__all__ = ["AtomNames", "AtomStates", "atom_text", "parts_of_atom"]
 
 _PLAIN = re.compile(r"[\w.'+-]+")
 _ATOM = re.compile(r'\s*([^\W\d][\w\'-]*)\s*(?:\(\s*((?:"(?:[^"\\]|\\.)*"|[^"])*?)\s*\))?\s*')
@@ -25,6 +25,20 @@ def atom_text(name: str, args: Sequence[str]) -> str:
         return name
     shown = (a if _PLAIN.fullmatch(a) else '"' + a.replace("\\", "\\\\").replace('"', '\\"') + '"' for a in args)
     return f"{name}({','.join(shown)})"
+
+
+def parts_of_atom(text: str) -> tuple[str, list[tuple[str, bool]] | None] | None:
+    """An atom's predicate and arguments, each with whether it stood in quotation marks; None of what is no atom.
+
+    The arguments are None where there are no brackets.
+    """
+    found = _ATOM.fullmatch(text)
+    if found is None:
+        return None
+    if found[2] is None:
+        return found[1], None
+    args = [a.strip() for a in _ARGUMENT.findall(found[2])]
+    return found[1], [(unquoted(a), True) if a.startswith('"') else (a, False) for a in args if a]
 
 
 class AtomNames(Sequence[str]):
@@ -86,16 +100,13 @@ class AtomNames(Sequence[str]):
 
     def number(self, name: object) -> int | None:
         """The number of a ground atom; None where there is no such predicate or constant."""
-        found = _ATOM.fullmatch(name) if isinstance(name, str) else None
-        relation = self.by_name.get(found[1]) if found else None
-        if found is None or relation is None:
-            return None
-        args = [a.strip() for a in _ARGUMENT.findall(found[2] or "")]
-        args = [unquoted(a) if a.startswith('"') else a for a in args]
-        if len(args) != len(relation.sizes):
+        found = parts_of_atom(name) if isinstance(name, str) else None
+        relation = self.by_name.get(found[0]) if found else None
+        args = (found[1] or []) if found else []
+        if relation is None or len(args) != len(relation.sizes):
             return None
         number = relation.base
-        for arg, kind, stride in zip(args, relation.predicate.types, relation.strides, strict=True):
+        for (arg, _), kind, stride in zip(args, relation.predicate.types, relation.strides, strict=True):
             constant = self.codes[kind].get(arg)
             if constant is None:
                 return None

@@ -48,7 +48,7 @@ def complete(store: Store) -> None:
             )
         if relation.closed:
             continue
-        if not relation.predicate.at_most_one:
+        if not relation.predicate.at_most_one and not relation.mostly_closed:
             _check_some_open(store, relation, keys)
         values = [f"a.a{i}" if i in keys else f"r{i}.c" for i in range(arity)]
         ranges = [f"range({relation.sizes[i]}) r{i}(c)" for i in relation.predicate.determined]
@@ -105,8 +105,10 @@ def blocks_of(store: Store, atoms: IntArray) -> list[DeterminedBlocks]:
         if not len(members):
             continue
         keep = ~np.isin(members, known[~truth])
+        # Of a closed predicate nobody says that its evidence is complete: none may be true.
+        exactly = not relation.predicate.at_most_one and not relation.mostly_closed
         size = keep.sum(axis=1)
         bounds = np.zeros(len(members) + 1, np.int64)
         np.cumsum(size, out=bounds[1:])
-        found.append(DeterminedBlocks(bounds, relation.base + members[keep], not relation.predicate.at_most_one))
+        found.append(DeterminedBlocks(bounds, relation.base + members[keep], exactly))
     return found

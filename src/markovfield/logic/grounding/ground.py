@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from markovfield.exceptions import ImpossibleEvidenceError, MemoryLimitError
 from markovfield.logic.grounding.queries import FALSE, TRUE, clause_query, slots_query, violation_query
 from markovfield.logic.grounding.rules import HARD, Part
 from markovfield.logic.grounding.store import Store
+from markovfield.logic.language.program import Rule
 
 __all__ = ["Block", "Tally", "ground_part"]
 
@@ -34,6 +35,8 @@ class Block:
         Whether a clause earns its weight where it is false.
     truth
         Of tables, ``bool[2^atoms]``, the last atom fastest.
+    rule
+        The rule they are of.
     """
 
     weight: IntArray
@@ -43,6 +46,7 @@ class Block:
     positive: npt.NDArray[np.bool_] | None = None
     flipped: bool = False
     truth: npt.NDArray[np.bool_] | None = None
+    rule: Rule | None = None
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -54,9 +58,10 @@ class Block:
         offsets = np.zeros(int(keep.sum()) + 1, np.int64)
         np.cumsum(size[keep], out=offsets[1:])
         positive = None if self.positive is None else self.positive[inside]
-        return Block(
-            self.weight[keep], self.count[keep], offsets, self.atoms[inside], positive, self.flipped, self.truth
-        )
+        return replace(
+            self, weight=self.weight[keep], count=self.count[keep], offsets=offsets, atoms=self.atoms[inside],
+            positive=positive,
+        )  # fmt: skip
 
 
 @dataclass
@@ -84,7 +89,10 @@ def ground_part(store: Store, part: Part, limit: int, tally: Tally, values: str 
     a query, where it is given.
     """
     ground = _ground_clause if part.truth is None else _ground_table
-    return ground(store, part, limit, tally, values)
+    blocks = ground(store, part, limit, tally, values)
+    for block in blocks:
+        block.rule = part.rule
+    return blocks
 
 
 def _refuse(store: Store, part: Part, sql: str, limit: int) -> None:

@@ -96,7 +96,7 @@ def ground_network(given: Opened, *, split: bool, keep_all: bool, max_clauses: i
             blocks += new
     satisfied = _satisfied(len(weights), first, tallies, blocks)
     soft, settled = soft_evidence(store, given.facts)
-    wanted = query_atoms(store, given.asked, given.closed)
+    wanted = query_atoms(store, given.asked)
     determined = blocks_of(store, np.concatenate([atoms_in(blocks, store.n_atoms), soft[0], wanted]))
     if given.asked is not None:
         atoms = atoms_in([*blocks, *determined], store.n_atoms)

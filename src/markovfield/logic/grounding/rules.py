@@ -38,6 +38,8 @@ from markovfield.logic.language.syntax import (
     children,
     free_variables,
     rebuild,
+    terms_of,
+    variables_of,
 )
 from markovfield.logic.language.typing import types_of
 
@@ -88,19 +90,21 @@ def parts_of(store: Store, rule: Rule, weight: int, *, split: bool = False) -> I
     With ``split``, a soft formula is its clauses, which divide its weight, as Alchemy has it; otherwise it is one
     factor for each grounding.
     """
-    formula = rename_bound(open_universal(_without_functions(store, rule.formula)))
+    formula = rename_bound(_without_functions(store, open_universal(rule.formula)))
+    # Types before anything is moved: "EXIST x (P(x) v x = A)" leaves an equality by itself.
+    kinds = _all_types(store, formula)
     definitions: list[Formula] = []
     if is_quantified(formula):
         formula = narrow(negations_inside(formula))
         found = clauses_of(formula)
         if found is None or (len(found) != 1 and not rule.hard):
-            formula, definitions = define_quantified(formula, _namer(store, formula))
+            formula, definitions = define_quantified(formula, _namer(store, kinds))
     clauses = clauses_of(formula)
     if clauses is None:
         raise ModelError(f"the formula {rule.formula} could not be brought into clauses")
-    types, bound = _types(store, formula)
+    types, bound = _types(kinds, formula)
     if rule.hard:
-        yield from (_hard(store, rule, clause) for clause in clauses)
+        yield from (_hard(kinds, rule, clause) for clause in clauses)
     elif len(clauses) == 1 or split:
         for clause in clauses:
             yield Part(rule, types, bound, weight, (clause,), share=1.0 / len(clauses))
@@ -109,13 +113,16 @@ def parts_of(store: Store, rule: Rule, weight: int, *, split: bool = False) -> I
         yield Part(rule, types, bound, weight, tuple(clauses), atoms, truth)
     for definition in definitions:
         own = Rule(definition, hard=True, where=rule.where)
-        yield from (_hard(store, own, clause) for clause in clauses_of(definition) or ())
+        found = clauses_of(definition)
+        if found is None:
+            raise ModelError(f"a quantified part of the formula {rule.formula} could not be brought into clauses")
+        yield from (_hard(kinds, own, clause) for clause in found)
 
 
-def _hard(store: Store, rule: Rule, clause: Clause) -> Part:
+def _hard(kinds: dict[str, str], rule: Rule, clause: Clause) -> Part:
     """A hard clause, grounded over its own variables only."""
     parts = [lit.atom for lit in clause]
-    types, bound = _types(store, Or(tuple(parts)))
+    types, bound = _types(kinds, Or(tuple(parts)))
     some = {name for lit in clause for name in lit.some}
     both = types | bound
     return Part(
@@ -127,19 +134,18 @@ def _hard(store: Store, rule: Rule, clause: Clause) -> Part:
     )
 
 
-def _types(store: Store, formula: Formula) -> tuple[dict[str, str], dict[str, str]]:
+def _types(kinds: dict[str, str], formula: Formula) -> tuple[dict[str, str], dict[str, str]]:
     """Types of free variables, and of those that quantifiers bind (whose names are all different)."""
     free = set(free_variables(formula))
-    every = _all_types(store, formula)
+    inside = {name for atom in atoms_of(formula) for term in terms_of(atom) for name in variables_of(term)}
     return (
-        {name: kind for name, kind in every.items() if name in free},
-        {name: kind for name, kind in every.items() if name not in free},
+        {name: kind for name, kind in kinds.items() if name in free},
+        {name: kind for name, kind in kinds.items() if name in inside - free},
     )
 
 
-def _namer(store: Store, formula: Formula) -> Callable[[Formula], Atom]:
+def _namer(store: Store, outer: dict[str, str]) -> Callable[[Formula], Atom]:
     """Gives each quantified part an atom of a new predicate, of its free variables."""
-    outer = _all_types(store, formula)
 
     def name(part: Formula) -> Atom:
         free = free_variables(part)
@@ -162,7 +168,7 @@ def _all_types(store: Store, formula: Formula) -> dict[str, str]:
                 if isinstance(term, Variable):
                     found.setdefault(term.name, kind)
     sides = [(atom.left, atom.right) for atom in atoms_of(formula) if isinstance(atom, Equal)]
-    for left, right in (*sides, *sides, *((b, a) for a, b in sides)):
+    for left, right in sides * len(sides):
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Variable) and isinstance(other, Variable) and other.name in found:
                 found.setdefault(one.name, found[other.name])
@@ -179,13 +185,16 @@ def _without_functions(store: Store, formula: Formula) -> Formula:
         call = Call(inner.function, tuple(term(t) for t in inner.args))
         return calls.setdefault(call, Variable(f"{call.function}'{len(calls)}"))
 
+    def check(terms: tuple[Term, ...], bound: frozenset[str]) -> None:
+        if any(isinstance(t, Call) and bound & set(variables_of(t)) for t in terms):
+            raise ModelError(f"a function of a variable of a quantifier, in {formula}, is not part of the language")
+
     def replace(part: Formula, bound: frozenset[str]) -> Formula:
         if isinstance(part, Atom):
-            args = tuple(term(t) for t in part.args)
-            if args != part.args and bound & set(free_variables(part)):
-                raise ModelError(f"a function of a variable of a quantifier, in {formula}, is not part of the language")
-            return Atom(part.predicate, args)
+            check(part.args, bound)
+            return Atom(part.predicate, tuple(term(t) for t in part.args))
         if isinstance(part, Equal):
+            check((part.left, part.right), bound)
             return Equal(term(part.left), term(part.right))
         if isinstance(part, Exists | ForAll):
             bound = bound | set(part.variables)

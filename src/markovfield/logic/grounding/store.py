@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.extras import check_installed
 from markovfield.logic.language.evidence import Facts
 from markovfield.logic.language.program import Predicate, Program
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Relation", "Store", "connect"]
 
 MOST_ATOMS = 2**61
+# Atoms of a predicate that is closed but for some.
+MOST_CLOSED = 2**26
 IntArray = npt.NDArray[np.int64]
 
 
@@ -42,6 +44,8 @@ class Relation:
         Rows of the table.
     hidden
         Whether it only stands for part of a formula.
+    mostly_closed
+        Whether it is closed but for some atoms (of soft evidence); the others are in the table as false.
     """
 
     predicate: Predicate
@@ -52,6 +56,7 @@ class Relation:
     strides: tuple[int, ...]
     n_known: int = 0
     hidden: bool = False
+    mostly_closed: bool = False
 
     @property
     def n_atoms(self) -> int:
@@ -75,12 +80,15 @@ class Store:
         self.relations: dict[str, Relation] = {}
         self.n_atoms = 0
         self.connection = connect(memory_limit)
+        left_open = {name: rows for name, rows in facts.left_open.items() if closed[name]}
         for predicate in program.predicates.values():
-            self.add(predicate, closed[predicate.name])
+            self.add(predicate, closed[predicate.name] and predicate.name not in left_open)
         for function in program.functions.values():
             self.add(Predicate(function.name, (*function.types, function.value), True), True)
         for name, atoms in facts.atoms.items():
             self._insert(self.relations[name], list(atoms), np.fromiter(atoms.values(), np.bool_, len(atoms)))
+        for name, open_rows in left_open.items():
+            self._close_others(self.relations[name], list(open_rows))
         for name, values in facts.values.items():
             rows = [(*args, value) for args, value in values.items()]
             self._insert(self.relations[name], rows, np.ones(len(rows), np.bool_))
@@ -120,6 +128,21 @@ class Store:
         if relation.closed:
             columns, truth = [c[truth] for c in columns], truth[truth]
         self.insert(relation, columns, truth)
+
+    def _close_others(self, relation: Relation, left: Sequence[tuple[str, ...]]) -> None:
+        """Atoms of a predicate that is closed but for some: all that are neither known nor among these are false."""
+        if relation.n_atoms > MOST_CLOSED:
+            raise MemoryLimitError(
+                f"predicate {relation.predicate.name} is closed but for {len(left)} atoms, and has "
+                f"{relation.n_atoms:.3g}: up to {MOST_CLOSED} are written down; leave it open"
+            )
+        relation.mostly_closed = True
+        columns = self.numbers(relation.predicate.types, left)
+        own = sum((c * s for c, s in zip(columns, relation.strides, strict=True)), np.zeros(len(left), np.int64))
+        told = self.known(relation)[0] - relation.base
+        others = np.setdiff1d(np.arange(relation.n_atoms), np.concatenate([own, told]))
+        values = [others // s % n for s, n in zip(relation.strides, relation.sizes, strict=True)]
+        self.insert(relation, values, np.zeros(len(others), np.bool_))
 
     def insert(self, relation: Relation, columns: Sequence[IntArray], truth: npt.NDArray[np.bool_]) -> None:
         """Add rows to a relation's table."""
@@ -197,8 +220,9 @@ def _constants(program: Program, facts: Facts) -> dict[str, dict[str, None]]:
         for i, kind in enumerate(kinds):
             found[kind].update(dict.fromkeys(row[i] for row in rows))
 
-    for name in (*facts.atoms, *facts.probabilities):
-        take(program.predicates[name].types, (*facts.atoms.get(name, ()), *facts.probabilities.get(name, ())))
+    for told in (facts.atoms, facts.probabilities, facts.unknown):
+        for name, rows in told.items():
+            take(program.predicates[name].types, rows)
     for name, values in facts.values.items():
         function = program.functions[name]
         take((*function.types, function.value), ((*args, value) for args, value in values.items()))

@@ -47,18 +47,41 @@ class Facts:
         Function to ``{arguments: value}``.
     constants
         Type to constants that are declared.
+    unknown
+        Predicate to arguments of atoms that are said to be unknown (``?Smokes(Anna)``).
     """
 
     atoms: dict[str, dict[tuple[str, ...], bool]] = field(default_factory=dict)
     probabilities: dict[str, dict[tuple[str, ...], float]] = field(default_factory=dict)
     values: dict[str, dict[tuple[str, ...], str]] = field(default_factory=dict)
     constants: dict[str, dict[str, None]] = field(default_factory=dict)
+    unknown: dict[str, dict[tuple[str, ...], None]] = field(default_factory=dict)
+
+    @property
+    def left_open(self) -> dict[str, set[tuple[str, ...]]]:
+        """Predicate to the atoms that are open even where it is closed: of a probability, or said to be unknown."""
+        names = dict.fromkeys((*self.probabilities, *self.unknown))
+        return {name: {*self.probabilities.get(name, ()), *self.unknown.get(name, ())} for name in names}
 
     def say(self, name: str, args: tuple[str, ...], truth: bool, where: str) -> None:
         """Take an atom as true or false."""
         before = self.atoms.setdefault(name, {}).setdefault(args, truth)
         if before != truth:
             raise FormatError(f"{where}: {name}({', '.join(args)}) is said to be true and to be false")
+
+    def believe(self, name: str, args: tuple[str, ...], probability: float, where: str) -> None:
+        """Take an atom as true with a probability."""
+        before = self.probabilities.setdefault(name, {}).setdefault(args, probability)
+        if before != probability:
+            raise FormatError(
+                f"{where}: {name}({', '.join(args)}) has the probabilities {before:g} and {probability:g}"
+            )
+
+    def give(self, name: str, args: tuple[str, ...], value: str, where: str) -> None:
+        """Take the value of a function."""
+        before = self.values.setdefault(name, {}).setdefault(args, value)
+        if before != value:
+            raise FormatError(f"{where}: {name}({', '.join(args)}) has the values {before} and {value}")
 
 
 def read_facts(text: str, program: Program, name: str = "<evidence>") -> list[Facts]:
@@ -78,7 +101,7 @@ def read_facts(text: str, program: Program, name: str = "<evidence>") -> list[Fa
             else:
                 _take(worlds[-1], found, program, arity, source, at)
         at = found.end()
-    return [w for w in worlds if w.atoms or w.probabilities or w.values or w.constants] or worlds[:1]
+    return [w for w in worlds if w.atoms or w.probabilities or w.values or w.constants or w.unknown] or worlds[:1]
 
 
 def _take(facts: Facts, found: re.Match[str], program: Program, arity: dict[str, int], source: Source, at: int) -> None:
@@ -109,6 +132,7 @@ def _take(facts: Facts, found: re.Match[str], program: Program, arity: dict[str,
                 source.fail(at, f"{name} is a predicate: it is true or false, not {found['value']}")
             truth = truth == value
         if found["sign"] == "?":
+            facts.unknown.setdefault(name, {})[args] = None
             return
         if found["probability"] is None:
             facts.say(name, args, truth, source.place(at))
@@ -119,14 +143,14 @@ def _take(facts: Facts, found: re.Match[str], program: Program, arity: dict[str,
         if probability in (0.0, 1.0):
             facts.say(name, args, truth == (probability == 1.0), source.place(at))
         else:
-            facts.probabilities.setdefault(name, {})[args] = probability if truth else 1.0 - probability
+            facts.believe(name, args, probability if truth else 1.0 - probability, source.place(at))
     elif name in program.functions:
         function = program.functions[name]
         if value is None or len(args) != len(function.types):
             source.fail(
                 at, f"a value of function {name} is written {name}({', '.join(function.types)}) = {function.value}"
             )
-        facts.values.setdefault(name, {})[args] = _plain(value)
+        facts.give(name, args, _plain(value), source.place(at))
     else:
         source.fail(at, f"predicate {name} is not declared in the program")
 
@@ -145,8 +169,8 @@ def facts_of(evidence: Mapping[Any, Any] | Iterable[str], program: Program) -> F
         read = read_facts(text, program, "evidence")
         if isinstance(truth, float) and not truth.is_integer():
             for name, atoms in read[0].atoms.items():
-                for args in atoms:
-                    facts.probabilities.setdefault(name, {})[args] = truth
+                for args, sign in atoms.items():
+                    facts.believe(name, args, truth if sign else 1.0 - truth, "evidence")
             continue
         if truth not in (True, False, 0, 1):
             raise ModelError(f"the evidence on {text} must be true, false or a probability, got {truth!r}")

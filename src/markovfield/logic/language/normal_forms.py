@@ -217,7 +217,8 @@ def define_quantified(formula: Formula, name: Callable[[Formula], Atom]) -> tupl
                 known[part] = name(part)
                 body = negations_inside(part.body)
                 inner: Formula = body
-                if _literal(body) is None or is_quantified(body):
+                literal = _literal(body)
+                if literal is None or is_quantified(body) or isinstance(literal.atom, Equal):
                     inner = name(part.body)
                     changed = replace(body)
                     rules.append(Iff(inner, changed))

@@ -48,6 +48,7 @@ class _Reader:
     def __init__(self, program: Program, marked: bool) -> None:
         self.program, self.marked = program, marked
         self.fixed_next = False
+        self.included: set[Path] = set()
         self.once_next: tuple[str, ...] = ()
 
     def read(self, source: Source, folder: Path | None, above: tuple[Path, ...]) -> None:
@@ -79,6 +80,10 @@ class _Reader:
         path = (folder / name).resolve()
         if path in above:
             source.fail(token.start, f"{name!r} includes itself")
+        if path in self.included:
+            self.program.notes.append(f"{source.place(token.start)}: {name!r} is included already, and read once")
+            return
+        self.included.add(path)
         try:
             text = read_source(path).text()
         except OSError:
@@ -140,7 +145,7 @@ class _Reader:
             return False
         name = tokens[head].text
         if name in self.program.predicates or name in self.program.functions:
-            if closed or function:
+            if closed or function or self._says_types(name, tokens[head + 2 : -1]):
                 source.fail(tokens[head].start, f"{name} is declared twice")
             return False
         types, determined, soft = [], [], False
@@ -159,6 +164,13 @@ class _Reader:
         else:
             self.program.predicates[name] = Predicate(name, tuple(types), closed or None, tuple(determined), soft)
         return True
+
+    def _says_types(self, name: str, tokens: Sequence[Token]) -> bool:
+        """Whether the arguments are the types of a predicate, or marked as in declarations."""
+        known = self.program.predicates.get(name)
+        marked = any(t.kind in ("NOT", "QUESTION") for t in tokens)
+        said = tuple(t.text for t in tokens if t.kind == "NAME")
+        return known is not None and bool(known.types) and (marked or said == known.types)
 
     def _not_declared(self, source: Source, token: Token, equation: bool) -> bool:
         if equation:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from markovfield.exceptions import FormatError, ModelError
 from markovfield.logic.language.program import Program, Rule
 from markovfield.logic.language.syntax import (
@@ -48,39 +50,34 @@ def check_rule(program: Program, rule: Rule, where: str = "") -> Rule:
 
 
 def types_of(program: Program, formula: Formula, *, learn: bool = False) -> dict[str, str | None]:
-    """The type of every variable of a formula; with ``learn``, constants are added to their types."""
-    types: dict[str, str | None] = {}
+    """The type of every free variable of a formula; with ``learn``, constants are added to their types."""
+    found = _Typing(program, learn)
+    free = {name: _Kind(name) for name in free_variables(formula)}
+    found.walk(formula, free)
+    found.settle()
+    return {name: kind.name for name, kind in free.items()}
 
-    def meet(term: Term, kind: str | None, where: str) -> None:
-        if isinstance(term, Variable):
-            known = types.get(term.name)
-            if known is not None and kind is not None and known != kind:
-                raise ModelError(f"variable {term.name} is of type {known} and, in {where}, of type {kind}")
-            types[term.name] = known or kind
-        elif isinstance(term, Constant):
-            if learn and kind is not None:
-                program.add_constant(kind, term.name)
-        else:
-            function = program.functions.get(term.function)
-            if function is None:
-                raise ModelError(f"function {term.function} is not declared")
-            if len(term.args) != len(function.types):
-                raise ModelError(
-                    f"{term} has {len(term.args)} arguments, and {function.name} takes {len(function.types)}"
-                )
-            if kind is not None and kind != function.value:
-                raise ModelError(f"{term} is of type {function.value} and, in {where}, of type {kind}")
-            for inner, inner_kind in zip(term.args, function.types, strict=True):
-                meet(inner, inner_kind, str(term))
 
-    def kind_of(term: Term) -> str | None:
-        if isinstance(term, Variable):
-            return types.get(term.name)
-        return program.functions[term.function].value if isinstance(term, Call) else None
+@dataclass(eq=False)
+class _Kind:
+    """What is known of the type of one variable."""
 
-    def walk(part: Formula) -> None:
+    variable: str
+    name: str | None = None
+
+
+class _Typing:
+    """Types as predicates, functions and equalities say them."""
+
+    def __init__(self, program: Program, learn: bool) -> None:
+        self.program, self.learn = program, learn
+        self.equalities: list[tuple[Equal, dict[str, _Kind]]] = []
+        self.bound: list[_Kind] = []
+
+    def walk(self, part: Formula, scope: dict[str, _Kind]) -> None:
+        """Take what atoms say; equalities are looked at later, when more is known."""
         if isinstance(part, Atom):
-            predicate = program.predicates.get(part.predicate)
+            predicate = self.program.predicates.get(part.predicate)
             if predicate is None:
                 raise ModelError(
                     f"predicate {part.predicate} is not declared: write {part.predicate}(type, ...) before it is used"
@@ -91,32 +88,58 @@ def types_of(program: Program, formula: Formula, *, learn: bool = False) -> dict
                     f"declared with {len(predicate.types)}"
                 )
             for term, kind in zip(part.args, predicate.types, strict=True):
-                meet(term, kind, str(part))
+                self.meet(term, kind, str(part), scope)
+        elif isinstance(part, Equal):
+            self.equalities.append((part, scope))
+            for term in (part.left, part.right):
+                if isinstance(term, Call):
+                    self.meet(term, None, str(part), scope)
         elif isinstance(part, Exists | ForAll):
-            outer = {name: types.pop(name) for name in part.variables if name in types}
-            walk(part.body)
-            for name in part.variables:
-                if types.get(name) is None:
-                    raise ModelError(f"variable {name} of a quantifier is in no predicate, so nothing says its type")
-                bound.append((part, name, types.pop(name)))
-            types.update(outer)
-        elif not isinstance(part, Equal):
+            own = {name: _Kind(name) for name in part.variables}
+            self.bound += own.values()
+            self.walk(part.body, scope | own)
+        else:
             for inner in children(part):
-                walk(inner)
+                self.walk(inner, scope)
 
-    def equalities(part: Formula) -> None:
-        if isinstance(part, Equal):
-            kind = kind_of(part.left) or kind_of(part.right)
-            meet(part.left, kind, str(part))
-            meet(part.right, kind, str(part))
-        for inner in children(part):
-            if not isinstance(part, Exists | ForAll):
-                equalities(inner)
+    def meet(self, term: Term, kind: str | None, where: str, scope: dict[str, _Kind]) -> None:
+        """A term stands where constants of a type do."""
+        if isinstance(term, Variable):
+            known = scope[term.name]
+            if known.name is not None and kind is not None and known.name != kind:
+                raise ModelError(f"variable {term.name} is of type {known.name} and, in {where}, of type {kind}")
+            known.name = known.name or kind
+        elif isinstance(term, Constant):
+            if self.learn and kind is not None:
+                self.program.add_constant(kind, term.name)
+        else:
+            function = self.program.functions.get(term.function)
+            if function is None:
+                raise ModelError(f"function {term.function} is not declared")
+            if len(term.args) != len(function.types):
+                raise ModelError(
+                    f"{term} has {len(term.args)} arguments, and {function.name} takes {len(function.types)}"
+                )
+            if kind is not None and kind != function.value:
+                raise ModelError(f"{term} is of type {function.value} and, in {where}, of type {kind}")
+            for inner, inner_kind in zip(term.args, function.types, strict=True):
+                self.meet(inner, inner_kind, str(term), scope)
 
-    bound: list[tuple[Formula, str, str | None]] = []
-    walk(formula)
-    for _ in range(2):  # "x = y" may be typed by another equality
-        equalities(formula)
-    for name in free_variables(formula):
-        types.setdefault(name, None)
-    return types
+    def settle(self) -> None:
+        """What equalities say, until they say nothing more."""
+        for _ in range(len(self.equalities) + 1):
+            for part, scope in self.equalities:
+                kind = self.kind_of(part.left, scope) or self.kind_of(part.right, scope)
+                self.meet(part.left, kind, str(part), scope)
+                self.meet(part.right, kind, str(part), scope)
+        for one in self.bound:
+            if one.name is None:
+                raise ModelError(
+                    f"variable {one.variable} of a quantifier is in no predicate, so nothing says its type"
+                )
+
+    def kind_of(self, term: Term, scope: dict[str, _Kind]) -> str | None:
+        """The type of a term, where it is known."""
+        if isinstance(term, Variable):
+            return scope[term.name].name
+        return self.program.functions[term.function].value if isinstance(term, Call) else None

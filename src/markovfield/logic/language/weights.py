@@ -30,6 +30,8 @@ def read_weight(source: Source, tokens: Sequence[Token]) -> tuple[float | None, 
         value = reader.sum()
     except (ValueError, ZeroDivisionError, OverflowError):
         source.fail(tokens[0].start, "this weight cannot be worked out")
+    if not math.isfinite(value):
+        source.fail(tokens[0].start, "a weight is a finite number; a period behind a formula makes it hard")
     return value, reader.at
 
 
