@@ -146,3 +146,106 @@ def test_what_the_verb_refuses():
         mf.fit(kb, "P(A)\n", weights=[1.0])
     with pytest.raises(mf.ModelError, match="query and closed of fit are for Markov logic programs, not for Ising"):
         mf.fit(mf.Ising((2, 2), coupling=0.0), [[0, 0, 0, 0]], query="P")
+
+
+def pseudo_likelihood(text, types, truth, rules, weights):
+    """By enumeration: every atom given all others, those of S (one for each first argument) as one."""
+    domains, naive.DOMAINS, old = naive.DOMAINS, types[1], naive.TYPES
+    naive.TYPES = types[0]
+    try:
+        sites = {}
+        for name, args in truth:
+            sites.setdefault((name, args[0]) if name == "S" else (name, args), []).append((name, args))
+        total = 0.0
+        for atoms in sites.values():
+            scores = []
+            for values in np.ndindex(*[2] * len(atoms)):
+                if len(atoms) > 1 and sum(values) != 1:
+                    continue
+                changed = {**truth, **{atom: bool(v) for atom, v in zip(atoms, values, strict=True)}}
+                scores.append(
+                    naive._score([(r, w, None) for r, w in zip(rules, weights, strict=True)], changed, (), {})
+                )
+            own = naive._score([(r, w, None) for r, w in zip(rules, weights, strict=True)], truth, (), {})
+            total += own - np.logaddexp.reduce(scores)
+        return total
+    finally:
+        naive.DOMAINS, naive.TYPES = domains, old
+
+
+S_OF = ("atom", "S", ("x", "y"))
+SITE_CASES = {
+    # One value holds of each: a block is one variable.
+    "determined": ("S(t, u!)", [("implies", ("atom", "P", ("x",)), ("atom", "S", ("x", "C"))), S_OF]),
+    # A formula over two atoms of one block.
+    "shared": ("S(t, u!)", [("or", ("and", ("atom", "P", ("x",)), S_OF), ("atom", "S", ("x", "D")))]),
+    # A quantified part stands for itself, and follows from other atoms.
+    "exists": ("Q(t, u)", [("implies", ("atom", "P", ("x",)), ("exists", "y", ("atom", "Q", ("x", "y"))))]),
+}
+
+
+@pytest.mark.parametrize("case", SITE_CASES)
+def test_pseudo_likelihood_where_atoms_determine_others(case):
+    declared, rules = SITE_CASES[case]
+    name = declared[0]
+    text = f"t = {{A, B}}\nu = {{C, D}}\nP(t)\n{declared}\nP(x)\n" + "\n".join(map(naive.text, rules)) + "\n"
+    rules = [("atom", "P", ("x",)), *rules]
+    types = ({"P": ("t",), name: ("t", "u")}, {"t": ["A", "B"], "u": ["C", "D"]})
+    truth = {("P", ("A",)): True, ("P", ("B",)): False}
+    truth |= {(name, (x, y)): (x, y) in (("A", "C"), ("B", "D")) for x in "AB" for y in "CD"}
+    data = "P(A) " + f"{name}(A, C) {name}(B, D)"
+    fitted = mf.MarkovLogic(text).fit(data, method=mf.methods.PseudoLikelihood(l2=0.4))
+    weights = np.array([rule.weight for rule in fitted.rules])
+    assert np.abs(weights).max() > 0.05 and fitted.fit_report.method == "pseudo_likelihood"
+    assert -fitted.fit_report.objective == pytest.approx(
+        pseudo_likelihood(text, types, truth, rules, weights) - 0.2 * weights @ weights, abs=1e-8
+    )
+    for i in range(len(weights)):
+        slope = [
+            pseudo_likelihood(text, types, truth, rules, weights + step * np.eye(len(weights))[i])
+            for step in (-1e-4, 1e-4)
+        ]
+        assert (slope[1] - slope[0]) / 2e-4 == pytest.approx(0.4 * weights[i], abs=1e-5)
+
+
+def test_closed_predicates_are_given_where_nothing_is_asked_for():
+    kb = mf.MarkovLogic("Friends(p, p)\nSmokes(p)\nFriends(x, y) ^ Smokes(x) => Smokes(y)\nSmokes(x)\nFriends(x, y)\n")
+    data = "Friends(A, B) Friends(B, A) Friends(A, C) Smokes(A) Smokes(B) !Smokes(C)"
+    method = mf.methods.MaximumLikelihood(l2=0.1)
+    given = mf.fit(kb, data, closed=["Friends"], method=method)
+    asked = mf.fit(kb, data, query=["Smokes"], method=method)
+    assert [r.weight for r in given.rules] == pytest.approx([r.weight for r in asked.rules])
+    assert given.rules[0].weight != 0.0
+
+
+def test_roles_that_contradict_each_other():
+    kb = mf.MarkovLogic("P(t)\nQ(t)\nP(x) => Q(x)\n")
+    with pytest.raises(mf.ModelError, match="P is asked for and hidden"):
+        kb.fit("Q(A)\n", query=["P"], hidden=["P"])
+    with pytest.raises(mf.ModelError, match="P is closed and hidden"):
+        kb.fit("Q(A)\n", query=["Q"], hidden=["P"], closed=["P"])
+    with pytest.raises(mf.ModelError, match="all predicates are hidden or given: there is nothing to learn from"):
+        kb.fit("Q(A)\n", hidden=["P", "Q"])
+    with pytest.raises(mf.ModelError, match=r"a database gives Q\(B\) a probability: learning takes what is true or"):
+        kb.fit("Q(A) 0.7 Q(B)\n")
+
+
+@pytest.mark.parametrize("method", ["pseudo_likelihood", "maximum_likelihood", "max_margin", "diagonal_newton"])
+def test_a_database_that_violates_a_hard_formula_is_told_which(method):
+    kb = mf.MarkovLogic("P(t)\nQ(t)\nP(x) => Q(x).\nQ(x)\n")
+    with pytest.raises(mf.ImpossibleEvidenceError, match=r"violates the hard formula P\(x\) => Q\(x\) .* for x = B"):
+        kb.fit("P(A) Q(A) P(B)\n", method=method)
+    one = mf.MarkovLogic("S(t, u!)\nu = {C, D}\nP(t)\nP(x) => S(x, C)\n")
+    with pytest.raises(mf.ImpossibleEvidenceError, match=r"a database violates what is certain: !S\(B,C\), !S\(B,D\)"):
+        one.fit("P(A) S(A, C) P(B)\n", method=method)
+
+
+def test_a_warm_start_leaves_fixed_weights_and_constants_as_they_are():
+    kb = mf.MarkovLogic("P(t)\nQ(t)\n@2 P(x) => Q(x)\nQ(x)\nQ(+x) ^ P(x)\n")
+    init = mf.MarkovLogic("t = {Z}\nP(t)\nQ(t)\n@3 P(x) => Q(x)\n1 Q(x)\n0.5 Q(+x) ^ P(x)\n")
+    data = "P(A) Q(A) !Q(B) P(C)\n"
+    method = mf.methods.MaximumLikelihood(l2=0.5)
+    again = mf.fit(kb, data, query="Q", method=method, init=init)
+    first = mf.fit(kb, data, query="Q", method=method)
+    assert again.rules[0].weight == 2.0 and again.domains == kb.domains
+    assert again.rules[1].weight == pytest.approx(first.rules[1].weight, abs=1e-6)

@@ -14,13 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.exceptions import ModelError
+from markovfield.exceptions import ImpossibleEvidenceError, ModelError
 from markovfield.factors.factor_graph import FactorGraph
+from markovfield.factors.factor_kinds import CARDINALITY, cell_reader
 from markovfield.factors.structure import Structure, frozen
+from markovfield.inference.core.running import Running
 from markovfield.learning.fit import fit
 from markovfield.learning.registry import resolve
 from markovfield.learning.solvers.penalty import Penalty
+from markovfield.learning.undirected.fitting import fits_exactly
+from markovfield.learning.undirected.pseudo_likelihood import PseudoLikelihood
 from markovfield.logic.language.evidence import Facts
+from markovfield.logic.pseudo_likelihood import AtomPseudoLikelihood
 from markovfield.logic.world import GroundNetwork
 from markovfield.models.log_linear import LogLinear
 from markovfield.names import Names
@@ -30,7 +35,9 @@ if TYPE_CHECKING:
 
     from markovfield.logic.markov_logic import MarkovLogic
 
-__all__ = ["by_rule", "constants_of", "fit_weights", "grounded", "joined", "listed", "side_by_side"]
+__all__ = ["by_rule", "constants_of", "fit_weights", "grounded", "listed", "side_by_side"]
+
+IntRow = npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ def fit_weights(
         Predicates whose truth nobody knows: summed out, by expectation-maximisation or the gradient.
     closed
         Which of the predicates that are given are false where a database is silent: all where None. What is unknown of
-        the others is summed out.
+        the others is summed out. Without a query these are the predicates that are given.
     init
         An earlier answer for the same formulas: learning begins with its weights.
     max_clauses
@@ -82,15 +89,19 @@ def fit_weights(
     if not worlds:
         raise ModelError("learning weights needs at least one database")
     asked_for = None if query is None else [query] if isinstance(query, str) else list(query)
-    unseen = set(hidden)
+    unseen, closed = set(hidden), None if closed is None else list(closed)
     for name in (*unseen, *(asked_for or ())):
         if name.partition("(")[0].strip() not in program.predicates:
             raise ModelError(f"learning names {name!r}, which is no predicate of the program")
-    both = joined(program, worlds, asked_for, unseen, closed, max_clauses)
+    _check_roles(program, asked_for, unseen, closed)
+    grounds, rows = grounded(program, worlds, asked_for, unseen, closed, max_clauses)
+    both = side_by_side(program, grounds, np.concatenate(rows))
     if not both.keys:
         raise ModelError("the program has no weight to learn: its formulas are hard or fixed")
+    _check_hard(program, worlds, grounds, rows)
     meant = [both.model.variables[int(v)] for v in np.flatnonzero(both.row < 0)]
-    made = fit(both.model, both.row[None, :], _of_all_weights(method, len(both.keys)), hidden=meant, **asked)
+    chosen = _of_sites(_of_all_weights(method, len(both.keys)), both, grounds)
+    made = fit(both.model, both.row[None, :], chosen, hidden=meant, **asked)
     fitted = program.with_weights(by_rule(both.keys, made.parameters))
     report = made.fit_report
     unused = np.flatnonzero(np.diff(both.model.operator.tocsc().indptr) == 0)
@@ -102,13 +113,85 @@ def fit_weights(
 
 
 def _started_from(program: MarkovLogic, init: MarkovLogic | None) -> MarkovLogic:
-    """The program, or one of the same formulas whose weights are another start."""
+    """The program with the weights of another one of the same formulas as a start; fixed ones stay."""
     if init is None:
         return program
     own, other = ([(str(rule.formula), rule.hard, rule.each) for rule in p.rules] for p in (program, init))
     if own != other:
         raise ModelError("init of fit must be a program of the same formulas as the one to fit")
-    return init
+    weights: dict[int, Any] = {}
+    free = [i for i, rule in enumerate(program.rules) if not rule.hard and not rule.fixed]
+    started = program.with_weights({i: init.rules[i].weight or 0.0 for i in free})
+    for (i, values), weight in init._learned.items():
+        if i in free:
+            weights.setdefault(i, {})[values] = weight
+    return started.with_weights(weights)
+
+
+def _check_roles(program: MarkovLogic, query: list[str] | None, hidden: set[str], closed: Sequence[str] | None) -> None:
+    """Refuse predicates that are asked for and hidden, or hidden and closed."""
+    asked = {name.partition("(")[0].strip() for name in query or ()}
+    for name in sorted(hidden):
+        if name in asked:
+            raise ModelError(f"{name} is asked for and hidden: nothing would be learned from it")
+        if name in (closed or ()):
+            raise ModelError(f"{name} is closed and hidden: it is false where a database is silent, or unknown")
+    if query is None and not set(program.predicates) - hidden - set(closed or ()):
+        raise ModelError("all predicates are hidden or given: there is nothing to learn from")
+
+
+def _check_hard(
+    program: MarkovLogic, worlds: Sequence[Facts], grounds: Sequence[GroundNetwork], rows: Sequence[IntRow]
+) -> None:
+    """Raise where a database violates a hard formula, by the formula and its constants."""
+    for facts, world, row in zip(worlds, grounds, rows, strict=True):
+        s = world.assembled.structure
+        hard = world.assembled.base == -np.inf
+        if not hard.any():
+            continue
+        known = row >= 0
+        factor = np.repeat(np.arange(s.n_factors), np.diff(s.scope_offsets))
+        whole = np.ones(s.n_factors, np.bool_)
+        whole[factor[~known[s.scopes]]] = False
+        cells = cell_reader(s)(np.maximum(row, 0).astype(np.int64))
+        wrong = np.flatnonzero(whole & hard[cells])
+        if not len(wrong):
+            continue
+        names = world.atoms
+        closed = [name for name in program.predicates if name not in _unknown(world, row)]
+        program.ground(Facts(facts.atoms, {}, facts.values, facts.constants), closed=closed)  # names the formula
+        told = ", ".join(f"{'' if row[v] else '!'}{names[v]}" for v in s.scope(int(wrong[0])).tolist())
+        raise ImpossibleEvidenceError(f"a database violates what is certain: {told}")
+
+
+def _unknown(world: GroundNetwork, row: IntRow) -> set[str]:
+    """Predicates of which a database does not say everything."""
+    names = world.atoms
+    at = names.numbers[row < 0]
+    return {r.predicate.name for r in names.relations if ((at >= r.base) & (at < r.base + r.n_atoms)).any()}
+
+
+def _of_sites(method: Any, both: Joined, grounds: Sequence[GroundNetwork]) -> Any:
+    """Pseudo-likelihood by blocks and with what follows from atoms summed out, where there are such."""
+    auxiliary = np.concatenate([_auxiliary(world) for world in grounds])
+    structure = both.model.base_graph.structure
+    if (both.row[~auxiliary] < 0).any() or not (auxiliary.any() or (structure.kind == CARDINALITY).any()):
+        return method
+    chosen = method
+    if method == "auto":
+        chosen = "maximum_likelihood" if fits_exactly(both.model.base_graph, Running()) else "pseudo_likelihood"
+    chosen = resolve(chosen, "fit", "LogLinear")
+    return AtomPseudoLikelihood(chosen, auxiliary) if isinstance(chosen, PseudoLikelihood) else chosen
+
+
+def _auxiliary(world: GroundNetwork) -> npt.NDArray[np.bool_]:
+    """Which atoms stand for parts of formulas."""
+    names = world.atoms
+    found = np.zeros(len(names.numbers), np.bool_)
+    for relation in names.relations:
+        if relation.hidden:
+            found |= (names.numbers >= relation.base) & (names.numbers < relation.base + relation.n_atoms)
+    return found
 
 
 def _of_all_weights(method: Any, n: int) -> Any:
@@ -142,19 +225,6 @@ def by_rule(keys: Sequence[tuple[int, tuple[str, ...]]], weights: npt.NDArray[np
     return found
 
 
-def joined(
-    program: MarkovLogic,
-    worlds: Sequence[Facts],
-    query: list[str] | None,
-    hidden: set[str],
-    closed: Iterable[str] | None,
-    max_clauses: int | None,
-) -> Joined:
-    """Ground every world with its query atoms open, and put the networks side by side."""
-    grounds, rows = grounded(program, worlds, query, hidden, closed, max_clauses)
-    return side_by_side(program, grounds, np.concatenate(rows))
-
-
 def grounded(
     program: MarkovLogic,
     worlds: Sequence[Facts],
@@ -164,11 +234,15 @@ def grounded(
     max_clauses: int | None,
 ) -> tuple[list[GroundNetwork], list[npt.NDArray[np.int16]]]:
     """Every world with its query atoms open, and the truth of its atoms."""
-    open_names = set(program.predicates) if query is None else {q.partition("(")[0].strip() for q in query} | hidden
+    if query is None:
+        open_names = set(program.predicates) - set(closed or ())
+    else:
+        open_names = {q.partition("(")[0].strip() for q in query} | hidden
     limits: dict[str, Any] = {} if max_clauses is None else {"max_clauses": max_clauses}
     given = sorted(set(program.predicates) - open_names) if closed is None else closed
     grounds, rows = [], []
     for facts in worlds:
+        _check_certain(facts)
         constants = constants_of(program, facts)
         known = {name: atoms for name, atoms in facts.atoms.items() if name not in open_names}
         world = program.ground(
@@ -178,6 +252,16 @@ def grounded(
         unknown = set(program.predicates) - open_names - set(given)
         rows.append(_row(world, facts, hidden, unknown))
     return grounds, rows
+
+
+def _check_certain(facts: Facts) -> None:
+    """Refuse probabilities: which world they are of, nobody knows."""
+    for name, atoms in facts.probabilities.items():
+        for args in atoms:
+            raise ModelError(
+                f"a database gives {name}({', '.join(args)}) a probability: learning takes what is true or false; what "
+                "is unknown is summed out where its predicate is hidden, or given and not closed"
+            )
 
 
 def constants_of(program: MarkovLogic, facts: Facts) -> dict[str, dict[str, None]]:
