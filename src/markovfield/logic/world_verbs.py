@@ -11,7 +11,7 @@ from markovfield.inference.core.answers import LogPartition, Marginals, Samples
 from markovfield.inference.core.decodings import Decoding
 from markovfield.inference.core.evidence import Evidence
 from markovfield.inference.core.method import Question
-from markovfield.logic.contradictions import contradiction
+from markovfield.logic.grounding.contradictions import contradiction
 from markovfield.logic.world import GroundNetwork
 
 __all__ = ["decode", "log_partition", "marginals", "sample"]

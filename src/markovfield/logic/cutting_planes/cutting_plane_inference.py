@@ -18,11 +18,11 @@ from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.inference.local_search.icm import ICM
 from markovfield.inference.verbs import decode
-from markovfield.logic.contradictions import contradiction
 from markovfield.logic.cutting_planes.active import ActiveFormulas, Restricted
 from markovfield.logic.cutting_planes.clause_program import solved_program
 from markovfield.logic.cutting_planes.violated import Losses
 from markovfield.logic.grounding.asked import query_atoms
+from markovfield.logic.grounding.contradictions import contradiction
 from markovfield.logic.grounding.network import Opened
 
 __all__ = ["CuttingPlaneInference"]
