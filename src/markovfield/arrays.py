@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ __all__ = [
     "distinct_rows",
     "log_sum",
     "offsets_of",
+    "sealed",
     "short_repr",
 ]
 
@@ -63,6 +64,15 @@ def offsets_of(lengths: npt.ArrayLike) -> IntArray:
     [0, 2, 2, 5]
     """
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+A = TypeVar("A", bound=npt.NDArray[Any])
+
+
+def sealed(array: A) -> A:
+    """The same array, which nobody can write through any more."""
+    array.flags.writeable = False
+    return array
 
 
 def log_sum(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import generator_of
-from markovfield.arrays import FloatArray, Frozen, IntArray
+from markovfield.arrays import FloatArray, Frozen, IntArray, sealed
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.frames import Drawn
 from markovfield.gaussian.dense_factor import dense_inverse
@@ -216,7 +216,7 @@ class GaussianField(Drawn, Frozen):
     def mean(self) -> FloatArray:
         """``float64[n]``, by one sparse solve."""
         if "mean" not in self._cache:
-            self._cache["mean"] = _frozen(self._factor().solve(self.information))
+            self._cache["mean"] = sealed(self._factor().solve(self.information))
         return self._cache["mean"]
 
     @property
@@ -225,7 +225,7 @@ class GaussianField(Drawn, Frozen):
         if "covariance" not in self._cache:
             _guard_dense(self.n_variables, "the covariance")
             inverse = self._factor().columns(range(self.n_variables))
-            self._cache["covariance"] = _frozen((inverse + inverse.T) / 2)
+            self._cache["covariance"] = sealed((inverse + inverse.T) / 2)
         return self._cache["covariance"]
 
     @property
@@ -236,7 +236,7 @@ class GaussianField(Drawn, Frozen):
     def _selected(self) -> SelectedInverse:
         if "selected" not in self._cache:
             found = self._factor().selected_inverse()
-            _frozen(found.diagonal), _frozen(found.on_pattern)
+            sealed(found.diagonal), sealed(found.on_pattern)
             self._cache["selected"] = found
         return self._cache["selected"]
 
@@ -437,11 +437,6 @@ def _like(matrix: Any, values: FloatArray) -> Any:
     from scipy import sparse
 
     return sparse.csc_array((values, matrix.indices, matrix.indptr), matrix.shape)
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    array.flags.writeable = False
-    return array
 
 
 def _vector(values: npt.ArrayLike, n: int, what: str) -> FloatArray:

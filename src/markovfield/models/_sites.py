@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import number
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, sealed
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.kinds_kernel import DISTANCE, TABLE
@@ -275,15 +275,15 @@ def edge_values(sites: Sites, coupling: Any, where: Any, model: str) -> tuple[An
             raise ModelError(
                 f"{what} with an array for each axis needs the shapes {shapes}, got {[p.shape for p in parts]}"
             )
-        by_edge = _frozen(np.concatenate([p.ravel() for p in parts]))
+        by_edge = sealed(np.concatenate([p.ravel() for p in parts]))
         return by_edge, by_edge
     values = given_numbers(coupling, what)
     if values.ndim == 0:
-        return float(values), _frozen(np.full(m, float(values)))
+        return float(values), sealed(np.full(m, float(values)))
     if sites.shape is not None and values.shape == (len(sites.shape),):
-        return tuple(values.tolist()), _frozen(np.repeat(values, sites.per_axis))
+        return tuple(values.tolist()), sealed(np.repeat(values, sites.per_axis))
     if values.shape == (m,):
-        by_edge = _frozen(values)
+        by_edge = sealed(values)
         return by_edge, by_edge
     axes = "" if sites.shape is None else f"one for each of {len(sites.shape)} axes, "
     raise ModelError(f"{what} must be one number, {axes}or one for each of {m} edges, got shape {values.shape}")
@@ -299,13 +299,8 @@ def over_temperature(values: Any, temperature: Any, model: str) -> Any:
     if not np.isfinite(scaled).all():
         raise ModelError(f"{what} of {temperature!r} makes couplings or fields infinite")
     if isinstance(values, np.ndarray):
-        return _frozen(scaled)
+        return sealed(scaled)
     return tuple(scaled.tolist()) if isinstance(values, tuple) else float(scaled)
-
-
-def _frozen(values: FloatArray) -> FloatArray:
-    values.flags.writeable = False
-    return values
 
 
 def _attributes(where: Any, name: str, what: str) -> dict[Any, Any]:
@@ -345,7 +340,7 @@ def _by_edge(sites: Sites, found: dict[tuple[int, int], Any], what: str) -> Floa
     if rest:
         a, b = next(iter(rest))
         raise ModelError(f"{what}: there is no edge {sites.variables[a]!r} - {sites.variables[b]!r}")
-    return _frozen(given_numbers(values, what))
+    return sealed(given_numbers(values, what))
 
 
 def site_values(sites: Sites, field: Any, where: Any, model: str, default: Any, last: tuple[int, ...] = ()) -> Any:
@@ -362,15 +357,15 @@ def site_values(sites: Sites, field: Any, where: Any, model: str, default: Any, 
             if numbers.shape != last:
                 raise ModelError(f"{what} needs shape {last} for the site {site!r}, got {numbers.shape}")
             values[sites.position(site, model)] = numbers
-        return _frozen(values.reshape(*sites.array_shape, *last))
+        return sealed(values.reshape(*sites.array_shape, *last))
     values = given_numbers(field, what)
     if values.shape == last:
-        return float(values) if last == () else _frozen(values)
+        return float(values) if last == () else sealed(values)
     if values.shape == (sites.n, *last):
         values = values.reshape(*sites.array_shape, *last)
     if values.shape != (*sites.array_shape, *last):
         raise ModelError(f"{what} needs shape {last} or {(*sites.array_shape, *last)}, got {values.shape}")
-    return _frozen(values)
+    return sealed(values)
 
 
 def pair_graph(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import FloatArray, offsets_of
+from markovfield.arrays import FloatArray, offsets_of, sealed
 from markovfield.exceptions import MemoryLimitError, ModelError
 from markovfield.factors.remembered import Told
 from markovfield.factors.structure import Structure
@@ -145,11 +145,6 @@ class TreeMessages:
         log_tables = self.problem.potentials.log_tables
         table: FloatArray = factor_belief(self.forest.layout, factor, log_tables, self.variable_to_factor)
         return table.reshape(s.cardinalities[s.scope(factor)])
-
-
-def sealed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    array.setflags(write=False)
-    return array
 
 
 def forest_of(problem: Problem) -> Forest:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import BoolArray, FloatArray, IntArray, offsets_of
+from markovfield.arrays import BoolArray, FloatArray, IntArray, offsets_of, sealed
 from markovfield.exceptions import MemoryLimitError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE
@@ -37,11 +36,6 @@ SPREAD = 600.0
 # Log-potentials beyond this are brought to zero first; further from zero than FAR they stay out of linear space.
 HARMLESS = 30.0
 FAR = 200.0
-
-
-def _sealed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    array.setflags(write=False)
-    return array
 
 
 def _pieces(cost: FloatArray) -> Pieces:
@@ -141,26 +135,26 @@ def loopy_graph(s: Structure) -> LoopyGraph:
         variable_edges,
         message_offsets,
         s.value_offsets,
-        _sealed(s.table_offsets[factors]),
+        sealed(s.table_offsets[factors]),
         strides,
-        _sealed(np.array(limits, np.int64)),
-        _sealed(message_offsets[variable_edges]),
+        sealed(np.array(limits, np.int64)),
+        sealed(message_offsets[variable_edges]),
     )
     order, component, n_components = walk_components(layout)
     spread = np.add.reduceat(np.append(cards, 0), offsets[:-1]) if len(factors) else np.zeros(0)
     found = LoopyGraph(
         layout,
         factors,
-        _sealed(s.kind[factors]),
+        sealed(s.kind[factors]),
         n_tables,
         unary,
-        _sealed(s.scopes[at].astype(np.int64)),
-        _sealed(s.table_offsets[unary]),
-        _sealed(s.table_strides[at]),
+        sealed(s.scopes[at].astype(np.int64)),
+        sealed(s.table_offsets[unary]),
+        sealed(s.table_strides[at]),
         s.table_offsets[arity == 0],
-        _sealed(component),
+        sealed(component),
         int(n_components),
-        _sealed(order),
+        sealed(order),
         _pieces(10.0 + 5.0 * np.diff(variable_offsets) * s.cardinalities),
         _pieces(10.0 + sizes * arity[tables]),
         _pieces(50.0 + 50.0 * spread[n_tables:]),
@@ -207,7 +201,7 @@ def numbers(graph: FactorGraph) -> Numbers:
         within = (np.abs(low) <= FAR) & (np.abs(high) <= FAR)
     linear = np.empty(s.n_cells)
     linear_tables(graph.log_tables, shift, linear)
-    _sealed(linear)
+    sealed(linear)
     zeros = g.n_tables < len(g.factors) or bool(zero.any())
     first = g.layout.factor_offsets[: g.n_tables]
     arity = np.diff(g.layout.factor_offsets[: g.n_tables + 1])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovfield._validation import check_method
-from markovfield.arrays import FloatArray, IntArray
+from markovfield.arrays import FloatArray, IntArray, sealed
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.remembered import Shelf
@@ -376,7 +376,7 @@ def dress(
     joint, max_marginals, counts = deferred(method, problem, result)
     return Marginals(
         graph=problem.graph,
-        values=_read_only(values),
+        values=sealed(values),
         log_partition=log_partition,
         log_partition_bounds=(log_partition, log_partition),
         method=method.name,
@@ -387,11 +387,6 @@ def dress(
         _max_marginals=max_marginals,
         _counts=counts,
     )
-
-
-def _read_only(array: FloatArray) -> FloatArray:
-    array.flags.writeable = False
-    return array
 
 
 def _joint(

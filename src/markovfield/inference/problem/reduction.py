@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from markovfield.arrays import BoolArray, FloatArray, offsets_of
+from markovfield.arrays import BoolArray, FloatArray, offsets_of, sealed
 from markovfield.exceptions import ModelError
 from markovfield.factors.factor_graph import FactorGraph
 from markovfield.factors.factor_kinds import TABLE
@@ -31,14 +31,9 @@ from markovfield.kernels.interpreter import CELL, small
 __all__ = ["Reduced", "hard_zeros", "reduce", "zeros_in_factors"]
 
 
-def _sealed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    array.setflags(write=False)
-    return array
-
-
 # "Not given", in the one type the kernels are compiled for.
-_NONE = _sealed(np.zeros(0, np.bool_))
-_NO_CELLS = _sealed(np.zeros(0, np.int64))
+_NONE = sealed(np.zeros(0, np.bool_))
+_NO_CELLS = sealed(np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,15 +93,15 @@ def _index(structure: Structure) -> _Index:
         s.table_offsets,
         s.table_strides,
         s.child,
-        _sealed(variable_offsets),
-        _sealed(variable_factors),
+        sealed(variable_offsets),
+        sealed(variable_factors),
         s.value_offsets,
         int(np.diff(s.scope_offsets).max(initial=0)),
         int(np.diff(width_at[s.scope_offsets]).max(initial=0)),
     )
     states = np.arange(s.value_offsets[-1]) - np.repeat(s.value_offsets[:-1], s.cardinalities)
     factors = np.arange(s.n_factors, dtype=np.int32)
-    return _Index(tables, _sealed(states.astype(np.int32)), _sealed(factors), _sealed(np.zeros(n, np.bool_)))
+    return _Index(tables, sealed(states.astype(np.int32)), sealed(factors), sealed(np.zeros(n, np.bool_)))
 
 
 def _argument(array: npt.ArrayLike, dtype: Any) -> npt.NDArray[Any]:
@@ -146,7 +141,7 @@ def zeros_in_factors(structure: Structure, log_tables: FloatArray) -> BoolArray:
     tables = _argument(log_tables, np.float64)
     _check_length("log_tables", tables, s.n_cells)
     with small(CELL * s.cells_read):
-        return _sealed(factors_with_zeros(_index(s).tables, tables))
+        return sealed(factors_with_zeros(_index(s).tables, tables))
 
 
 def reduce(
@@ -239,10 +234,10 @@ def reduce(
             f"outside 0 to {int(s.cardinalities[v]) - 1}"
         )
     built = build_reduced(index.tables, tables, domain_sizes, domains, alive)
-    scope_offsets, scopes, bases, strides, child, factors, state_offsets, states, pool, origin = map(_sealed, built)
+    scope_offsets, scopes, bases, strides, child, factors, state_offsets, states, pool, origin = map(sealed, built)
     kind = s.kind if len(child) == len(s.kind) else s.kind[: len(child)]
     n_cells = s.n_cells + len(origin)
-    cards = _sealed(domain_sizes)
+    cards = sealed(domain_sizes)
     reduced = inherit_lattice(Structure(cards, scope_offsets, scopes, bases, strides, n_cells, child, kind, s.names), s)
     held = pool if len(pool) else log_tables
-    return Reduced(reduced, held, state_offsets, states, origin, factors, _sealed(barren), False)
+    return Reduced(reduced, held, state_offsets, states, origin, factors, sealed(barren), False)
