@@ -369,6 +369,28 @@ def test_of_a_large_drawing_only_what_is_in_sight_is_kept(explorer: Started, vis
         assert told.startswith(f"v{v}: {['off', 'on'][best]} {100 * values(expected, v)[best]:.1f}%")
 
 
+def test_paths_through_what_is_not_drawn(explorer: Started, visit: Started):
+    net = mf.BayesianNetwork({f"v{i}": ["off", "on"] for i in range(200)})
+    net.add_cpt("v0", [], [0.5, 0.5])
+    for i in range(1, 200):
+        net.add_cpt(f"v{i}", [f"v{i - 1}"], [[0.9, 0.1], [0.2, 0.8]])
+    page = visit(explorer(net))
+    answered(page, "")
+    panel = open_panel(page, "separate")
+    for v in (190, 150):
+        choose(page, v)
+        page.locator('[data-pick="b"]').click()
+    panel.get_by_text("connected", exact=True).wait_for()
+    panel.locator('[data-do="paths"]').click()
+    until(
+        page, "document.querySelectorAll('.node').length === 41 && document.querySelectorAll('.edge.hot').length === 40"
+    )
+    assert page.locator('.node.set-a[data-v="190"]').count() == 1
+    # Another choice of what is shown draws that again.
+    page.get_by_label("Show").select_option("1")
+    until(page, "document.querySelectorAll('.node').length === 3")
+
+
 def test_the_model_is_read_again_under_the_page(explorer: Started, visit: Started, asia: Any, tmp_path: Any):
     path = tmp_path / "model.bif"
     mf.write(asia, path)
