@@ -48,8 +48,10 @@ export function mount(root, store, graph) {
         h("p", { class: "verdict" }, h("span", { class: `badge ${found.separated ? "good" : "warn"}` },
           found.separated ? (store.model.directed ? "d-separated" : "separated") : "connected"), " ", found.statement),
         found.paths.length ? h("h4", {}, found.separated ? "Paths, and what blocks them" : "Active paths, drawn in the graph") : null,
-        hidden ? h("p", {}, action(`Draw these paths (${along.length} variables)`, () => graph.showOnly([...new Set([...along, ...sets.given])]),
-          { "data-do": "paths" }), h("span", { class: "hint" }, ` ${hidden} of their variables ${hidden === 1 ? "is" : "are"} not drawn.`)) : null,
+        hidden ? h("p", {}, action(found.paths.length ? "Draw these paths" : "Draw these variables", (event) => {
+          event.target.parentElement.remove();
+          graph.showOnly([...new Set([...along, ...sets.given])]);
+        }, { "data-do": "paths" }), h("span", { class: "hint" }, ` ${hidden} of ${along.length} variables ${hidden === 1 ? "is" : "are"} not drawn.`)) : null,
         h("ol", { class: "paths" }, found.paths.map((p) => h("li", {}, h("button", { type: "button", class: "link",
           onclick: () => graph.mark({ ...marks, paths: [p.nodes] }) }, p.shown),
           h("ul", {}, p.why.map((sentence) => h("li", {}, sentence)))))));
