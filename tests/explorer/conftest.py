@@ -49,7 +49,7 @@ def chromium() -> Iterator[Any]:
         path = path or started.chromium.executable_path
         if not os.path.exists(path):
             pytest.skip("there is no Chromium, neither on the path nor one that playwright installed")
-        browser = started.chromium.launch(executable_path=path, args=FLAGS)
+        browser = started.chromium.launch(executable_path=path, args=FLAGS, timeout=240_000)
         yield browser
         browser.close()
 

@@ -6,15 +6,29 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+# Seconds: only for what never comes.
+PATIENCE = 240.0
+
+
+def patient() -> Any:
+    """httpx whose requests wait for a busy machine; the test is skipped where there is none."""
+    httpx = pytest.importorskip("httpx")
+    waiting = {name: partial(getattr(httpx, name), timeout=PATIENCE) for name in ("get", "post", "request", "Client")}
+    return SimpleNamespace(ConnectError=httpx.ConnectError, **waiting)
 
 
 def converse(explorer: Any, page: str, stream: str) -> Any:
     """A websocket to a stream of a page."""
     client = pytest.importorskip("websockets.sync.client")
-    return client.connect(f"ws{explorer.url[4:]}streams/{page}/{stream}", max_size=2**24, proxy=None)
+    return client.connect(
+        f"ws{explorer.url[4:]}streams/{page}/{stream}", max_size=2**24, proxy=None, open_timeout=PATIENCE
+    )
 
 
 def say(socket: Any, **message: Any) -> Any:
@@ -36,7 +50,7 @@ def streaming_threads() -> list[threading.Thread]:
     return [t for t in threading.enumerate() if t.name == "markovfield-stream"]
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 240.0) -> bool:
+def eventually(holds: Callable[[], bool], seconds: float = PATIENCE) -> bool:
     """Whether something comes true, looked at until it does; the time is only for what never does."""
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:

@@ -332,6 +332,65 @@ def test_a_large_network_unfolds(explorer: Started, visit: Started):
     until(page, "document.querySelectorAll('.node').length === 1000")
 
 
+def test_of_a_large_drawing_only_what_is_in_sight_is_kept(explorer: Started, visit: Started):
+    net = mf.BayesianNetwork({f"v{i}": ["off", "on"] for i in range(400)})
+    net.add_cpt("v0", [], [0.5, 0.5])
+    for i in range(1, 400):
+        net.add_cpt(f"v{i}", [f"v{(i - 1) // 3}"], [[0.9, 0.1], [0.2, 0.8]])
+    page = visit(explorer(net))
+    answered(page, "")
+    page.get_by_label("Show").select_option("whole")
+    page.get_by_label("Nodes").select_option("bars")
+    until(page, "document.querySelectorAll('.node').length === 400")
+    # From so far that no row can be read there are none: a bar of the whole node stands for them.
+    until(page, "document.querySelector('.canvas.tiny') && !document.querySelector('.node .row')")
+    assert page.locator(".node .share").count() == 400
+    choose(page, 200)
+    page.get_by_role("button", name="Centre").click()
+    for _ in range(16):
+        page.get_by_label("Larger").click()
+    until(page, "document.querySelectorAll('.node').length < 120 && !document.querySelector('.canvas.tiny')")
+    node = page.locator('.node[data-v="200"]')
+    node.locator('.row[data-state="1"]').click()
+    answered(page, "s=200.1")
+    expected = mf.marginals(net, {"v200": "on"})
+    # The way in by the keyboard is there, wherever the drawing has been moved.
+    page.locator(".canvas").first.focus()
+    for _ in range(60):
+        page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.dataset.v") == "200"
+    # What comes into sight is up to date.
+    page.get_by_role("button", name="Fit").click()
+    until(page, "document.querySelectorAll('.node').length === 400")
+    for v in (0, 66, 399):
+        told = page.locator(f'.node[data-v="{v}"]').get_attribute("aria-label")
+        best = int(np.argmax(values(expected, v)))
+        assert told.startswith(f"v{v}: {['off', 'on'][best]} {100 * values(expected, v)[best]:.1f}%")
+
+
+def test_paths_through_what_is_not_drawn(explorer: Started, visit: Started):
+    net = mf.BayesianNetwork({f"v{i}": ["off", "on"] for i in range(200)})
+    net.add_cpt("v0", [], [0.5, 0.5])
+    for i in range(1, 200):
+        net.add_cpt(f"v{i}", [f"v{i - 1}"], [[0.9, 0.1], [0.2, 0.8]])
+    page = visit(explorer(net))
+    answered(page, "")
+    panel = open_panel(page, "separate")
+    for v in (190, 150):
+        choose(page, v)
+        page.locator('[data-pick="b"]').click()
+    panel.get_by_text("connected", exact=True).wait_for()
+    panel.locator('[data-do="paths"]').click()
+    until(
+        page, "document.querySelectorAll('.node').length === 41 && document.querySelectorAll('.edge.hot').length === 40"
+    )
+    assert page.locator('.node.set-a[data-v="190"]').count() == 1
+    # Another choice of what is shown draws that again.
+    page.get_by_label("Show").select_option("1")
+    until(page, "document.querySelectorAll('.node').length === 3")
+
+
 def test_the_model_is_read_again_under_the_page(explorer: Started, visit: Started, asia: Any, tmp_path: Any):
     path = tmp_path / "model.bif"
     mf.write(asia, path)

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 import markovfield as mf
+from tests.explorer.streaming import PATIENCE, patient
 
-httpx = pytest.importorskip("httpx")
+httpx = patient()
 
 
 @pytest.fixture
@@ -73,8 +74,8 @@ def test_websockets_of_other_pages_are_refused(running: Any):
     address = running.url.replace("http", "ws", 1) + "streams/explorer/watch"
     with pytest.raises(Exception, match="403"), client.connect(address, origin="http://evil.example"):
         pass
-    with client.connect(address) as socket_:
-        assert socket_.recv(5) == '{"version":1}'
+    with client.connect(address, open_timeout=PATIENCE) as socket_:
+        assert socket_.recv(PATIENCE) == '{"version":1}'
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "127.0.0.1"])
@@ -103,7 +104,7 @@ def test_other_origins_are_refused(running: Any):
     ],
 )
 def test_no_path_reaches_the_file_system(running: Any, path: str):
-    with socket.create_connection(("127.0.0.1", running.port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as connection:
         token = urlsplit(running.url).path
         request = f"GET {token}{path} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nConnection: close\r\n\r\n"
         connection.sendall(request.encode())

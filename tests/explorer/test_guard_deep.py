@@ -18,9 +18,9 @@ import markovfield as mf
 from markovfield.explorer import application
 from markovfield.explorer.core.page import Page
 from markovfield.explorer.core.stopping import nobody_waits
-from tests.explorer.streaming import ask, converse
+from tests.explorer.streaming import PATIENCE, ask, converse, eventually, patient
 
-httpx = pytest.importorskip("httpx")
+httpx = patient()
 
 LISTENING = "0A"
 
@@ -32,7 +32,7 @@ def running(explorer: Callable[..., Any]) -> Any:
 
 def raw(running: Any, request: str | bytes) -> bytes:
     """What comes back for bytes as they are."""
-    with socket.create_connection(("127.0.0.1", running.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as connection:
         connection.sendall(request if isinstance(request, bytes) else request.encode("latin-1"))
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
@@ -157,10 +157,10 @@ def test_a_websocket_that_talks_nonsense_is_closed(running: Any):
     pytest.importorskip("websockets")
     for nonsense in ("no json", "[1]", b"bytes", '{"a":' * 500 + "1" + "}" * 500):
         with converse(running, "explorer", "watch") as talk:
-            assert talk.recv(timeout=30) == '{"version":1}'
+            assert talk.recv(timeout=PATIENCE) == '{"version":1}'
             talk.send(nonsense)
             with pytest.raises(Exception, match=r"clos|1000|received"):
-                talk.recv(timeout=30)
+                talk.recv(timeout=PATIENCE)
     assert ask(running, "explorer", "subject")["version"] == 1
 
 
@@ -168,12 +168,13 @@ def test_slow_clients_hold_nobody_up(running: Any, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(application, "BODY_SECONDS", 0.5)
     token = urlsplit(running.url).path
     start = f"POST {token}api/network/posteriors HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n"
-    slow = [socket.create_connection(("127.0.0.1", running.port), timeout=60) for _ in range(40)]
+    slow = [socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) for _ in range(40)]
     try:
         for i, connection in enumerate(slow):
             # Half of them never end their headers, the other half never their body.
             connection.sendall((start + ("X: y" if i % 2 else "Content-Length: 100\r\n\r\n{")).encode())
-        assert "values" in ask(running, "network", "posteriors")
+        # A machine may be so busy that a good request takes longer than half a second as well.
+        assert eventually(lambda: "values" in ask(running, "network", "posteriors"))
         answer = b""
         while b"error" not in answer and (more := slow[0].recv(65536)):
             answer += more
@@ -181,7 +182,7 @@ def test_slow_clients_hold_nobody_up(running: Any, monkeypatch: pytest.MonkeyPat
     finally:
         for connection in slow:
             connection.close()
-    assert "values" in ask(running, "network", "posteriors")
+    assert eventually(lambda: "values" in ask(running, "network", "posteriors"))
 
 
 def test_work_that_nobody_waits_for_stops(explorer: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):
@@ -200,11 +201,11 @@ def test_work_that_nobody_waits_for_stops(explorer: Callable[..., Any], monkeypa
     request = (
         f"POST {token}api/endless/work HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Length: 2\r\n\r\n{{}}"
     )
-    connection = socket.create_connection(("127.0.0.1", running.port), timeout=60)
+    connection = socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE)
     connection.sendall(request.encode())
-    assert began.wait(60) and not ended.is_set()
+    assert began.wait(PATIENCE) and not ended.is_set()
     connection.close()
-    assert ended.wait(60)
+    assert ended.wait(PATIENCE)
     assert not nobody_waits()
 
 
@@ -226,7 +227,7 @@ def test_nonsense_to_every_call_is_no_failure_of_the_server(running: Any):
             "opened", "a", "b", "given", "n_best", "verb", "method", "order", "algebra", "sweeps", "damping", "factor",
             "count", "utility"]  # fmt: skip
     rng = random.Random(5)
-    with httpx.Client(timeout=120) as client:
+    with httpx.Client() as client:
         for name in PAGE.calls:
             for _ in range(2 if name == "picture" else 8):
                 # Half of the words are right, so that the wrong ones are reached.

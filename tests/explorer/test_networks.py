@@ -106,7 +106,7 @@ def test_the_tornado_counts_likelihoods_and_interventions(seed: int):
     found = studies.tornado(one, {"evidence": evidence, "target": target, "state": 1, "count": 40})
     known = {seen: 1, soft: likelihood, target: own}
     assert found["probability"] == pytest.approx(brute(world.compile(), known).marginal(target)[1], abs=1e-10)
-    assert found["rows"] and all(0 <= row["variable"] < one.n for row in found["rows"])
+    assert found["rows"] and all(0 <= row["variable"] < one.n and 0 < row["entry"] < 1 for row in found["rows"])
     for row in found["rows"]:
         # The same row of the table with this entry moved, the others in proportion.
         name = one.names[row["variable"]]
@@ -121,6 +121,22 @@ def test_the_tornado_counts_likelihoods_and_interventions(seed: int):
             moved = world.copy()
             moved.add_cpt(name, list(world.parents(name)), table)
             assert brute(moved.compile(), known).marginal(target)[1] == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_tornado_leaves_out_what_is_certain():
+    found = studies.tornado(network(mf.datasets.asia()), {"target": 3, "state": 0, "evidence": {"states": {"6": 1}}})
+    assert len(found["rows"]) >= 5 and all(0 < row["entry"] < 1 for row in found["rows"])
+
+
+def test_a_long_way_that_is_blocked_is_told():
+    net = mf.BayesianNetwork({f"v{i}": 2 for i in range(13)})
+    for i in range(13):
+        parents = [f"v{i - 1}"] if 0 < i < 7 else [f"v{i + 1}"] if 6 < i < 12 else []
+        parents = ["v5", "v7"] if i == 6 else parents
+        net.add_cpt(f"v{i}", parents, np.full((2,) * (len(parents) + 1), 0.5))
+    found = separation.separation(network(net), {"a": [0], "b": [12]})
+    assert found["separated"] and found["paths"][0]["nodes"] == list(range(13))
+    assert "neither v6 nor a descendant of it is given" in found["paths"][0]["why"][0]
 
 
 def test_structure_after_interventions():

@@ -113,10 +113,10 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
         assert process.stdout is not None
         found = re.search(r"garden.bif is shown at (http://127.0.0.1:\d+/\S+/)", process.stdout.readline())
         assert found is not None
-        subject = httpx.post(found[1] + "api/explorer/subject", json={}).json()
+        subject = httpx.post(found[1] + "api/explorer/subject", json={}, timeout=240).json()
         assert subject["kind"] == "BayesianNetwork" and subject["name"] == "garden.bif"
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(240) == 0
     finally:
         process.kill()
         process.communicate()

@@ -31,7 +31,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        # Thousands of probabilities with every click: none of them has to be looked at alone.
+        plain = value.dtype == np.float64 and bool(np.isfinite(value).all())
+        return value.tolist() if plain else _plain(value.tolist())
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -118,7 +118,7 @@ def _active_paths(network: Network, a: set[int], b: set[int], given: set[int], s
 
 
 def _simple_paths(network: Network, a: list[int], b: list[int]) -> list[list[int]]:
-    """A few short paths, which something blocks."""
+    """A few short paths, which something blocks; one that is longer where there are none."""
     found: list[list[int]] = []
     graph = network.primal_of_arcs
     for x in a:
@@ -127,6 +127,9 @@ def _simple_paths(network: Network, a: list[int], b: list[int]) -> list[list[int
                 for path in islice(nx.shortest_simple_paths(graph, x, y), MOST_BLOCKED - len(found)):
                     if len(path) <= LONGEST:
                         found.append(path)
+    if not found:
+        joined = ((x, y) for x in a for y in b if nx.has_path(graph, x, y))
+        found = [nx.shortest_path(graph, x, y) for x, y in islice(joined, 1)]
     return found
 
 

@@ -21,6 +21,8 @@ __all__ = ["best", "observe_next", "plan", "tornado"]
 
 TIME_LIMIT = 60.0
 MOST_BEST, MOST_ROWS = 20, 40
+# Entries of tables that are looked through for those that can move.
+MOST_ENTRIES = 4000
 VERBS = ("marginals", "decode", "sample", "log_partition")
 
 
@@ -122,8 +124,9 @@ def tornado(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     told: set[Any] = set()
     added = set(graph.variables[network.n :])
-    for entry in found.top(2 * count + 2 * sum(network.cardinalities[v] for v in known.likelihoods)):
-        if entry.variable in added:
+    for entry in found.top(MOST_ENTRIES):
+        # The odds of what is certain neither halve nor double.
+        if entry.variable in added or not 0 < entry.value < 1:
             continue
         # The two entries of a row of two states are one number.
         row = (entry.variable, tuple(entry.given.items()))

@@ -55,6 +55,7 @@ export async function mount(root, context) {
   // ---- the graph -----------------------------------------------------------------------------------------------------
 
   // What was set by intervention when the network was drawn: the moral graph and blankets depend on it.
+  let only = null;
   const setNow = () => Object.keys(store.evidence.do).join();
   let set = setNow();
   const drawAgain = () => {
@@ -72,7 +73,8 @@ export async function mount(root, context) {
     try {
       let nodes;
       let note = "";
-      if (view.scope !== "whole") {
+      if (only) nodes = only;
+      else if (view.scope !== "whole") {
         const near = view.scope === "near";
         const hops = near ? 99 : view.scope === "blanket" ? "blanket" : Number(view.scope);
         const found = await store.call("neighbourhood", store.asked({ variable: centre, hops, opened, ...(near ? { most: NEAREST } : {}) }));
@@ -101,7 +103,9 @@ export async function mount(root, context) {
     if (!graph.nodes.has(v)) {
       centre = v;
       opened = [];
-      if (view.scope !== "whole") draw();
+      const few = only || view.scope !== "whole";
+      only = null;
+      if (few) draw();
     }
     if (root.dataset.view === "variables") look("details");
   }
@@ -130,13 +134,23 @@ export async function mount(root, context) {
     view[name] = value;
     keepView();
     if (name === "scope" && store.selected !== null) centre = store.selected;
-    if (name === "scope") opened = [];
+    if (name === "scope") {
+      opened = [];
+      only = null;
+    }
     draw();
   };
-  graph.expand = (v) => {
-    opened.push(v);
+  graph.expand = async (v) => {
     store.select(v);
+    if (only) only = [...new Set([...only, ...(await store.call("neighbourhood", { variable: v, hops: 1 })).nodes])];
+    else opened.push(v);
     draw(true);
+  };
+  // These variables and no others, until something else is wanted.
+  graph.showOnly = (nodes) => {
+    only = nodes;
+    if (root.dataset.view !== "graph" && getComputedStyle(switcher).display !== "none") look("graph");
+    return draw();
   };
   const moral = h("input", { type: "checkbox", checked: view.moral, onchange: () => choose("moral")(moral.checked) });
   const toolbar = h("div", { class: "toolbar", role: "toolbar", "aria-label": "Drawing" },

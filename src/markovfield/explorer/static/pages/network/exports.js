@@ -37,5 +37,10 @@ export async function saveCode(store) {
 export async function saveReport(store, graph) {
   const [{ code }, best, plan] = await Promise.all([store.call("code", store.asked({ method: store.method })),
     store.call("best", store.asked()).catch(() => null), store.call("plan", store.asked())]);
-  download(`${stem(store)}.html`, "text/html", reportPage(store, standalone(graph), { code, best, plan }));
+  // On paper the ground is light.
+  const { dataset } = document.documentElement, { theme } = dataset;
+  dataset.theme = "light";
+  try {
+    download(`${stem(store)}.html`, "text/html", reportPage(store, standalone(graph), { code, best, plan }));
+  } finally { dataset.theme = theme; }
 }

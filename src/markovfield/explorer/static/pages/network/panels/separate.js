@@ -7,7 +7,7 @@ export const title = "Separate";
 export function mount(root, store, graph) {
   const sets = { a: new Set(), b: new Set(), given: new Set(Object.keys(store.evidence.states).map(Number)) };
   const words = { a: "A", b: "B", given: "Given" };
-  let picking = "a";
+  let picking = "a", asked = 0;
   const place = h("div", { "aria-live": "polite" });
   const picker = h("div", { class: "sets" });
 
@@ -29,6 +29,7 @@ export function mount(root, store, graph) {
   }
 
   async function ask() {
+    const now = ++asked;
     const marks = { dim: false, nodes: { "set-a": [...sets.a], "set-b": [...sets.b], "set-given": [...sets.given] }, paths: [] };
     if (!sets.a.size || !sets.b.size) {
       replace(place, h("p", { class: "hint" }, "Pick variables for A and for B in the graph or the list; Given starts with the evidence."));
@@ -38,15 +39,24 @@ export function mount(root, store, graph) {
     try {
       const found = await store.call("separation", store.asked({ a: [...sets.a], b: [...sets.b], given: [...sets.given] }));
       if (!found.separated) marks.paths = found.paths.map((p) => p.nodes);
+      if (now !== asked) return;
       graph.mark(marks);
+      // In a large network the way from A to B leads through what is not drawn.
+      const along = [...new Set([...sets.a, ...sets.b, ...found.paths.flatMap((p) => p.nodes)])];
+      const hidden = along.filter((v) => !graph.nodes.has(v)).length;
       replace(place,
         h("p", { class: "verdict" }, h("span", { class: `badge ${found.separated ? "good" : "warn"}` },
           found.separated ? (store.model.directed ? "d-separated" : "separated") : "connected"), " ", found.statement),
         found.paths.length ? h("h4", {}, found.separated ? "Paths, and what blocks them" : "Active paths, drawn in the graph") : null,
+        hidden ? h("p", {}, action(found.paths.length ? "Draw these paths" : "Draw these variables", (event) => {
+          event.target.parentElement.remove();
+          graph.showOnly([...new Set([...along, ...sets.given])]);
+        }, { "data-do": "paths" }), h("span", { class: "hint" }, ` ${hidden} of ${along.length} variables ${hidden === 1 ? "is" : "are"} not drawn.`)) : null,
         h("ol", { class: "paths" }, found.paths.map((p) => h("li", {}, h("button", { type: "button", class: "link",
           onclick: () => graph.mark({ ...marks, paths: [p.nodes] }) }, p.shown),
           h("ul", {}, p.why.map((sentence) => h("li", {}, sentence)))))));
     } catch (error) {
+      if (now !== asked) return;
       graph.mark(marks);
       replace(place, h("p", { class: "problem", role: "alert" }, error.message));
     }
