@@ -17,6 +17,7 @@ import numpy as np
 
 from markovfield._exports import EXPORTS
 from markovfield.exceptions import ModelError
+from markovfield.extras import missing
 from markovfield.names import Variables, distinct_texts
 
 __all__ = ["Drawn", "OneRow", "Tabular", "drawing", "fresh_name", "html_table", "to_frame"]
@@ -48,7 +49,7 @@ def to_frame(columns: Mapping[Any, Any], backend: str = "pandas", index: Any = N
     try:
         library = import_module(backend)
     except ImportError:
-        raise ImportError(f"to_frame(backend={backend!r}) needs {backend}: pip install {backend}") from None
+        raise missing(f"to_frame(backend={backend!r})", backend) from None
     if backend == "pandas":
         return library.DataFrame(dict(columns), index=index)
     return library.DataFrame(dict(zip(distinct_texts(list(columns)), map(_one_type, columns.values()), strict=True)))
