@@ -47,6 +47,9 @@ MOST_BUCKETS = 5_000
 # Above, mean field and tree-reweighted messages bound log Z, in so many sweeps at most: bounds hold after any number.
 # Where there are more cells of tables than MOST_BOUNDED, that would take longer than some seconds.
 MEAN_FIELD_SWEEPS, REWEIGHTED_SWEEPS, MOST_BOUNDED = 50, 20, 2.0**24
+# Ground networks of more formulas than this, without hard ones, have their marginals from Gibbs sampling, with standard
+# errors: axes of factors times sweeps, some tens of seconds, and limits of the sweeps.
+MANY_FORMULAS, CHAIN_WORK, FEWEST_AND_MOST_SWEEPS = 20_000, 2.0**27, (50, 2000)
 # Seconds that planning a tree takes for each variable, about: where that is much of the time, none is planned.
 PLANNING = 2.5e-5
 # Of the time left, what an exact method and what any other may take where there are others to come.
@@ -233,6 +236,14 @@ def otherwise(verb: str, graph: FactorGraph) -> list[Any]:
         # Clusters where the model is one of Ising's or Potts's; single changes often cannot leave its modes.
         return [resolve("swendsen_wang", "sample"), Gibbs(), Gibbs(scan="trees")]
     messages = [resolve("belief_propagation", verb)]
+    if verb == "marginals" and graph.structure.n_factors >= MANY_FORMULAS:
+        from markovfield.inference.gibbs.gains import is_soft_logic
+        from markovfield.inference.gibbs.gibbs import Gibbs
+
+        if is_soft_logic(graph):
+            # Bounds on log Z say little of so many formulas, and messages among them seldom settle.
+            sweeps = int(np.clip(CHAIN_WORK / max(1, len(graph.structure.scopes)), *FEWEST_AND_MOST_SWEEPS))
+            return [Gibbs(sweeps=sweeps, burn_in=sweeps // 2), *messages]
     from markovfield.inference.belief_propagation.native_forest import has_large_counts, message_cells
     from markovfield.inference.sandwich import Sandwich
 

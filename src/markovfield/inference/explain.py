@@ -33,6 +33,7 @@ WHY = {
     "model_counting": "full of hard zeros, so counted by search instead, exactly or between bounds",
     "portfolio": "several approximate methods against the clock instead",
     "marginal_search": "a search with bounds instead",
+    "gibbs": "sampled instead, with standard errors",
     "sandwich": "approximate by {methods} instead, with bounds on log Z; methods.Sandwich(time_limit=...) spends more "
     "time on tighter ones",
 }

@@ -28,7 +28,7 @@ from markovfield.inference.sampling.trust import (
     warn_doubts,
 )
 
-__all__ = ["estimate"]
+__all__ = ["Batches", "estimate"]
 
 # Batches of a chain whose averages are kept: as many as fit in this many numbers, within limits; even.
 BATCH_NUMBERS = 2**25
@@ -65,7 +65,7 @@ def estimate(
     s = problem.structure
     chains, burn_in = begin(begun, method, n_chains, rng, running, init)
     chains.discard(resolved_burn_in(burn_in, sweeps))
-    batches = _Batches(chains, int(s.value_offsets[-1]), s.value_offsets[:-1].copy(), rows_to_see(problem))
+    batches = Batches(chains, int(s.value_offsets[-1]), s.value_offsets[:-1].copy(), rows_to_see(problem))
     stopped = batches.run(sweeps)
     if stopped is not None and not batches.filled:
         raise stopped
@@ -115,7 +115,7 @@ def estimate(
     )
 
 
-class _Batches:
+class Batches:
     """Averages of batches of sweeps, ``float64[chains, batches, states]``; two become one when there is no room."""
 
     def __init__(self, chains: Chains, n_values: int, value_offsets: npt.NDArray[np.int64], to_see: int) -> None:
