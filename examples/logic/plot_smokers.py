@@ -60,7 +60,9 @@ for shape, chosen in (("o", [p for p in people if p != "P26"]), ("s", ["P26"])):
         node_shape=shape, node_size=300, ax=axis, edgecolors="black",
         linewidths=[2.5 if p in asked else 0.6 for p in chosen],
     )  # fmt: skip
-nx.draw_networkx_labels(people, layout, font_size=7, ax=axis)
+for dark in (True, False):
+    some = {p: p for p in people if (smokes(p) > 0.6) == dark}
+    nx.draw_networkx_labels(people, layout, some, font_size=7, font_color="white" if dark else "black", ax=axis)
 figure.colorbar(drawn, ax=axis, label="probability of smoking", shrink=0.7)
 axis.axis("off")
 
