@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,13 @@ PACKAGES = {
     "sksparse": "scikit-sparse==0.4.16",
     "statsmodels": "statsmodels",
     "problog": "problog",
+    "pslpython": "pslpython",
+    "pracmln": "setuptools wheel appdirs dnutils mpmath networkx numpy psutil pyparsing tabulate",
 }
+# Peers whose setup no longer runs: the archive to download, and where its folders go. The line is what the setup, which
+# is run for its name and version, forgets to import.
+ARCHIVES = {"pracmln": ("pracmln==1.2.4", {"python3/pracmln": "pracmln", "_version": "pracmln/_version"})}
+FORGOTTEN = "import setuptools, distutils.command.install\n"
 WAYS = {"pyagrum": ("lazy",), "pgmpy": ("elimination", "propagation")}
 MEMORY = 16 * 2**30
 BUILD_LIMIT = 300.0
@@ -41,6 +49,30 @@ def _pip(python: Path, package: str) -> bool:
         last = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
         print(f"skipping peer {package}: cannot be installed ({last})")
     return done.returncode == 0
+
+
+def _unpacked(python: Path, package: str, folders: dict[str, str]) -> bool:
+    """Put folders of a package's source archive beside the installed packages, as they are."""
+    asked = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    where = subprocess.run(asked, capture_output=True, text=True, check=True)
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        (folder / "sitecustomize.py").write_text(FORGOTTEN)
+        command = [str(python), "-m", "pip", "download", "--quiet", "--no-deps", "--no-build-isolation", package]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "PYTHONPATH": made}
+        )
+        archives = list(folder.glob("*.tar.gz"))
+        if done.returncode or not archives:
+            last = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+            print(f"skipping peer {package}: cannot be downloaded ({last})")
+            return False
+        with tarfile.open(archives[0]) as archive:
+            archive.extractall(folder, filter="data")
+        source = next(path for path in folder.iterdir() if path.is_dir())
+        for name, target in folders.items():
+            shutil.copytree(source / name, Path(where.stdout.strip()) / target, dirs_exist_ok=True)
+    return True
 
 
 def environment(names: list[str]) -> tuple[Path | None, list[str]]:
@@ -72,7 +104,11 @@ def environment(names: list[str]) -> tuple[Path | None, list[str]]:
         except OSError as error:
             print(f"skipping all peers: {error}")
             return None, []
-        if present or (installable and _pip(python, PACKAGES[name])):
+        if present or (
+            installable
+            and _pip(python, PACKAGES[name])
+            and (name not in ARCHIVES or _unpacked(python, *ARCHIVES[name]))
+        ):
             had.append(name)
         elif not installable:
             print(f"skipping peer {name}: {python} does not have it")

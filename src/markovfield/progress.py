@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from html import escape
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -23,7 +24,7 @@ from markovfield.kernels.compilations import WATCH, compiling
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["ProgressLine", "fitting", "shows_progress"]
+__all__ = ["ProgressLine", "fitting", "in_bytes", "memory_used", "shows_progress"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,6 +52,8 @@ class ProgressLine:
         Another callback, which is told as well; its answer is passed on.
     limit
         Seconds that the call may take: what the bar fills by.
+    memory
+        Whether the memory of the process is told too, where the system says it.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class ProgressLine:
         delay: float = 1.0,
         told: Callable[[Any], Any] | None = None,
         limit: float | None = None,
+        memory: bool = False,
     ) -> None:
         if console is None:
             from rich.console import Console
@@ -70,6 +74,7 @@ class ProgressLine:
         self._what = what
         self._delay = delay
         self._told = told
+        self._memory = memory
         self._limit = limit if isinstance(limit, int | float) and 0 < limit < math.inf else None
         self._bar = self._limit is not None and console.width >= LEAST_WITH_BAR
         self._started = 0.0
@@ -138,6 +143,9 @@ class ProgressLine:
     def message(self) -> str:
         """What is going on, as far as can be told from outside, in as many characters as there is room for."""
         parts = []
+        used = memory_used()[0] if self._memory else 0
+        if used:
+            parts.append(in_bytes(used))
         if compiling():
             parts.append("compiling kernels, once")
         elif self._step:
@@ -149,6 +157,28 @@ class ProgressLine:
                     parts.append(f"gap {abs(self._bound - self._value):.4g}")
                 parts.append(f"bound {self._bound:.8g}")
         return fitting(self._what, ", ".join(parts), min(WIDTH, self._console.width) - (BAR if self._bar else 0))
+
+
+def memory_used() -> tuple[int, int]:
+    """Bytes of memory that the process has now, and the most it ever had; zero where the system does not say."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0, 0
+    told = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
+    now, most = (1024 * int(told[name][0]) if name in told else 0 for name in ("VmRSS", "VmHWM"))
+    return now, max(now, most)
+
+
+def in_bytes(n: float) -> str:
+    """A number of bytes in words.
+
+    Examples
+    --------
+    >>> in_bytes(2_345_678), in_bytes(1.5e9)
+    ('2.3 MB', '1.5 GB')
+    """
+    return f"{n / 1e9:.1f} GB" if n >= 1e9 else f"{n / 1e6:.1f} MB"
 
 
 def fitting(what: str, told: str, width: int) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from markovfield.cli import main
+from markovfield.progress import ProgressLine
 
 PROGRAM = "p = {Anna, Bob}\nFriends(p, p)\nSmokes(p)\n1.5 Smokes(x)\n1.1 Friends(x, y) => (Smokes(x) <=> Smokes(y))\n"
 
@@ -57,6 +60,29 @@ def test_ground_and_learn(files, capsys):
     assert main(["logic", "infer", "out.mln", "-e", "facts.db", "-q", "Smokes", "--json"]) == 0
 
 
+def test_weights_for_constants_are_learned_and_written(files, capsys):
+    (files / "words.mln").write_text("Has(p, word)\nTopic(p)\nHas(x, +w) => Topic(x)\n")
+    (files / "seen.db").write_text("Has(A, Ball) Topic(A) Has(B, Vote) Has(C, Ball) Topic(C) Has(D, Vote)\n")
+    asked = ["-q", "Topic", "--closed", "Has", "-m", "pl", "--l2", "0.1", "-o", "out.mln"]
+    assert main(["logic", "learn", "words.mln", "seen.db", *asked]) == 0
+    shown = capsys.readouterr().out
+    assert "Has(x, Ball) => Topic(x)" in shown and "Has(x, Vote) => Topic(x)" in shown
+    (files / "new.db").write_text("Has(N, Ball) Has(M, Vote)\n")
+    assert main(["logic", "infer", "out.mln", "-e", "new.db", "-q", "Topic", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["marginals"]
+    assert found["Topic(N)"]["True"] > 0.7 and found["Topic(M)"]["True"] < 0.6
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say how much memory is used")
+def test_memory_is_shown(files, capsys):
+    asked = ["smokers.mln", "-e", "facts.db", "-q", "Smokes"]
+    for words in (["infer", *asked], ["infer", *asked, "--map", "-m", "cpi"], ["ground", *asked]):
+        assert main(["logic", *words]) == 0
+        assert re.search(r"peak memory \d+\.\d [MG]B", capsys.readouterr().out)
+    line = ProgressLine("grounding smokers.mln", memory=True)
+    assert re.search(r"grounding smokers.mln: \d+\.\d [MG]B", line.message())
+
+
 def test_clauses_are_learned(files, capsys):
     (files / "only.mln").write_text("Friends(p, p)\nSmokes(p)\nIll(p)\n")
     people = [f"Smokes(A{i})" + (f" Ill(A{i})" if i % 7 else "") for i in range(30)]
@@ -85,6 +111,7 @@ def test_clauses_are_learned(files, capsys):
         (["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--l2", "1"], "--l2 is a setting of a method"),
         (["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--max-length", "2"], "--max-length is of new clauses"),
         (["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--structure", "--hidden", "Smokes"], "--hidden is for"),
+        (["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--structure", "--closed", "Smokes"], "--closed is for"),
         (
             ["learn", "smokers.mln", "facts.db", "-o", "x.mln", "--structure", "-m", "pc"],
             "has the method clause_search",

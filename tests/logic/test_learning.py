@@ -249,3 +249,11 @@ def test_a_warm_start_leaves_fixed_weights_and_constants_as_they_are():
     first = mf.fit(kb, data, query="Q", method=method)
     assert again.rules[0].weight == 2.0 and again.domains == kb.domains
     assert again.rules[1].weight == pytest.approx(first.rules[1].weight, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["gis", "ml", "pl", "mpf", "ratio_matching", "diagonal_newton", "max_margin"])
+def test_weights_that_no_query_atom_depends_on_stay_at_zero(method):
+    kb = mf.MarkovLogic("P(t)\nQ(t)\nP(x) => Q(x)\nP(x)\n")
+    fitted = kb.fit("P(A) Q(A) P(B) Q(B) P(C) Q(D)\n", query=["Q"], method=method)
+    assert fitted.rules[0].weight > 0.05 and fitted.rules[1].weight == 0.0
+    assert "1 of 2 weights have no ground formula that depends on the query" in fitted.fit_report.notes

@@ -241,3 +241,15 @@ def test_what_is_refused(data):
     quantified = mf.MarkovLogic("P(t)\nR(t, t)\nP(x) <=> (EXIST y (R(x, y) ^ P(y)))\n")
     with pytest.raises(mf.ModelError, match="learn_structure needs rules without quantifiers inside"):
         mf.learn_structure(quantified, databases="P(A) R(A, A)\n", query="P")
+
+
+def test_predicates_with_one_true_atom_are_given():
+    kb = mf.MarkovLogic("Ill(p)\nAt(p, place!)\nplace = {Home, Work}\n")
+    data = (
+        " ".join(f"Ill(A{i}) At(A{i}, Home)" for i in range(15)) + " " + " ".join(f"At(B{i}, Work)" for i in range(15))
+    )
+    with pytest.raises(mf.ModelError, match=r"finds no clauses about At\(p, place!\), of which one atom is true"):
+        mf.learn_structure(kb, databases=data, query="At")
+    learned = mf.learn_structure(kb, databases=data, method=mf.methods.ClauseSearch(constants=["place"], max_length=2))
+    assert any("At(x, " in str(rule.formula) and "Ill(x)" in str(rule.formula) for rule in learned.rules)
+    assert not any(str(rule.formula).startswith("At(x, y)") for rule in learned.rules)

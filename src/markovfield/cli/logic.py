@@ -16,7 +16,7 @@ from markovfield.cli import _report as report
 from markovfield.cli._errors import CommandError
 from markovfield.cli._reading import check_place, configured_method, writing
 from markovfield.cli.fitting import configured_fit
-from markovfield.progress import ProgressLine
+from markovfield.progress import ProgressLine, in_bytes, memory_used
 
 __all__ = ["app"]
 
@@ -55,7 +55,7 @@ def infer(
 ) -> None:
     """Probabilities of the atoms that are asked for, or the likeliest world."""
     out, err = report.consoles()
-    with ProgressLine(f"grounding {program.name}", err, limit=time_limit) as waiting:
+    with ProgressLine(f"grounding {program.name}", err, limit=time_limit, memory=True) as waiting:
         running: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit, "rng": seed}
         if method in CUTTING_PLANES:
             if not best:
@@ -82,6 +82,14 @@ def infer(
     _show(out, rows, best, everything)
     out.print(Text(repr(world), style="dim"), soft_wrap=True)
     out.print(report.summary(answer))
+    _show_memory(out)
+
+
+def _show_memory(out: Any) -> None:
+    """The most memory that the process had, where the system says it."""
+    most = memory_used()[1]
+    if most:
+        out.print(Text(f"peak memory {in_bytes(most)}", style="dim"))
 
 
 def _show(out: Any, rows: list[tuple[str, float]], best: bool, everything: bool) -> None:
@@ -107,6 +115,7 @@ def _show_lazily(out: Any, answer: Any, everything: bool, as_json: bool) -> None
     _show(out, rows, True, everything)
     out.print(Text(f"{n:,} ground formulas were needed, in {answer.iterations} rounds", style="dim"))
     out.print(report.summary(answer))
+    _show_memory(out)
 
 
 @app.command()
@@ -117,6 +126,7 @@ def learn(
         Path, typer.Option("-o", "--out", "--output", metavar="FILE", help="Where to write the program.")
     ],
     query: Query = None,
+    closed: Closed = None,
     hidden: Annotated[
         list[str] | None, typer.Option("--hidden", metavar="NAME", help="A predicate that nobody has seen; repeatable.")
     ] = None,
@@ -134,27 +144,28 @@ def learn(
     time_limit: options.TimeLimit = None,
     n_jobs: options.Jobs = None,
     as_json: options.AsJson = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show all formulas, not only the first 40.")] = False,
 ) -> None:
     """Learn the weights of a program's formulas, and with --structure new clauses, and write the program with them."""
     check_place(output)
     out, err = report.consoles()
     kb = mf.logic.read(program)
-    if any(rule.each for rule in kb.rules):
-        raise CommandError("formulas with + variables have a weight for each constant, which no program's text holds")
     new = {"max_length": max_length, "max_variables": max_variables, "penalty": penalty}
     running: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit}
-    search = _clause_search(method, hidden, {"l2": l2, **new}) if structure else None
+    search = _clause_search(method, hidden, closed, {"l2": l2, **new}) if structure else None
     if search is None:
         for name, value in new.items():
             if value is not None:
                 raise CommandError(f"--{name.replace('_', '-')} is of new clauses, which --structure looks for")
         chosen = configured_fit(method, "LogLinear", {"l2": l2})
-    with ProgressLine(f"learning {program.name}", err, limit=time_limit) as waiting:
+    with ProgressLine(f"learning {program.name}", err, limit=time_limit, memory=True) as waiting:
         running["callback"] = waiting.callback
         if search is not None:
             fitted = kb.learn_structure(list(databases), query, search, rng=seed, **running)
         else:
-            fitted = kb.fit(list(databases), query, chosen, hidden=hidden or (), rng=seed, **running)
+            fitted = kb.fit(
+                list(databases), query, chosen, hidden=hidden or (), closed=closed or None, rng=seed, **running
+            )
     with writing(output):
         fitted.write(output)
     if as_json:
@@ -166,15 +177,21 @@ def learn(
     table = Table(box=None, header_style="bold")
     table.add_column("weight", justify="right")
     table.add_column("formula")
-    for rule in fitted.rules:
-        table.add_row("hard" if rule.hard else f"{rule.weight:.4g}", Text(str(rule.formula)))
+    written = mf.logic.read(output).rules  # weights for constants as formulas of their own
+    for rule in written if everything else written[:SHOWN]:
+        table.add_row("hard" if rule.hard else f"{rule.weight or 0.0:.4g}", Text(str(rule.formula)))
     out.print(table)
+    if not everything and len(written) > SHOWN:
+        out.print(Text(f"... and {len(written) - SHOWN} more formulas (--all shows them)", style="dim"))
     report.fit_lines(out, fitted, program.name)
     out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+    _show_memory(out)
 
 
-def _clause_search(method: str, hidden: list[str] | None, settings: dict[str, Any]) -> Any:
+def _clause_search(method: str, hidden: list[str] | None, closed: list[str] | None, settings: dict[str, Any]) -> Any:
     """The search of clauses with the settings that were given."""
+    if closed:
+        raise CommandError("--structure takes all that is not asked for as given: --closed is for weights")
     if hidden:
         raise CommandError("--structure learns from what is seen: --hidden is for weights")
     if method not in ("auto", "clause_search"):
@@ -198,7 +215,7 @@ def ground(
     """Count what a program grounds to, rule by rule, and write the ground network."""
     check_place(output)
     out, err = report.consoles()
-    with ProgressLine(f"grounding {program.name}", err):
+    with ProgressLine(f"grounding {program.name}", err, memory=True):
         world = _ground(program, evidence, query, closed)
         if output is not None:
             with writing(output):
@@ -221,6 +238,7 @@ def ground(
     out.print(Text(repr(world), style="dim"), soft_wrap=True)
     if output is not None:
         out.print(Text(f"wrote {output}", style="dim"), soft_wrap=True)
+    _show_memory(out)
 
 
 def _plain(cell: Any) -> Any:

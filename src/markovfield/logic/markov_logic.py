@@ -127,7 +127,8 @@ class MarkovLogic(Tabular):
     def to_text(self) -> str:
         """The program as text, in the syntax of Alchemy; reading it gives the same model.
 
-        A weight that was learned for single constants (``+`` variables) becomes a formula with these constants.
+        A weight that was learned for single constants (``+`` variables) becomes a formula with these constants, which
+        every world has from then on.
         """
         return str(spelled_out(self._program, self._learned))
 

@@ -80,7 +80,8 @@ class IterativeScaling:
         problem.need_complete(self.name, "method 'maximum_likelihood'")
         operator = _non_negative(problem.model)
         observed = np.asarray(operator.T @ problem.counts) / problem.total
-        never = int((observed <= 0).sum())
+        used = np.diff(problem.model.operator.tocsc().indptr) > 0
+        never = int((used & (observed <= 0)).sum())
         wanted = np.maximum(observed, NEVER)
         engine: Any
         if self.variant == "iis":
@@ -126,7 +127,8 @@ class IterativeScaling:
                 message = str(stop) or type(stop).__name__
                 problem.running.remember(stop)
                 break
-            theta = theta + engine.step(wanted, expected)
+            # A parameter that no assignment reads stays where it is.
+            theta = theta + np.where(expected > 0.0, engine.step(wanted, expected), 0.0)
         return Minimum(
             theta, value, norm, len(history), len(history), converged, message, tuple(history), problem.running.seconds
         )

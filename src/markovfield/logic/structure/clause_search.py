@@ -199,10 +199,17 @@ class ClauseSearch:
         return made
 
     def _asked(self, program: MarkovLogic, query: str | Sequence[str] | None) -> list[str]:
-        names = list(program.predicates) if query is None else [query] if isinstance(query, str) else list(query)
+        # Of a predicate with arguments that others determine, each atom is certain given all others.
+        free = [name for name, one in program.predicates.items() if not one.determined]
+        names = free if query is None else [query] if isinstance(query, str) else list(query)
         for name in names:
             if name not in program.predicates:
                 raise ModelError(f"query of learn_structure must name predicates of the program, got {name!r}")
+            if name not in free:
+                raise ModelError(
+                    f"learn_structure finds no clauses about {program.predicates[name]}, of which one atom is true: "
+                    "ask for other predicates, and write its formulas by hand"
+                )
         if not names:
             raise ModelError("learn_structure needs a predicate to learn clauses of: the program declares none")
         return list(dict.fromkeys(names))
