@@ -79,7 +79,8 @@ class FilteredStates(Frozen, Tabular):
 
     def __repr__(self) -> str:
         steps, n = self.mean.shape
-        return f"{type(self).__name__}({steps} steps of {n} states, log-likelihood {self.log_likelihood:.6g})"
+        size = f"{steps} step{'s' * (steps != 1)} of {n} state{'s' * (n != 1)}"
+        return f"{type(self).__name__}({size}, log-likelihood {self.log_likelihood:.6g})"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

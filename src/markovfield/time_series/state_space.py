@@ -114,7 +114,7 @@ class LinearStateSpace(Tabular):
         return {name: [row[i] for row in rows] for i, name in enumerate(("series", "state_before", "weight"))}
 
     def __repr__(self) -> str:
-        return f"LinearStateSpace({self.n_states} states, {self.n_variables} series)"
+        return f"LinearStateSpace({self.n_states} state{'s' * (self.n_states != 1)}, {self.n_variables} series)"
 
     def _rows(self, data: Any, what: str) -> FloatArray:
         return read_series(data, f"LinearStateSpace.{what}", self.variables, missing=True)[1]
