@@ -53,7 +53,7 @@ def test_cotengra_orders_name_every_node_once():
 
 def test_cotengra_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cotengra", None)
-    with pytest.raises(ModelError, match="needs the package cotengra"):
+    with pytest.raises(ImportError, match="needs cotengra, which is not installed"):
         elimination_order(nx.path_graph(3), method="cotengra")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import markovfield as mf
+from markovfield.logic.cutting_planes import cutting_plane_inference as planes
 from markovfield.methods import CuttingPlaneInference
 from tests.data import data_path
 from tests.logic import naive
@@ -139,6 +140,28 @@ def test_stopped_on_the_way():
         mf.decode(contradictory.lazy(), method="cpi", callback=lambda p: True)
     with pytest.raises(TimeoutError, match="no answer within the time limit"):
         mf.decode(contradictory.lazy(), time_limit=1e-9)
+
+
+def test_worlds_after_the_proof_ran_out_of_time(monkeypatch):
+    """Walks on what is grounded, and what they lose is grounded: best worlds of small programs."""
+    late = TimeoutError("late")
+    monkeypatch.setattr(planes, "solved_program", lambda *_: (None, np.inf, 0.0, late))
+    asked = 0
+    for seed in range(60):
+        kb, evidence, closed, found = possible_worlds(seed)
+        if not found:
+            continue
+        asked += 1
+        method = CuttingPlaneInference(solver="clause_program")
+        answer = mf.decode(kb.lazy(evidence, closed=closed), method=method, time_limit=600, rng=0)
+        best = max(score for _, score in found)
+        given = {atom: answer.assignment.get(f"{atom[0]}({','.join(atom[1])})") for atom in naive.atoms(naive.TYPES)}
+        same = [s for w, s in found if all(given[atom] in (None, truth) for atom, truth in w.items())]
+        assert same and max(same) == pytest.approx(best, abs=1e-9), seed
+        assert answer.graph.score(answer.states) == pytest.approx(answer.score, abs=1e-9), seed
+        # A world that loses nothing needs no program to prove it.
+        assert answer.optimal == answer.converged == (answer.score == 0), seed
+    assert asked > 30
 
 
 def test_what_it_cannot_do_is_said():

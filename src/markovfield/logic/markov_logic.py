@@ -394,6 +394,6 @@ def read(path: str | os.PathLike[str]) -> MarkovLogic:
     >>> mf.logic.read("no_such_file.mln")
     Traceback (most recent call last):
         ...
-    markovfield.exceptions.FormatError: no_such_file.mln: No such file or directory
+    FileNotFoundError: [Errno 2] No such file or directory: 'no_such_file.mln'
     """
     return MarkovLogic.read(path)

@@ -24,7 +24,7 @@ def apart(centres: Pairs, sizes: Pairs) -> tuple[list[tuple[float, float]], tupl
     Examples
     --------
     >>> placed, whole = apart([(50.0, 30.0), (52.0, 30.0)], [(40.0, 20.0), (40.0, 20.0)])
-    >>> placed[1][0] - placed[0][0] > 40
+    >>> placed[1][1] - placed[0][1] > 20
     True
     """
     from scipy.spatial import cKDTree

@@ -9,6 +9,7 @@ In reading order:
 * ``parallel_tempering.py``: replicas at higher temperatures that trade places;
 * ``single_site.py``, ``single_site_kernel.py``: conditional distributions in tables, the moves of single variables, and
   what hard zeros keep them from reaching;
+* ``gains.py``, ``gains_kernel.py``: the same where factors are many and long, with what each change gains kept at hand;
 * ``tree_blocks.py``, ``tree_blocks_kernel.py``: random blocks without a cycle, each drawn exactly.
 
 Cost: a sweep takes some tens of nanoseconds for a variable with a small Markov blanket, whose conditionals are in

@@ -17,6 +17,7 @@ from markovfield.inference.core.registry import resolve
 from markovfield.inference.core.running import STOPS, Running
 from markovfield.inference.junction_tree.junction_tree import JunctionTree
 from markovfield.inference.local_search.icm import ICM
+from markovfield.inference.satisfiability.max_walk_sat import MaxWalkSAT
 from markovfield.inference.verbs import decode
 from markovfield.logic.cutting_planes.active import ActiveFormulas, Restricted
 from markovfield.logic.cutting_planes.clause_program import solved_program
@@ -34,6 +35,8 @@ _Solved = tuple[IntArray, float, float, BaseException | None]
 OWN_SOLVERS = ("auto", "clause_program")
 # Clique states of a junction tree that is preferred to the integer program.
 TREE_WORK = 2.0**24
+# The share of a time limit within which a proof is looked for; better worlds are, in the rest.
+PROOF_SHARE = 0.6
 
 
 class Lazy(Protocol):
@@ -56,7 +59,9 @@ class CuttingPlaneInference:
     next. Its score among them bounds the best score from above, so that the gap is known all along, and zero when
     nothing new is lost.
 
-    Stopped by ``time_limit``, by the callback or by Ctrl-C, the answer is the best world so far with its gap.
+    Stopped by ``time_limit``, by the callback or by Ctrl-C, the answer is the best world so far with its gap. Where
+    nothing is proven after the most part of a time limit, `MaxWalkSAT` looks for better worlds in what is left of it,
+    and what its worlds lose is grounded in turn.
 
     Parameters
     ----------
@@ -116,7 +121,8 @@ class _Search:
     def __init__(
         self, method: CuttingPlaneInference, network: Lazy, given: Opened, running: Running, rng: np.random.Generator
     ) -> None:
-        self.method, self.given, self.running, self.rng = method, given, running, rng
+        self.method, self.given, self.rng = method, given, rng
+        self.whole, self.running = running, running.within(PROOF_SHARE)
         self.active = ActiveFormulas(given)
         self.losses = Losses(given, split=network.split, limit=method.max_clauses)
         self.defaults = self.active.defaults()
@@ -137,13 +143,22 @@ class _Search:
             if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
                 raise
             stop = KeyboardInterrupt()
+        if isinstance(stop, TimeoutError):
+            self.walk()
         if self.true is None:
+            if isinstance(stop, TimeoutError) and self.whole.time_limit is not None:
+                raise TimeoutError(f"no answer within the time limit of {self.whole.time_limit:g} s")
             if stop is None:
                 stop = TimeoutError(
                     f"the solver {self.method.solver!r} found no world that satisfies the hard formulas: 'auto' does"
                 )
             raise stop
-        return self.answer(self.true, stop is None)
+        return self.answer(self.true, stop is None or self.proven)
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bound says that there is no better world."""
+        return self.bound - self.score <= self.tolerance
 
     def round(self) -> bool:
         """Solve, look at what the solution loses, ground that; whether there is more to do."""
@@ -155,7 +170,24 @@ class _Search:
         fresh = self.look(found, states)
         if stop is not None:
             raise stop
-        return fresh > 0 and self.bound - self.score > self.tolerance
+        return fresh > 0 and not self.proven
+
+    def walk(self) -> None:
+        """While time is left: worlds of what is grounded by MaxWalkSAT, and what these lose is grounded in turn."""
+        try:
+            while self.whole.still and not self.proven:
+                found, before, here = self.active.restricted(), self.score, None
+                if self.true is not None:
+                    start = np.isin(found.atoms, self.true).astype(np.int32)
+                    here = decoding_of_states(found.graph, [(start, before)], method=self.method.name)
+                nothing = Evidence.parse(found.graph.structure, None)
+                answer = MaxWalkSAT().decode(found.graph, nothing, running=self.whole.quiet, init=here, rng=self.rng)
+                fresh = self.look(found, answer.states.astype(np.int64))
+                self.whole.check(self.score, self.bound)
+                if not fresh and self.score <= before:
+                    return
+        except (*STOPS, ImpossibleEvidenceError, ModelError, MemoryLimitError):
+            return
 
     def look(self, found: Restricted, states: IntArray) -> int:
         """Score the world of these states, ground what it loses; how many ground formulas are new."""

@@ -18,7 +18,7 @@ def cubes_of(table: Table) -> list[Cube]:
     Examples
     --------
     >>> cubes_of(np.array([[False, True], [True, True]]))
-    [{1: 1}, {0: 1}]
+    [{0: 1}, {1: 1}]
     """
     return _cover(table, table, 0)[0]
 
