@@ -109,7 +109,7 @@ def test_decoding_a_potts_lattice_prepares_it_once(method: str, size: tuple[int,
     monkeypatch.setattr(problem, "_prepare", counting)
     graph = mf.Potts(size, 4, 0.6, rng.normal(size=(*size, 4))).compile()
     # One thread: members of a portfolio that begin side by side may both find that nothing is prepared.
-    mf.decode(graph, evidence={5: 1}, method=method, n_jobs=1, time_limit=2)
+    mf.decode(graph, evidence={5: 1}, method=method, n_jobs=1, time_limit=5)
     assert prepared == [graph]
 
 
