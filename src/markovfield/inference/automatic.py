@@ -237,10 +237,10 @@ def otherwise(verb: str, graph: FactorGraph) -> list[Any]:
         return [resolve("swendsen_wang", "sample"), Gibbs(), Gibbs(scan="trees")]
     messages = [resolve("belief_propagation", verb)]
     if verb == "marginals" and graph.structure.n_factors >= MANY_FORMULAS:
-        from markovfield.inference.gibbs.gains import is_soft_logic
+        from markovfield.inference.gibbs.gains import soft_formulas
         from markovfield.inference.gibbs.gibbs import Gibbs
 
-        if is_soft_logic(graph):
+        if soft_formulas(graph) >= MANY_FORMULAS:
             # Bounds on log Z say little of so many formulas, and messages among them seldom settle.
             sweeps = int(np.clip(CHAIN_WORK / max(1, len(graph.structure.scopes)), *FEWEST_AND_MOST_SWEEPS))
             return [Gibbs(sweeps=sweeps, burn_in=sweeps // 2), *messages]

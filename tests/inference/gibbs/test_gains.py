@@ -87,3 +87,25 @@ def test_many_formulas_have_marginals_from_chains_by_default():
     hard = mf.MarkovLogic(f"t = {{1, ..., {n}}}\nP(t)\n0.01 P(x) ^ P(y) => x = y\nP(1).").ground(closed=[]).compile()
     others = candidates("auto", "marginals", hard, Evidence.parse(hard.structure, None))
     assert "gibbs" not in [m.name for m in others]
+
+
+def test_lattices_of_distances_are_no_formulas():
+    """However large, marginals of Potts and truncated lattices come from where those of tables do."""
+    n = 110
+    site = np.arange(n * n).reshape(n, n)
+    pairs = [*zip(site[:-1].ravel(), site[1:].ravel(), strict=True)]
+    pairs += [*zip(site[:, :-1].ravel(), site[:, 1:].ravel(), strict=True)]
+    told = {}
+    for kind in ("table", "potts", "truncated"):
+        net = mf.MarkovNetwork(dict.fromkeys(range(n * n), 3))
+        if kind == "table":
+            net.add_factors(pairs, log_table=0.5 * np.eye(3))
+        elif kind == "potts":
+            net.add_potts(pairs, 0.5)
+        else:
+            net.add_truncated(pairs, 0.5, 1)
+        graph = net.compile()
+        assert graph.n_factors > MANY_FORMULAS
+        told[kind] = [m.name for m in candidates("auto", "marginals", graph, Evidence.parse(graph.structure, None))]
+    assert "gibbs" not in told["table"] + told["potts"] + told["truncated"]
+    assert told["potts"] == told["truncated"]

@@ -22,7 +22,7 @@ from markovfield.inference.sampling.markov_chains import Chains, resolved_burn_i
 from markovfield.inference.sampling.trust import LEAST_EFFECTIVE, R_HAT_LIMIT, warn_doubts
 from markovfield.kernels.random import streams
 
-__all__ = ["GainSites", "gain_marginals", "is_soft_logic", "keeps_gains"]
+__all__ = ["GainSites", "gain_marginals", "keeps_gains", "soft_formulas"]
 
 # Cells of a structured factor that is not written out; factors for each variable from which gains are kept at hand.
 WIDE, DENSE = 2.0**16, 20
@@ -33,16 +33,21 @@ RENEWED = 1000
 _NOTHING = np.zeros(0)
 
 
-def is_soft_logic(graph: FactorGraph) -> bool:
-    """Whether a model has clauses, or counts of true literals, and nothing is ruled out."""
+def soft_formulas(graph: FactorGraph) -> int:
+    """How many clauses, counts of true literals and parities a model has; none where anything is ruled out.
+
+    Distances (Potts, truncated) are no formulas: lattices of them have methods of their own.
+    """
     s = graph.structure
-    return not (s.is_plain or (s.kind == NOISY_MAX).any() or s.has_latent or np.isneginf(graph.log_tables).any())
+    if s.is_plain or (s.kind == NOISY_MAX).any() or s.has_latent or np.isneginf(graph.log_tables).any():
+        return 0
+    return int(np.count_nonzero((s.kind != TABLE) & (s.kind != DISTANCE)))
 
 
 def keeps_gains(graph: FactorGraph, evidence: Evidence) -> bool:
     """Whether chains of a model are better run on gains: structured factors, wide or many, and nothing ruled out."""
     s = graph.structure
-    if not is_soft_logic(graph) or any(np.isneginf(vector).any() for _, vector in evidence.likelihoods):
+    if not soft_formulas(graph) or any(np.isneginf(vector).any() for _, vector in evidence.likelihoods):
         return False
     structured = (s.kind != TABLE) & (s.kind != DISTANCE)
     widest = int(np.diff(s.scope_offsets)[structured].max(initial=0))
